@@ -22,7 +22,7 @@ def split(url: str) -> SplitResult | None:
 
 
 def check_address(url: str) -> str:
-    """Return an address without a slash at its end. Raises: ServerError: it is none."""
+    """Return an address without a trailing slash. Raises: ServerError: it is none."""
     parts = split(url)
     if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ServerError(

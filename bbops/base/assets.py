@@ -21,4 +21,6 @@ def asset_folder(name: str) -> Path:
     # Beside an installed package lie other people's folders, and one may be called `docs`.
     if (checkout / "pyproject.toml").is_file() and (checkout / name).is_dir():
         return checkout / name
-    raise BbopsError(f"this installation lacks its folder '{name}'", hint="install bbops again")
+    raise BbopsError(
+        f"this installation is incomplete: it has no folder '{name}'", hint="reinstall bbops"
+    )

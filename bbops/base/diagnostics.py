@@ -7,10 +7,53 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Literal, Self
 
 Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceWord:
+    """A fix: `old`, from the place of a diagnostic on, becomes `new`."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceValue:
+    """A fix: the value at the place of a diagnostic becomes `new`."""
+
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetEntry:
+    """A fix: an entry is set, beside the place of a diagnostic or at a `path` of another file."""
+
+    key: str
+    value: str | bool
+    file: str = ""
+    path: tuple[str, ...] = ()
+
+
+Fix = ReplaceWord | ReplaceValue | SetEntry
+
+
+class Hint(str):
+    """A hint that names exactly one fix."""
+
+    __slots__ = ("fix",)
+
+    fix: Fix
+
+    def __new__(cls, text: str, fix: Fix) -> Self:
+        """Return the text, with the fix as data: nothing reads the text to make an edit."""
+        hint = super().__new__(cls, text)
+        hint.fix = fix
+        return hint
+
 
 LONGEST = 800
 """Characters of a message or a hint."""
@@ -37,9 +80,14 @@ class Diagnostic:
     message: str
     hint: str = ""
     severity: Severity = "error"
+    fix: Fix | None = field(default=None, compare=False)
+    """The edit that solves it, if exactly one does: the one of its `Hint`."""
 
     def __post_init__(self) -> None:
         """Shorten what quotes a name or text of any length."""
+        if isinstance(self.hint, Hint):
+            object.__setattr__(self, "fix", self.hint.fix)
+            object.__setattr__(self, "hint", str(self.hint))
         for name in ("message", "hint"):
             text: str = getattr(self, name)
             if len(text) > LONGEST:
@@ -51,7 +99,18 @@ class Diagnostic:
 
 
 def suggest(name: str, options: Iterable[str]) -> str:
-    """Return `did you mean 'x'?` for the option nearest to `name`, or an empty text.
+    """Return `did you mean 'x'?` for the option nearest to `name`, or an empty text."""
+    near = find_nearest(name, options)
+    return did_you_mean(name, near) if near else ""
+
+
+def did_you_mean(written: str, meant: str) -> Hint:
+    """Return the hint that one word is probably another."""
+    return Hint(f"did you mean '{meant}'?", ReplaceWord(written, meant))
+
+
+def find_nearest(name: str, options: Iterable[str]) -> str:
+    """Return the option nearest to `name`, or an empty text.
 
     Case does not count; the only option that begins with `name` comes before similar ones.
     """
@@ -62,7 +121,7 @@ def suggest(name: str, options: Iterable[str]) -> str:
     # Half of a short name is one typing mistake, half of a long one is another word.
     cutoff = 0.6 if len(wanted) < 4 else 0.7
     near = near or difflib.get_close_matches(wanted, known, n=1, cutoff=cutoff)
-    return f"did you mean '{known[near[0]]}'?" if near else ""
+    return known[near[0]] if near else ""
 
 
 def suggest_resource(name: str, folder: str, known: Iterable[str]) -> str:
@@ -73,7 +132,8 @@ def suggest_resource(name: str, folder: str, known: Iterable[str]) -> str:
     names = list(known)
     bare = name.removeprefix(f"{folder}/").removesuffix(".yaml")
     if bare in names:
-        return f"write '{bare}': the path below {folder}/, without '.yaml'"
+        text = f"write '{bare}': the path below {folder}/, without '.yaml'"
+        return Hint(text, ReplaceWord(name, bare))
     return suggest(bare, names) or f"make {folder}/{bare}.yaml"
 
 

@@ -27,7 +27,7 @@ class BbopsError(Exception):
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
-        self.message, self.hint = message, hint
+        self.message, self.hint = message, str(hint)  # without the fix of a `Hint`
 
     def __str__(self) -> str:
         return f"{self.message}\n    hint: {self.hint}" if self.hint else self.message

@@ -72,7 +72,7 @@ def count(diagnostics: Sequence[Diagnostic]) -> str:
     return ", ".join(plural(number, word) for word, number in numbers.items() if number)
 
 
-_PLURAL_VERB = re.compile(r"^rows (get|hold|break|refer|share)\b")
+_PLURAL_VERB = re.compile(r"^rows (get|hold|violate|refer|share)\b")
 
 
 def plural(number: int, word: str) -> str:

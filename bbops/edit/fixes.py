@@ -1,41 +1,19 @@
-"""Find what a finding's hint asks to write, where it asks for exactly one thing."""
+"""Find the entry and the text that the fix of a diagnostic changes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bbops.base.diagnostics import Diagnostic, Place
+from bbops.base.diagnostics import Diagnostic, Place, ReplaceValue, ReplaceWord, SetEntry
 from bbops.source.yaml.document import Document, load
 from bbops.source.yaml.edit import Edit, Path, splice
 from bbops.source.yaml.spots import Spot, spot_at
 
-_NEAREST: Final = re.compile(r"did you mean '([^']+)'\?")
-_WORDS: Final[Mapping[str, re.Pattern[str]]] = {
-    "expression-syntax": re.compile(r"write '(and|or|not|==)'(?: to compare)?"),
-    "order": re.compile(r"write '([^']+)'"),
-    "unknown-name": re.compile(r"write '((?:vars|row)\.\w+)'"),
-}
-"""Hints that name the word to write in the place of one."""
-
-_VALUES: Final[Mapping[str, re.Pattern[str]]] = {
-    "bare-expression": re.compile(r"write: (.+)"),
-    "double-braces": re.compile(r"write: (.+)"),
-    "forgotten-braces": re.compile(r"write (\$\{.+\})"),
-}
-"""Hints that name the whole value."""
-
-_BESIDE: Final = re.compile(r"add '(\w+): (\w+)'")
-_SECRET: Final = re.compile(r"write '(\w+): \{ secret: true \}' in project\.yaml.*")
-_NO_WORDS: Final = frozenset({"unknown-folder", "file-name"})
-"""What these are about stands in no file."""
-
-_QUOTED: Final = re.compile(r"'([^']+)'")
 _BREAK: Final = re.compile(r"\r\n|\r|\n")
 _LONGEST: Final = 500
-"""Characters; a longer hint may have been cut."""
+"""Characters of a value that is shown whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,47 +33,40 @@ class Cure:
 
 
 def find_cure(found: Diagnostic, document: Document) -> Cure | None:
-    """Return the entry that a finding wants to be another, None where its hint is no such word.
+    """Return the entry that a diagnostic wants to be another, None if it names no fix.
 
     Args:
-        document: the file of the finding.
+        document: the file of the diagnostic.
     """
-    file, hint = found.place.file, found.hint
-    if len(hint) > _LONGEST or document.problems:
+    file, fix = found.place.file, found.fix
+    if fix is None or document.problems:
         return None
-    if found.code == "not-secret" and (named := _SECRET.fullmatch(hint)):
-        return Cure("project.yaml", ("env", named[1], "secret"), value=True)
+    if isinstance(fix, SetEntry) and fix.file:
+        return Cure(fix.file, (*fix.path, fix.key), value=fix.value)
     spot = _spot(found.place, document)
     if spot is None:
         return None
-    if (whole := _said(_VALUES, found)) and not spot.is_key:
-        return Cure(file, spot.path, value=whole)
-    if beside := _BESIDE.fullmatch(hint):
-        return Cure(file, (*spot.path[:-1], beside[1]), value=beside[2])
+    if isinstance(fix, SetEntry):
+        return Cure(file, (*spot.path[:-1], fix.key), value=fix.value)
+    if isinstance(fix, ReplaceValue):
+        return None if spot.is_key else Cure(file, spot.path, value=fix.new)
     edit = find_edit(found, document)
     return _cure_by(edit, file, spot, document) if edit else None
 
 
 def find_edit(found: Diagnostic, document: Document) -> Edit | None:
-    """Return the edit of a file's text by which one word becomes the one that a hint names."""
-    named = _NEAREST.fullmatch(found.hint)
-    meant = named[1] if named else _said(_WORDS, found)
-    spot = _spot(found.place, document) if meant and found.code not in _NO_WORDS else None
-    if spot is None:
+    """Return the edit of a file's text by which one word becomes the one that a fix names."""
+    fix = found.fix
+    spot = _spot(found.place, document) if isinstance(fix, ReplaceWord) else None
+    if spot is None or not isinstance(fix, ReplaceWord) or not fix.old:
         return None
     start = max(_offset(found.place, document.source), spot.mark.start)
     text = document.source[start : spot.mark.end]
-    for wrong in reversed(_QUOTED.findall(found.message)):
-        places = [one.start() for one in _whole_word(wrong).finditer(text)]
-        if places and (places[0] == 0 or len(places) == 1):
-            at = start + places[0]
-            return _padded(document.source, Edit(at, at + len(wrong), meant))
-    return None
-
-
-def _said(forms: Mapping[str, re.Pattern[str]], found: Diagnostic) -> str:
-    named = forms[found.code].fullmatch(found.hint) if found.code in forms else None
-    return named[1] if named else ""
+    places = [one.start() for one in _whole_word(fix.old).finditer(text)]
+    if not places or (places[0] != 0 and len(places) > 1):
+        return None
+    at = start + places[0]
+    return _padded(document.source, Edit(at, at + len(fix.old), fix.new))
 
 
 def _spot(place: Place, document: Document) -> Spot | None:

@@ -214,7 +214,7 @@ class Replayed(msgspec.Struct, frozen=True):
         at: when, in seconds since 1970.
         asked: how many requests were asked.
         left: how many were not, for they were signed in, hold a secret or took too long.
-        changed: those whose answers would change.
+        changed: those whose responses would change.
     """
 
     head: str
@@ -236,7 +236,7 @@ class OtherProject(msgspec.Struct, frozen=True):
 
 
 class MergeStatus(msgspec.Struct, frozen=True):
-    """A proposal, what merging it would do now, and what is in the way.
+    """A proposal, what merging it would do now, and what blocks it.
 
     `digest` names what it would do; `outdated` are those who approved of something else. `tests`
     are null where there is nothing to test, `replayed` where its draft was not asked. `others` are

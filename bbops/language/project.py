@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from bbops.base.diagnostics import Place
 from bbops.base.model import Model
@@ -91,34 +91,76 @@ class Route:
 class Project:
     """Every resource by its name.
 
+    `resources` has those of each folder by their names, in the order in which kinds are shown;
     `broken` are (folder, name) of files that are there but could not be read, `mended` the files
     that were read as they were meant; a project that is published has none of either.
     """
 
     settings: Resource[Settings]
-    tables: Mapping[str, Resource[Table]]
-    functions: Mapping[str, Resource[Function]]
-    endpoints: Mapping[str, Resource[Endpoint]]
-    channels: Mapping[str, Resource[Channel]]
-    tasks: Mapping[str, Resource[Task]]
-    triggers: Mapping[str, Resource[Trigger]]
-    realtime: Mapping[str, Resource[Realtime]]
-    agents: Mapping[str, Resource[Agent]]
-    addons: Mapping[str, Resource[Addon]]
-    tests: Mapping[str, Resource[Test]]
+    resources: Mapping[str, Mapping[str, Resource[Any]]]
     broken: frozenset[tuple[str, str]] = frozenset()
     mended: frozenset[str] = frozenset()
+
+    def having(self, folder: str, named: Mapping[str, Resource[Any]]) -> Self:
+        """Return the project with other resources in a folder."""
+        return replace(self, resources={**self.resources, folder: named})
 
     @property
     def every(self) -> Iterator[Resource[Any]]:
         """Every resource, the project itself first."""
-        kinds: tuple[Mapping[str, Resource[Any]], ...] = (
-            self.tables, self.functions, self.endpoints, self.channels, self.tasks, self.triggers,
-            self.realtime, self.agents, self.addons, self.tests,
-        )  # fmt: skip
         yield self.settings
-        for resources in kinds:
-            yield from resources.values()
+        for named in self.resources.values():
+            yield from named.values()
+
+    @property
+    def tables(self) -> Mapping[str, Resource[Table]]:
+        """Those of `tables/`."""
+        return self.resources["tables"]
+
+    @property
+    def functions(self) -> Mapping[str, Resource[Function]]:
+        """Those of `functions/`."""
+        return self.resources["functions"]
+
+    @property
+    def endpoints(self) -> Mapping[str, Resource[Endpoint]]:
+        """Those of `endpoints/`."""
+        return self.resources["endpoints"]
+
+    @property
+    def channels(self) -> Mapping[str, Resource[Channel]]:
+        """Those of `channels/`."""
+        return self.resources["channels"]
+
+    @property
+    def tasks(self) -> Mapping[str, Resource[Task]]:
+        """Those of `tasks/`."""
+        return self.resources["tasks"]
+
+    @property
+    def triggers(self) -> Mapping[str, Resource[Trigger]]:
+        """Those of `triggers/`."""
+        return self.resources["triggers"]
+
+    @property
+    def realtime(self) -> Mapping[str, Resource[Realtime]]:
+        """Those of `realtime/`."""
+        return self.resources["realtime"]
+
+    @property
+    def agents(self) -> Mapping[str, Resource[Agent]]:
+        """Those of `agents/`."""
+        return self.resources["agents"]
+
+    @property
+    def addons(self) -> Mapping[str, Resource[Addon]]:
+        """Those of `addons/`."""
+        return self.resources["addons"]
+
+    @property
+    def tests(self) -> Mapping[str, Resource[Test]]:
+        """Those of `tests/`."""
+        return self.resources["tests"]
 
     @property
     def size(self) -> int:
@@ -127,10 +169,7 @@ class Project:
 
     def named(self, kind: str) -> Mapping[str, Resource[Any]]:
         """Return the resources of one of the kinds that steps name, by their names."""
-        kinds: dict[str, Mapping[str, Resource[Any]]] = {
-            "table": self.tables, "function": self.functions, "channel": self.channels,
-        }  # fmt: skip
-        return kinds[kind]
+        return self.resources[f"{kind}s"]
 
     @cached_property
     def routes(self) -> tuple[Route, ...]:

@@ -10,7 +10,7 @@ from pydantic import Field as PydanticField
 from pydantic.alias_generators import to_snake
 from pydantic_core import PydanticCustomError
 
-from bbops.base.diagnostics import suggest
+from bbops.base.diagnostics import did_you_mean, suggest
 from bbops.base.model import Model, Plain
 from bbops.language.expressions.types import ANY, Type, list_of, map_of, named
 from bbops.runtime.values.failures import FlowError
@@ -58,7 +58,7 @@ def check_type(written: str) -> str:
 def _type_hint(base: str, end: str) -> str:
     usual = USUAL_TYPES.get(base.lower())
     if usual:
-        return f"did you mean '{usual}{end}'?"
+        return did_you_mean(f"{base}{end}", f"{usual}{end}")
     whole = [f"{one}{end}" for one in TYPES]
     return suggest(f"{base}{end}", whole) or "one of: " + ", ".join(TYPES)
 
@@ -106,7 +106,7 @@ class Field(Model):
         for name, key, inner in (("list", "items", self.items), ("object", "fields", self.fields)):
             if (base == name) != (inner is not None) or (many and base == name):
                 hint = "a list of texts is 'string[]'" if key == "items" else "'json' takes any map"
-                message = "'{key}' goes with type {name}, and only with it"
+                message = "'{key}' is only allowed with type {name}"
                 raise PydanticCustomError(
                     "field", message, {"key": key, "name": name, "hint": hint}
                 )
@@ -126,7 +126,7 @@ class Field(Model):
             ("Length", self.min_length, self.max_length), ("imum", self.minimum, self.maximum),
         ):  # fmt: skip
             if least is not None and most is not None and least > most:
-                message = "'min{rule}' is more than 'max{rule}', so no value fits"
+                message = "'min{rule}' is greater than 'max{rule}', so no value is valid"
                 raise PydanticCustomError("field", message, {"rule": rule})
 
     def check_options(self, base: str) -> None:

@@ -157,7 +157,7 @@ class FolderTree:
         except OSError as error:
             reason = (error.strerror or "it failed").lower()
             message = f"cannot read folder '{self._root}': {reason}"
-            raise BbopsError(message, hint="give the folder that holds project.yaml") from None
+            raise BbopsError(message, hint="give the folder that contains project.yaml") from None
 
     def _walk(self) -> Iterator[_Seen]:
         folders = [""]

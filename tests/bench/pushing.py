@@ -10,6 +10,7 @@ from statistics import median
 import httpx
 
 from bbops.source.git import store
+from bbops_server.process.messages.build.releases.check_push import CheckedPush, CheckPush
 from bbops_server.publish.build.worker import Builder
 from tests.bench.again import again
 from tests.bench.figures import Figure
@@ -73,10 +74,11 @@ async def _check(repository: Path, clone: _Clone, times: int) -> list[float]:
             "path": "", "quarantine": str(clone.folder / ".git/objects"),
         }  # fmt: skip
         began = time.perf_counter()
-        asked = {"source": source, "old": old, "off": [], "engine": "sqlite", "bounds": False}
-        answer = await builder.handle({"do": "check", **asked})
+        asked = CheckPush(source, old, "sqlite", bounds=False, live="", off=())
+        answer = await builder.service.handle(asked)
         found.append(time.perf_counter() - began)
-        assert (answer["ok"], answer["follows"]) == (True, True)
+        assert isinstance(answer, CheckedPush)
+        assert (answer.ok, answer.follows) == (True, True)
         old = new
     return found[1:]
 

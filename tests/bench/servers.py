@@ -14,6 +14,9 @@ from pathlib import Path
 
 from bbops.database.schema.place import write_place
 from bbops_server.process.children import Child
+from bbops_server.process.messages.data.link_release import LinkRelease
+from bbops_server.process.messages.data.listen import Listen
+from bbops_server.process.messages.data.swap_release import SwapRelease
 from tests.bench import processes, project
 from tests.bench.apps import DATABASE
 from tests.bench.databases import Lend, in_postgres, in_sqlite, prepare
@@ -39,16 +42,16 @@ def ours(*, history: bool, lend: Lend = in_sqlite) -> Start:
     @asynccontextmanager
     async def start(folder: Path) -> AsyncIterator[Server]:
         with lend(folder) as place:
-            link = {
-                "do": "link", "artifact": str(prepare(folder, place)), "name": "0123456789ab",
-                "env": project.ENV, "database": write_place(place), "durability": "normal",
-                "detailed": False, "history": str(folder / "history.sqlite") if history else "",
-            }  # fmt: skip
+            link = LinkRelease(
+                project="", artifact=str(prepare(folder, place)), name="0123456789ab",
+                database=write_place(place), durability="normal", detailed=False,
+                history=str(folder / "history.sqlite") if history else "", env=project.ENV,
+            )  # fmt: skip
             with _listen() as listening, processes.pinned(processes.cores()[0]):
                 child = await Child.start("bbops_server.data_plane", fds=(listening.fileno(),))
                 port = listening.getsockname()[1]
             try:
-                for request in (link, {"do": "swap", "name": link["name"]}, {"do": "listen"}):
+                for request in (link, SwapRelease("", link.name), Listen()):
                     await child.ask(request, timeout_seconds=30)
                 yield Server(child.pid, port)
             finally:

@@ -109,7 +109,7 @@ def test_a_step_that_is_not_built_says_so_when_it_runs(key: str) -> None:
     step = step_kind(key)
     assert step is not None
     files = project(key.partition(".")[0], step.examples[0].steps)
-    assert failure(files) == f"this version cannot do '{key}' yet"
+    assert failure(files) == f"this version does not support '{key}' yet"
 
 
 @pytest.mark.parametrize("addon", BUILT)
@@ -154,7 +154,7 @@ def test_what_an_addon_gives_has_the_type_that_expressions_rely_on() -> None:
 ])  # fmt: skip
 def test_what_has_another_type_is_refused(answer: Any) -> None:
     read = make_reader("crm.get", spec_of(PERSON))
-    with pytest.raises(AddonFailure, match=r"'crm\.get' gave something else") as caught:
+    with pytest.raises(AddonFailure, match=r"'crm\.get' returned an unexpected") as caught:
         read(answer)
     assert caught.value.code == "addon-answer"
 
@@ -191,7 +191,7 @@ from bbops.base.model import Model
 
 
 class Config(Model):
-    """The number that sends."""
+    """The phone number to send from."""
 
     number: Setting
 

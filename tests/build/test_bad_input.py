@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,16 +17,7 @@ from bbops.build.testing.host import fake_host
 from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
 from tests.conftest import ENV, ROOT, sample, with_function
-
-MOST_SECONDS = 5.0
-"""Far above what any of these needs, far below a hang, on a busy machine."""
-
-
-@contextmanager
-def in_time(seconds: float = MOST_SECONDS) -> Iterator[None]:
-    start = time.process_time()
-    yield
-    assert time.process_time() - start < seconds
+from tests.support.time_limits import in_time
 
 
 def codes(files: dict[str, str] | dict[str, bytes]) -> list[str]:

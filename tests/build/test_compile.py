@@ -16,7 +16,7 @@ from bbops.runtime.linking.release import link
 from bbops.runtime.values.failures import FlowError
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import FRAGMENTS, TEMPLATE, Files, Serving, with_function
-from tests.support.asking import Ask, talk
+from tests.support.raw_requests import Ask, talk
 from tests.support.workbench import Bench
 
 
@@ -256,5 +256,5 @@ def test_a_failure_in_a_called_function_points_there(ask: Ask, serving: Serving)
 def test_an_artifact_of_another_version_is_not_run(files: Files) -> None:
     content = marshal.loads(build(MemoryTree(files)).artifact)
     content["format"] = "1 of another python"
-    with pytest.raises(FlowError, match="published again"):
+    with pytest.raises(FlowError, match="publish it again"):
         link(marshal.dumps(content), name="old", host=None, env={})

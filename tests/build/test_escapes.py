@@ -16,7 +16,7 @@ from bbops.build.testing.host import fake_host
 from bbops.runtime.linking.release import link, resolve
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import ENV, TEMPLATE, with_function
-from tests.support.asking import SENT, Ask, returning
+from tests.support.raw_requests import SENT, Ask, returning
 
 
 def codes(files: dict[str, str]) -> set[str]:

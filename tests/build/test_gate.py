@@ -14,6 +14,7 @@ from bbops.source.git import store
 from bbops.source.tree import MemoryTree
 from bbops_server.publish.build.trial import Trial
 from tests.support.served import Served, git, wait_for
+from tests.support.slow_tests import slow_tests
 from tests.support.small_project import FILES, hello
 
 GATE = "tests: { gate: true }\n"
@@ -23,12 +24,6 @@ SLOW = "functions/slow.yaml"
 def hello_test(version: int) -> dict[str, str]:
     case = f"  - name: it says its version\n    expect:\n      value: {{ version: {version} }}\n"
     return {"tests/hello.yaml": f"endpoint: hello\ncases:\n{case}"}
-
-
-def slow_tests(count: int) -> dict[str, str]:
-    """Return tests that take more than half a second each."""
-    cases = "".join(f"  - name: run {at}\n    expect: {{ status: 200 }}\n" for at in range(count))
-    return {"tests/slow.yaml": f"endpoint: slow\ncases:\n{cases}"}
 
 
 def gated(*changes: dict[str, str]) -> dict[str, str]:
@@ -63,7 +58,7 @@ def test_a_commit_whose_tests_fail_is_not_served_and_says_where(served: Served) 
     (told,) = stalled["diagnostics"]
     assert (told["file"], told["line"], told["code"]) == ("tests/hello.yaml", 5, "test-failed")
     assert told["message"] == "'it says its version': value.version: expected 1, found 2"
-    assert told["hint"] == "'bbops test hello' shows the steps that it took"
+    assert told["hint"] == "'bbops test hello' shows the steps it took"
     status = served.status()
     assert (status["attempted_revision"], status["release"]) == (f"main@sha1:{bad}", good)
     assert served.condition("Stalled")["reason"] == "TestsFailed"

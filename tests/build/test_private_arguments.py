@@ -7,8 +7,8 @@ import pytest
 from bbops.base.diagnostics import Diagnostic
 from bbops.build.check import validate
 from bbops.source.tree import MemoryTree
-from tests.build.test_bad_input import in_time
 from tests.conftest import PROJECT, Files, with_function
+from tests.support.time_limits import in_time
 
 NOTES = """
 columns:
@@ -65,7 +65,7 @@ def test_a_secret_is_followed_through_calls_and_circles() -> None:
     on = between + inner.replace("FUNCTION", "compares")
     (one,) = found(call("on", "env.SECRET"), on=on, compares=COMPARES)
     assert (one.code, one.place.file) == ("secret-compared", "functions/run.yaml")
-    # each of a circle compares by way of the other, and each is called
+    # each of a circle compares through the other, and each is called
     first = between + "  - if: input.given == ''\n    then: [ { return: { value: no } } ]\n"
     second = first + inner.replace("FUNCTION", "first").replace("is_right", "other")
     first += inner.replace("FUNCTION", "second").replace(

@@ -30,10 +30,10 @@ from tests.support.unsupported import CODE, files_with_unsupported, told_of
 
 TASK = "every: 1h\nfunction: clean\n"
 EMIT = "steps:\n  - emit: { event: note.added, payload: { id: 1 } }\n"
-STEP = "[not-supported]\n    hint: leave the step out until a version does: nothing would happen"
+STEP = "[not-supported]\n    hint: remove the step until a version supports it: it would do nothing"
 FILE = (
     "[not-supported]\n"
-    "    hint: leave tasks/clean.yaml out until a version does: nothing would start it"
+    "    hint: leave tasks/clean.yaml out until a version supports it: nothing would start it"
 )
 CLEAN = "steps:\n  - log: { message: cleaned }\n"
 

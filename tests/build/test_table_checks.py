@@ -85,7 +85,7 @@ def test_rows_that_break_a_new_check_are_named(tmp_path: Path) -> None:
     events = {key: value for key, value in SPEC["events"].items() if key != "checks"}
     migrate.apply(path, declare({"events": events}))
     query(path, INSERT.format("'2026-01-02', '2026-01-01', '9', 'a', 0"))
-    with pytest.raises(MigrationRefused, match=r"1 row breaks the new rule: id 1"):
+    with pytest.raises(MigrationRefused, match=r"1 row violates the new rule: id 1"):
         migrate.apply(path, declare(SPEC))
 
 
@@ -101,7 +101,7 @@ def test_a_flow_is_told_which_check_its_row_breaks(ask: Callable[..., Any]) -> N
     files["tables/notes.yaml"] += "checks:\n  long_enough: title | length > 1 or done\n"
     answer = ask(files, "POST", "/run")
     assert answer.json == {
-        "code": "check", "message": "the row breaks the check 'long_enough'",
+        "code": "check", "message": "the row violates the check 'long_enough'",
     }  # fmt: skip
 
 

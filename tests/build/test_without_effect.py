@@ -27,13 +27,13 @@ def table(column: str, more: str = "") -> Files:
         ("{ type: uuid, minLength: 4 }", "'minLength' does not fit type uuid"),
         ("{ type: text, minimum: 2 }", "'minimum' does not fit type text"),
         ("{ type: date, maximum: 3 }", "'maximum' does not fit type date"),
-        ("{ type: string, minLength: 5, maxLength: 2 }", "more than 'maxLength', so no value fits"),
-        ("{ type: integer, minimum: 5, maximum: 2 }", "more than 'maximum', so no value fits"),
-        ("{ type: string, default: abc, maxLength: 2 }", "the default breaks 'maxLength'"),
-        ("{ type: integer, default: 1, minimum: 5 }", "the default breaks 'minimum'"),
+        ("{ type: string, minLength: 5, maxLength: 2 }", "greater than 'maxLength', so no value"),
+        ("{ type: integer, minimum: 5, maximum: 2 }", "greater than 'maximum', so no value"),
+        ("{ type: string, default: abc, maxLength: 2 }", "the default violates 'maxLength'"),
+        ("{ type: integer, default: 1, minimum: 5 }", "the default violates 'minimum'"),
         ("{ type: integer, reverse: many }", "'reverse' needs 'references'"),
         ("{ type: integer, onDelete: cascade }", "'onDelete' needs 'references'"),
-        ("{ type: uuid, auto: uuid, default: x }", "so no default counts"),
+        ("{ type: uuid, auto: uuid, default: x }", "so the default is never used"),
         ("{ type: integer, renamedFrom: id }", "column 'id' is still there"),
     ],
 )
@@ -58,7 +58,7 @@ def test_a_key_and_an_index_that_another_undoes_are_refused() -> None:
     keys = table("{ type: integer, primaryKey: true }", "primaryKey: [id, one]\n")
     assert len(told(keys)) == 2
     index = table("{ type: integer }", "indexes:\n  twice: { columns: [one, id, one] }\n")
-    assert told(index) == [("error", "'one' stands in this index twice")]
+    assert told(index) == [("error", "'one' is listed twice in this index")]
 
 
 @pytest.mark.parametrize("rules", ["minLength: 5, maxLength: 2", "minimum: 5, maximum: 2"])
@@ -66,21 +66,21 @@ def test_a_field_that_no_value_fits_is_refused(rules: str) -> None:
     kind = "string" if "Length" in rules else "integer"
     steps = f"input: {{ a?: {{ type: {kind}, {rules} }} }}\nsteps: [ {{ return: {{}} }} ]\n"
     ((_, message),) = told(with_function(steps))
-    assert "so no value fits" in message
+    assert "so no value is valid" in message
 
 
 def test_a_default_of_a_secret_is_told_and_one_that_never_counts_refused() -> None:
     env = "env:\n  A: { secret: true, default: hunter2 }\n  B: { generate: true, default: x }\n"
     ((secret, why), (generated, _)) = told({"project.yaml": PROJECT.replace("env:\n", env)})
     assert (secret, generated) == ("warning", "error")
-    assert "can be read in git" in why
+    assert "would be readable in git" in why
     assert "hunter2" not in why
 
 
 def test_a_file_that_is_larger_than_its_body_may_be_is_refused() -> None:
     files = with_function("input: { a?: string }\nsteps: [ { return: {} } ]\n")
     files["endpoints/run.yaml"] += "maxBody: 1KB\nfiles: { one: { maxSize: 1MB } }\n"
-    assert told(files) == [("error", "a file of 1MB never comes: 'maxBody' is 1KB")]
+    assert told(files) == [("error", "a file of 1MB can never be uploaded: 'maxBody' is 1KB")]
 
 
 @pytest.mark.parametrize(

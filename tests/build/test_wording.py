@@ -9,7 +9,7 @@ import pytest
 from bbops.build.check import validate
 from bbops.source.tree import MemoryTree
 from tests.conftest import PROJECT, Files, Serving, with_function
-from tests.support.asking import Ask, routes, talk
+from tests.support.raw_requests import Ask, routes, talk
 
 ERRORS = """
 errors:
@@ -157,5 +157,5 @@ def test_a_message_that_is_no_text_is_found_before_it_runs() -> None:
     errors = "errors: { messages: { required: { a: 1 } } }\n"
     _, diagnostics = validate(MemoryTree(worded(with_function(SHAPED), errors)))
     assert [(one.code, one.message) for one in diagnostics if one.code == "type"] == [
-        ("type", "a message needs a text, got map")
+        ("type", "a message must be text, got map")
     ]

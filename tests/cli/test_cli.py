@@ -15,6 +15,7 @@ import pytest
 
 from bbops.interfaces.cli import python_complaint
 from tests.conftest import ROOT
+from tests.support.command_line import add_entry_points, bbops, environment
 
 GOLDEN = ROOT / "tests/golden/cli/help.txt"
 HEAVY = {"git", "httpx", "litestar", "pydantic", "rich", "sqlalchemy", "uvicorn"}
@@ -68,29 +69,6 @@ PLUGIN = {
         ''',
     "lacking.py": '"""Need what is not there."""\nimport not_installed_here\n',
 }
-
-
-def environment(*more: Path, **changes: str) -> dict[str, str]:
-    path = os.pathsep.join(map(str, (*more, ROOT, ROOT / "server")))
-    kept = {k: v for k, v in os.environ.items() if k not in {"NO_COLOR", "FORCE_COLOR"}}
-    return {**kept, "PYTHONPATH": path, "COLUMNS": "80", **changes}
-
-
-def bbops(
-    *arguments: str, env: dict[str, str] | None = None, cwd: Path | None = None
-) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "bbops", *arguments]
-    return subprocess.run(
-        command, env=env or environment(), cwd=cwd, capture_output=True, text=True, check=False
-    )
-
-
-def add_entry_points(folder: Path, points: dict[str, str]) -> None:
-    metadata = folder / "added-1.dist-info"
-    metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: added\nVersion: 1\n")
-    lines = "\n".join(f"{name} = {module}" for name, module in points.items())
-    (metadata / "entry_points.txt").write_text(f"[bbops.commands]\n{lines}\n")
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +152,7 @@ def test_an_added_command_that_cannot_be_imported_says_which(plugin: Path) -> No
     done = bbops("lacking", env=environment(plugin))
     assert done.returncode == 2
     assert "error: command 'lacking' cannot be loaded: No module named" in done.stderr
-    assert "hint: install the package that brings 'added.inner.lacking' again" in done.stderr
+    assert "hint: reinstall the package that provides 'added.inner.lacking' again" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -282,5 +260,5 @@ def test_an_old_python_is_named_with_the_cure() -> None:
     assert python_complaint((3, 11)) == ""
     assert python_complaint((3, 9)) == (
         "error: Python 3.9 is too old, expected 3.11 or newer\n"
-        "    hint: install bbops again with Python 3.11 or newer"
+        "    hint: reinstall bbops with Python 3.11 or newer"
     )

@@ -39,7 +39,7 @@ def bbops(folder: Path, *arguments: str) -> Result:
 
 def test_a_column_in_use_is_renamed_by_force_as_the_refusal_says(folder: Path) -> None:
     rename = ("mv", "tables/notes.title", "tables/notes.heading")
-    assert "hint: --force renames it all the same" in bbops(folder, *rename).stderr
+    assert "hint: use --force to rename it anyway" in bbops(folder, *rename).stderr
     assert bbops(folder, *rename, "--force").exit_code == 0
     assert "renamedFrom: title" in (folder / "tables/notes.yaml").read_text()
 
@@ -106,14 +106,14 @@ def test_a_rename_keeps_comments_and_spaces(folder: Path) -> None:
         (("set", "endpoints/auth/me", "docsVisibility=hiden"), "did you mean 'hidden'?"),
         (("set", "endpoints/auth/me", "docsVisibility"), "expected KEY=VALUE"),
         (("set", "endpoints/auth/me"), "nothing to set"),
-        (("set", "endpoints/auth/me", "method.x=1"), "'method' is no map, so it has no 'x'"),
+        (("set", "endpoints/auth/me", "method.x=1"), "'method' is not a map, so it has no 'x'"),
         (("set", "endpoints/auth/me", "--unset", "methd"), "there is no 'methd'"),
         (("set", "endpoints/auth/me", "--unset", "method"), "'method' is missing"),
-        (("set", "functions/auth/login", "steps=[]"), "may hold comments"),
+        (("set", "functions/auth/login", "steps=[]"), "may contain comments"),
         (("new", "endpoint", "notes/get"), "there is a 'endpoints/notes/get.yaml' already"),
         (("new", "endpoit", "x"), "did you mean 'endpoint'?"),
         (("new", "addon", "emial"), "did you mean 'email'?"),
-        (("new", "agent", "helper"), "'bbops new addon chatModel' makes one"),
+        (("new", "agent", "helper"), "create one with 'bbops new addon chatModel'"),
         (("new", "test", "nothing"), "no endpoint or function 'nothing' to test"),
         (("new", "function", "../x"), "file-name"),
         (("rm", "tables/none"), "there is no 'tables/none.yaml'"),
@@ -155,7 +155,7 @@ def test_what_is_named_elsewhere_stays(folder: Path) -> None:
     before = files(folder)
     result = bbops(folder, "rm", "functions/notes/get")
     assert result.exit_code == 1
-    assert "is still named in 1 place:\n    endpoints/notes/get.yaml:4:11\n" in result.stderr
+    assert "is still used in 1 place:\n    endpoints/notes/get.yaml:4:11\n" in result.stderr
     assert files(folder) == before
     assert bbops(folder, "rm", "functions/notes/get", "--force").exit_code == 0
     assert set(before) - set(files(folder)) == {"functions/notes/get.yaml"}

@@ -44,7 +44,7 @@ def test_it_says_where_the_project_answers_and_is_the_same_contract() -> None:
 def test_an_address_of_another_kind_is_refused() -> None:
     found = export(TEMPLATE, "--server", "ftp://example.com")
     assert found.exit_code == 2
-    assert "'ftp://example.com' is no address" in found.stderr
+    assert "'ftp://example.com' is not a valid URL" in found.stderr
 
 
 def test_mistakes_are_told_instead_and_it_ends_with_1(tmp_path: Path) -> None:

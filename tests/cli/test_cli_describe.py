@@ -174,7 +174,7 @@ def test_an_answer_is_one_sentence_or_nothing(said: str, kept: str | None) -> No
 def test_what_is_no_sentence_is_not_written(folder: Path, model: Model) -> None:
     model.said = "key: value\n- \x1b[2J"
     done = ask(folder, "endpoints/notes/recent", "--write")
-    assert "no single sentence" in done.stdout
+    assert "not a single sentence" in done.stdout
     assert (folder / "endpoints/notes/recent.yaml").read_text() == ENDPOINT
 
 
@@ -211,10 +211,10 @@ def test_without_a_model_it_says_what_to_set(
     ("name", "value", "why"),
     [
         ("BBOPS_MODEL_URL", "http://models.example.com", "without https"),
-        ("BBOPS_MODEL_URL", "https://a:b@models.example.com", "holds a password"),
+        ("BBOPS_MODEL_URL", "https://a:b@models.example.com", "contains a password"),
         ("BBOPS_MODEL_URL", "models", "not the address"),
         ("BBOPS_MODEL_URL", "http://127.0.0.1:9", "cannot ask the model"),
-        ("BBOPS_MODEL_KEY", "secret\nkey", "is no key"),
+        ("BBOPS_MODEL_KEY", "secret\nkey", "is not a valid key"),
     ],
 )
 def test_a_key_goes_nowhere_else(
@@ -233,8 +233,8 @@ def test_a_key_goes_nowhere_else(
     [
         (401, b"{}", "answered 401"),
         (302, b"", "answered 302"),
-        (200, b"[" * 100_000, "no message"),
-        (200, b'{"content": [{"type": "text", "text": 7}]}', "no message"),
+        (200, b"[" * 100_000, "not a message"),
+        (200, b'{"content": [{"type": "text", "text": 7}]}', "not a message"),
         (200, b"\xff" * 300_000, "more than 262,144 bytes"),
     ],
 )

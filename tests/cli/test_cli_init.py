@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from bbops.interfaces.cli._group import Commands
 from bbops.interfaces.cli.init import rename, slug
 from bbops.source.yaml.document import load
-from tests.cli.test_cli import ROOT, bbops, environment
+from tests.conftest import ROOT
+from tests.support.command_line import bbops, environment
 
 
 def run(*arguments: object) -> Result:
@@ -88,7 +89,7 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     result = run("init", tmp_path)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == (
-        f"error: folder '{tmp_path}' is not empty\n    hint: name a new or an empty folder\n"
+        f"error: folder '{tmp_path}' is not empty\n    hint: choose a new or an empty folder\n"
     )
     assert [one.name for one in tmp_path.iterdir()] == ["notes.txt"]
 

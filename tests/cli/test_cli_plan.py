@@ -177,7 +177,7 @@ def test_mistakes_of_the_old_project_say_which_it_is(shop: Path) -> None:
         (["main"], "expected two revisions 'A..B', got 'main'", "bbops plan --against main"),
         (["main...x"], "expected two revisions 'A..B', got 'main...x'", "bbops plan A..B"),
         (["a..b", "--against", "c"], "expected two revisions", "bbops plan A..B"),
-        (["--path", "endpoints"], "there is no project.yaml in 'endpoints'", "the project around"),
+        (["--path", "endpoints"], "project.yaml is missing in 'endpoints'", "the project around"),
         (["--format", "xml"], "invalid value for '--format'", "bbops plan --help"),
         (["--bogus"], "no such option '--bogus'", ""),
     ],
@@ -192,7 +192,7 @@ def test_what_cannot_be_said_exits_with_1_and_a_cure(
 
 
 def subprocess_of(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    from tests.cli.test_cli import bbops  # noqa: PLC0415 - a real process: click's exit codes
+    from tests.support.command_line import bbops  # noqa: PLC0415 - a real process: click's exit codes
 
     return bbops("plan", *arguments, cwd=folder)
 

@@ -63,7 +63,7 @@ def test_a_failure_tells_every_expectation_at_its_line(tmp_path: Path) -> None:
         lines[5],
         "    tests/one.yaml:19: expected 3 rows in 'notes', found 4",
     ]
-    assert lines[5].startswith("    tests/one.yaml:18: the check cannot be computed: '+' needs two")
+    assert lines[5].startswith("    tests/one.yaml:18: cannot evaluate the check: '+' needs two")
     assert lines[-1].startswith("1 failed, 1 passed in ")
 
 
@@ -108,7 +108,7 @@ def test_the_world_answers_by_mocks_only(tmp_path: Path) -> None:
 """
     result = bbops_test(project(tmp_path, cases, "function: mail\n"))
     assert result.exit_code == 1
-    assert "'payments.createCustomer' was called, and no mock answers it" in result.stdout
+    assert "'payments.createCustomer' was called, but no mock matches the call" in result.stdout
     assert "expected status 200, found 500: out of ink in functions/mail.yaml:" in result.stdout
     assert "calls of 'payments.createCustomer': expected 0 members, found 1:" in result.stdout
     assert result.stdout.splitlines()[-1].startswith("3 failed, 1 passed")
@@ -209,7 +209,7 @@ def test_a_function_behind_middleware_is_tested_by_its_endpoint(tmp_path: Path) 
     assert result.exit_code == 0, result.output
     folder = project(tmp_path / "other", cases, "function: show\n", **files)
     told = CliRunner().invoke(Commands("bbops"), ["validate", str(folder)]).stdout
-    assert "reads 'vars.team', which only middleware sets [test-case]" in told
+    assert "reads 'vars.team', which is set only by middleware [test-case]" in told
 
 
 def test_requests_are_answered_by_mocks_only(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def test_requests_are_answered_by_mocks_only(tmp_path: Path) -> None:
 """
     folder = project(tmp_path, cases, "function: outside\n", functions__outside=function)
     result = bbops_test(folder)
-    message = "'POST https://api.example.com/find' was called, and no mock answers it"
+    message = "'POST https://api.example.com/find' was called, but no mock matches the call"
     assert message in result.stdout
     assert result.stdout.splitlines()[-1].startswith("1 failed, 4 passed"), result.stdout
 

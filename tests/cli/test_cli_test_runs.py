@@ -11,9 +11,9 @@ from xml.etree.ElementTree import parse
 
 import pytest
 
-from tests.cli.test_cli import environment
 from tests.conftest import sample
 from tests.support.cases import RIGHT, WRONG, bbops_test, project, write
+from tests.support.command_line import environment
 
 
 def test_a_pattern_chooses_cases(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_a_pattern_chooses_cases(tmp_path: Path) -> None:
     assert bbops_test(folder, "*wrong*").stdout.splitlines()[-1].startswith("1 failed, 0 passed")
     none = bbops_test(folder, "nothing")
     assert (none.exit_code, none.stdout) == (2, "")
-    assert "no case has a name with 'nothing'" in none.stderr
+    assert "no case matches 'nothing'" in none.stderr
 
 
 def test_json_and_junit_say_the_same(tmp_path: Path) -> None:

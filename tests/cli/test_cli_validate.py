@@ -15,7 +15,8 @@ from click.testing import CliRunner, Result
 
 from bbops.interfaces.cli._group import Commands
 from bbops.interfaces.cli._remembered import KEPT
-from tests.cli.test_cli import ROOT, bbops, environment
+from tests.conftest import ROOT
+from tests.support.command_line import bbops, environment
 from tests.support.served import git
 
 MISTAKES = (
@@ -152,8 +153,8 @@ def test_a_folder_without_a_project_tells_how_to_make_one(tmp_path: Path) -> Non
     result = run("validate", tmp_path)
     assert result.exit_code == 2
     assert result.stderr == (
-        f"error: there is no project.yaml in '{tmp_path}'\n"
-        "    hint: 'bbops init DIR' makes a project\n"
+        f"error: project.yaml is missing in '{tmp_path}'\n"
+        "    hint: create a project with 'bbops init DIR'\n"
     )
 
 

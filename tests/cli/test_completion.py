@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_cli import bbops, environment
+from tests.support.command_line import bbops, environment
 
 FILES = {
     "bash": ".bashrc", "zsh": ".zshrc", "fish": ".config/fish/completions/bbops.fish",
@@ -49,11 +49,11 @@ def test_install_adds_one_line_and_keeps_what_is_there(
 ) -> None:
     target = tmp_path / file
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text("# mine, without an end")
+    target.write_text("# mine, does not expire")
     first = bbops("completion", shell, "--install", env=at_home(tmp_path))
     assert first.stdout == f"added completion to '{target}'; open a new terminal to use it\n"
     mine, added, *more = target.read_text().splitlines()
-    assert (mine, more) == ("# mine, without an end", [])
+    assert (mine, more) == ("# mine, does not expire", [])
     assert f"bbops completion {shell}" in added
     second = bbops("completion", shell, "--install", env=at_home(tmp_path))
     assert second.stdout == f"completion is in '{target}' already\n"

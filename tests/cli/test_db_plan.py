@@ -56,7 +56,7 @@ def run(*arguments: str) -> Result:
 
 def test_nothing_to_do_is_said(data: Path) -> None:
     done = run("plan")
-    assert (done.return_value, done.output) == (0, "the data has these tables already\n")
+    assert (done.return_value, done.output) == (0, "the tables are up to date\n")
 
 
 def test_a_plan_says_what_is_safe_and_what_is_lost(data: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_project_with_mistakes_has_no_plan(data: Path) -> None:
 
 def test_tables_that_nobody_changed_do_not_drift(data: Path) -> None:
     done = run("drift")
-    assert (done.return_value, done.output) == (0, "nobody changed a table by hand\n")
+    assert (done.return_value, done.output) == (0, "no table was changed by hand\n")
 
 
 def test_what_was_done_by_hand_is_told_and_offered_as_a_file(data: Path) -> None:

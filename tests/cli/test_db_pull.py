@@ -87,8 +87,8 @@ def test_a_file_of_sqlite_becomes_tables(folder: Path) -> None:
         "note   column 'book.Odd' is left out: it is not in lower_case; rename it first",
         "note   table 'log' is left out: it has no primary key; give it one first",
         "note   view 'titles' stays as it is, and is not in the project",
-        "note   index 'cheap' of 'book' is left out: it is over a part of the rows, or computed",
-        "note   the CHECKs of table 'book' are left out: say them as rules or 'checks'",
+        "note   index 'cheap' of 'book' is left out: it is partial, or on an expression",
+        "note   the CHECKs of table 'book' are left out: write them as rules or 'checks'",
     ]
     assert (folder / "tables" / "book.yaml").read_text() == (
         "columns:\n"
@@ -127,7 +127,7 @@ def test_a_schema_of_postgresql_becomes_tables(
     assert [line for line in done.output.splitlines() if line.startswith("note")] == [
         "note   column 'author.tags' of type 'text[]' becomes text",
         "note   materialized view 'dear' stays as it is, and is not in the project",
-        "note   the CHECKs of table 'book' are left out: say them as rules or 'checks'",
+        "note   the CHECKs of table 'book' are left out: write them as rules or 'checks'",
     ]
     author = declared(folder)["author"]
     assert author.columns["mood"].enum == ["calm", "wild"]

@@ -111,7 +111,7 @@ def test_a_running_server_is_never_robbed_of_its_data(tmp_path: Path) -> None:
         served.api.post("/notes", json={"title": "two"})
         refused = commands.run("restore", tmp_path / "backup.sqlite")
         assert refused.returncode == 2
-        assert "error: another server uses the state folder" in refused.stderr
+        assert "error: another server is using the state folder" in refused.stderr
         assert f"'kill {served.process.pid}'" in refused.stderr
         assert len(served.api.get("/notes").json()) == 2
     told = commands.json("restore", tmp_path / "backup.sqlite")
@@ -208,7 +208,7 @@ def test_damaged_data_is_replaced_and_kept_as_it_was(
     ("content", "code", "complaint"),
     [
         (b"no database at all" * 1000, 1, "file is not a database"),
-        (b"", 2, "holds no data of a project"),
+        (b"", 2, "contains no project data"),
     ],
 )
 def test_what_is_no_backup_changes_nothing(
@@ -231,7 +231,7 @@ def test_a_damaged_backup_changes_nothing(commands: Commands, data: Path, tmp_pa
     done = commands.run("restore", file)
     assert done.returncode == 1
     assert f"error: '{file}' is damaged: " in done.stderr
-    assert "hint: take another backup; nothing has changed" in done.stderr
+    assert "hint: use another backup; nothing has changed" in done.stderr
     assert titles_with_log(data) == {"old"}
 
 
@@ -331,7 +331,7 @@ def test_one_of_several_projects_is_named(commands: Commands, tmp_path: Path) ->
     refused = commands.run("restore", file)
     assert (refused.returncode, refused.stderr) == (
         2,
-        "error: '.bbops/state' holds several projects\n    hint: name one with --project: a, b\n",
+        "error: '.bbops/state' holds several projects\n    hint: choose one with --project: a, b\n",
     )
     commands.json("restore", file, "--project", "b")
     assert titles(commands.folder / ".bbops/state/projects/b/data.sqlite") == {"new"}

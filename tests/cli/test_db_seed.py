@@ -62,7 +62,7 @@ def test_rows_that_somebody_deleted_come_back_beside_a_running_server(
 @pytest.mark.long
 def test_a_second_time_adds_nothing(served: Served, commands: Commands) -> None:
     assert commands.json("seed") == {"added": {"notes": 0, "people": 0}}
-    assert commands.run("seed").stdout == "every seed row is there\n"
+    assert commands.run("seed").stdout == "all seed rows exist\n"
 
 
 @pytest.mark.long

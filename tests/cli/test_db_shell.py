@@ -70,7 +70,7 @@ def test_a_shell_only_reads(commands: Commands, served: Served, statement: str) 
     done = commands.run("shell", statement)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "error: this statement does not only read\n    hint: say --write to change rows\n"
+        "error: this statement does not only read\n    hint: use --write to change rows\n"
     )
     assert len(served.api.get("/notes").json()) >= 3
     assert not (served.repository / "copy.sqlite").exists()

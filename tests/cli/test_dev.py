@@ -25,8 +25,8 @@ from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.log import JsonLog
 from bbops_server.process.host.random import SystemRandom
-from bbops_server.process.messages import Channel
-from bbops_server.publish.status.events import Answered
+from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.data.request_answered import RequestAnswered
 from tests.support.served import ADA, Served, environment, make_project, wait_for
 from tests.support.small_project import endpoint, write_project
 
@@ -205,7 +205,7 @@ def test_settings_that_would_do_nothing_are_refused(tmp_path: Path, line: str) -
         env=environment(tmp_path),
     )  # fmt: skip
     assert done.returncode == 2
-    assert f"'{line.partition(':')[0]}' is a setting of 'bbops serve' alone" in done.stderr
+    assert f"'{line.partition(':')[0]}' is a setting of 'bbops serve' only" in done.stderr
 
 
 # ---- a terminal that reads too slowly
@@ -225,7 +225,7 @@ def test_what_nobody_reads_is_counted_and_not_kept() -> None:
 
 
 def test_a_terminal_says_how_many_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    Terminal(mode="dev")("", Answered("GET", "/a\n\x1b[2J", 0, 1.0, missed=3))
+    Terminal(mode="dev")("", RequestAnswered("GET", "/a\n\x1b[2J", 0, 1.0, missed=3))
     assert capsys.readouterr().out == (
         "         3 requests not shown\nGET      /a\\n\\x1b[2J  -  in 1.0 ms\n"
     )

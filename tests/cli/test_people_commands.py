@@ -244,9 +244,9 @@ def test_an_approval_is_of_who_is_signed_in_and_within_their_role(
         outcome = remote.poll_login(begun.device)
     with Remote(listening.url, outcome.token) as remote:
         assert remote.whoami().email == "viewer@example.com"
-        with pytest.raises(ServerError, match="it takes the role 'developer'"):
+        with pytest.raises(ServerError, match="the role required is 'developer'"):
             remote.reconcile("small")
-        assert remote.server().file is None  # for maintainers; `bbops status` works all the same
+        assert remote.server().file is None  # for maintainers; `bbops status` works anyway
 
 
 def test_codes_are_not_guessed(tried: Tried) -> None:

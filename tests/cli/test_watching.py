@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.cli.test_cli_status import READY, STALLED, Start, answers_of, control
 from tests.support.served import environment
+from tests.support.statuses import READY, STALLED, Start, answers_of, control
 
 __all__ = ["control"]
 PATH = "GET /api/projects/shop/status"
@@ -93,7 +93,7 @@ def test_a_server_that_is_away_for_a_moment_is_waited_for(control: Start, tmp_pa
         read_line(process)
         answers[PATH] = 503, "soon"
         assert process.stderr is not None
-        assert "it is asked again" in process.stderr.readline()
+        assert "retrying" in process.stderr.readline()
         answers[PATH] = 200, BUILDING
         assert "Building" in read_line(process)
         assert end(process) == 0

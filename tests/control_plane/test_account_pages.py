@@ -45,7 +45,7 @@ def test_an_invitation_is_for_its_address_alone(tried: Tried) -> None:
 
 def test_without_an_invitation_nobody_signs_up_unless_it_is_open(tried: Tried) -> None:
     browser = tried.browser()
-    assert "by invitation" in browser.get("/signup").text
+    assert "by invitation only" in browser.get("/signup").text
     browser.get("/signin")
     browser.post("/signup", BOB)
     assert tried.book.people.get("bob@example.com") is None
@@ -59,7 +59,7 @@ def test_an_open_sign_up_gives_no_role(tmp_path: Path) -> None:
     answer = browser.post("/signup", BOB | {"return_to": "/account"})
     assert answer.headers["location"] == "/account"
     assert browser.call("GET", "/api/projects").json() == []
-    assert "no project that you may see" in browser.get("/").text
+    assert "no projects you have access to" in browser.get("/").text
     assert browser.get("/api/projects/small/status").status_code == 404
     tried.close()
 

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from bbops.interfaces.cli.keys import command
 from bbops_server.accounts.rules import Role
-from tests.cli.test_cli_status import Start, control
 from tests.support.control import Tried, tried
+from tests.support.statuses import Start, control
 
 __all__ = ["control", "tried"]
 

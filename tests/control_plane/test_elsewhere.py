@@ -276,7 +276,7 @@ def test_each_provider_has_a_name_of_its_own(names: tuple[str, str]) -> None:
     listed = ", ".join(f"{{ name: {name}, {rest} }}" for name in names)
     text = f"signIn: {{ oidc: [{listed}] }}\nprojects: {{}}\n"
     (found,) = load("server.yaml", text.encode(), {}).diagnostics
-    assert f"two providers are called '{names[0]}'" in found.message
+    assert f"two providers are named '{names[0]}'" in found.message
 
 
 def test_an_issuer_is_reached_by_https() -> None:
@@ -285,4 +285,4 @@ def test_an_issuer_is_reached_by_https() -> None:
         "clientSecretEnv: C }] }\nprojects: {}\n"
     )
     (found,) = load("server.yaml", text.encode(), {}).diagnostics
-    assert "expected an address of https" in found.message
+    assert "expected an https URL" in found.message

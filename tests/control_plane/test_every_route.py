@@ -103,7 +103,7 @@ def is_let_in(answer: httpx.Response) -> bool:
     assert answer.status_code < 500, answer.text
     if answer.status_code == 404:
         return "no project" not in answer.text
-    if "No access was given" in answer.text:  # a consent that was not asked for
+    if "Access was not granted" in answer.text:  # a consent that was not asked for
         return True
     return answer.status_code not in {401, 403}
 

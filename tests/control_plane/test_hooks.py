@@ -24,10 +24,10 @@ from bbops_server.process.webhooks.delivery_queue import DeliveryQueue
 from bbops_server.process.webhooks.message import Message
 from bbops_server.process.webhooks.outbox import Outbox
 from bbops_server.settings import Settings, Webhook
-from tests.cli.test_cli_status import Start, control
-from tests.control_plane.test_webhooks import NAME, SECRET, Receiver, folder, receiver, serve
 from tests.support.control import Tried, tried
 from tests.support.served import wait_for
+from tests.support.statuses import Start, control
+from tests.support.webhooks import NAME, SECRET, Receiver, folder, receiver, serve
 
 __all__ = ["control", "folder", "receiver", "tried"]
 
@@ -118,7 +118,7 @@ def test_a_message_goes_where_the_settings_say_and_no_further(
     receiver.answers = 307
     (done,) = asyncio.run(outbox.test(""))
     assert (done["outcome"], done["error"]) == (
-        "dropped", "it redirects, which is not followed here"
+        "dropped", "it redirects, and redirects are not followed here"
     )  # fmt: skip
     assert len(receiver.tried) == 1
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from tests.control_plane.test_served_people import set_up
 from tests.support.browser import DESK, PHONE, find_faults, go_to, opened, press, write
 from tests.support.control import PASSWORD
 from tests.support.served import LIST, Served, git, make_project
+from tests.support.served_people import set_up
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -94,17 +94,17 @@ def test_the_first_account_is_made_and_signed_in_by_keyboard_alone(
         server.live()
         with opened(chromium) as page:
             page.goto(server.serving["control_url"])
-            press(page, "Make the first account")
+            press(page, "Create the first account")
             write(page, "Your name", "Ada")
             write(page, "E-mail address", EMAIL)
             write(page, "Password", PASSWORD)
-            press(page, "Make the account")
+            press(page, "Create account")
             press(page, "Sign out")
             sign_in(page, server)
             assert page.get_by_role("heading", name="sample live").is_visible()
             page.reload()
             page.keyboard.press("Tab")
-            assert page.evaluate("document.activeElement.innerText") == "Skip to the content"
+            assert page.evaluate("document.activeElement.innerText") == "Skip to content"
 
 
 def test_a_proposal_is_read_commented_approved_and_merged(page: Page, server: Served) -> None:
@@ -116,10 +116,10 @@ def test_a_proposal_is_read_commented_approved_and_merged(page: Page, server: Se
     assert not page.get_by_role("button", name="Merge").is_visible()
     write(page, "Words", "why so often?")
     press(page, "Comment")
-    assert page.get_by_role("status").inner_text() == "Your comment is there."
+    assert page.get_by_role("status").inner_text() == "Your comment was added."
     press(page, "Approve")
-    assert page.get_by_text("Nothing is in the way.").is_visible()
-    press(page, "Merge, and make it live")
+    assert page.get_by_text("Nothing blocks the merge.").is_visible()
+    press(page, "Merge and publish")
     assert "live: " in page.get_by_role("status").inner_text()
     assert page.get_by_text("why so often?").is_visible()
     found = ask(server, "GET", "/api/projects/sample/status").json()
@@ -146,7 +146,7 @@ def test_a_draft_is_opened_from_its_page(page: Page, server: Served) -> None:
 
 def test_going_back_to_a_version_is_proposed(page: Page) -> None:
     press(page, "sample")
-    press(page, "Propose to go back to v1")
+    press(page, "Propose to roll back to v1")
     assert page.get_by_role("heading", name="Roll back to v1").is_visible()
     press(page, "Close it")
     assert page.get_by_role("status").inner_text() == "It is closed."
@@ -155,7 +155,7 @@ def test_going_back_to_a_version_is_proposed(page: Page) -> None:
 def test_a_token_is_made_shown_once_and_revoked(page: Page, server: Served) -> None:
     press(page, "Account")
     write(page, "What the token is for", "my laptop")
-    press(page, "Make a token")
+    press(page, "Create token")
     token = page.locator(".secret").inner_text()
     assert ask(server, "GET", "/api/whoami", token).json()["email"] == EMAIL
     page.goto(f"{server.serving['control_url']}/account")

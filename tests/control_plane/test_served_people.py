@@ -9,35 +9,15 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
 
-from tests.support.control import CSRF, PASSWORD
+from tests.support.control import PASSWORD
 from tests.support.served import Served, environment, make_project
+from tests.support.served_people import run, set_up
 
 pytestmark = pytest.mark.long
-
-
-def run(served: Served, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in the repository, whose state folder holds the server's key."""
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "bbops", *arguments], cwd=served.repository,
-        capture_output=True, text=True, check=False, timeout=60,
-        env=environment(served.home) | {"BBOPS_SERVER": served.serving["control_url"]},
-    )  # fmt: skip
-
-
-def set_up(served: Served) -> httpx.Client:
-    link = served.serving["setup_url"]
-    browser = httpx.Client(base_url=served.serving["control_url"], headers={"accept": "text/html"})
-    found = CSRF.search(browser.get(link).text)
-    assert found is not None
-    (token,) = parse_qs(urlsplit(link).query)["token"]
-    form = {"csrf": found[1], "token": token, "name": "Ada", "email": "ada@example.com"}
-    assert browser.post("/setup", data=form | {"password": PASSWORD}).status_code == 303
-    return browser
 
 
 def test_a_server_is_set_up_and_its_own_user_needs_no_sign_in(tmp_path: Path) -> None:
@@ -58,7 +38,7 @@ def test_a_server_is_set_up_and_its_own_user_needs_no_sign_in(tmp_path: Path) ->
         off = run(served, "workspace", "set", "features.restChannels=off")
         assert off.returncode == 0, off.stderr
         assert served.stalled()["diagnostics"][0]["code"] == "feature-off"
-        assert served.api.get("/api/me").status_code == 401  # the last release serves on
+        assert served.api.get("/api/me").status_code == 401  # the last release keeps serving
         on = run(served, "workspace", "set", "features.restChannels=on")
         assert (on.returncode, on.stderr) == (0, "")
         served.live()

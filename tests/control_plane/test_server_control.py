@@ -179,8 +179,8 @@ def test_a_change_from_its_own_page_is_taken(ask: Ask) -> None:
         ("/api/projects/small/requests?limit=0", None, "'limit' in the query: expected 'int' >= 1"),
         ("/api/hooks/test", {"receiver": 3}, "'receiver' in the body: expected 'str', got 'int'"),
         ("/api/hooks/test", [], "the body: expected 'object', got 'array'"),
-        ("/api/nothing", None, "there is nothing at this address"),
-        ("/api/hooks/test", None, "this address takes another method"),
+        ("/api/nothing", None, "page not found"),
+        ("/api/hooks/test", None, "method not allowed"),
     ],
 )
 def test_what_the_framework_refuses_is_said_in_our_words(
@@ -195,7 +195,7 @@ def test_a_browser_at_an_unknown_address_gets_a_page(ask: Ask) -> None:
     for path in ("/nothing", "/projects/small/nothing"):
         answer = ask(path, headers=wanted)
         assert answer.status_code == 404
-        assert "There is nothing at this address." in answer.text
+        assert "Page not found." in answer.text
     assert ask("/api/nothing", headers=wanted).json()["error"]["code"] == "notFound"
 
 

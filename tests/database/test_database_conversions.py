@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bbops.database.schema.conversions import convert, is_kept, reads_as
 from bbops.database.schema.literals import encode
-from bbops.database.sqlite.words import SqliteWords
+from bbops.database.sqlite.ddl import SqliteDdl
 from bbops.language.resources.table import ColumnType
 from bbops.runtime.data.rows import DECODERS
 
@@ -45,7 +45,7 @@ def test_a_value_becomes_a_right_one_or_none(old: str, new: str, data: st.DataOb
     except ValueError:
         assert not reads_as(old, new)
         return
-    assert type(found) is CLASSES[SqliteWords().storage(new)]
+    assert type(found) is CLASSES[SqliteDdl().storage(new)]
     if new not in {"boolean", "json", "number"}:
         again = DECODERS[new](found) if new in {"datetime", "decimal"} else found
         assert new == "binary" or encode(new, again) == found

@@ -225,7 +225,7 @@ def test_seed_rows_come_back_but_are_never_changed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        ({"id": 3, "title": "far too long"}, "'title' breaks a rule of its column"),
+        ({"id": 3, "title": "far too long"}, "'title' violates a rule of its column"),
         ({"title": "x"}, "seed row 1 of table 'pages' has neither its primary key"),
         ({"id": 3}, "'title' may not be null"),
         ({"id": 3, "title": 5}, "column 'title': expected a value of type string"),

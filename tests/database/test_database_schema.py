@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from bbops.base.errors import MigrationRefused
 from bbops.database.schema.literals import encode, literal, stored_datetime
-from bbops.database.sqlite.words import SqliteWords, create_indexes, create_table
+from bbops.database.sqlite.ddl import SqliteDdl, create_indexes, create_table
 from bbops.language.resources.table import Table
 from tests.conftest import ROOT
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.quick
 @contextmanager
 def make(**column: Any) -> Iterator[sqlite3.Connection]:
     table = Table.model_validate({"columns": {"x": column}})
-    shape = SqliteWords().describe({"t": table})["t"]
+    shape = SqliteDdl().describe({"t": table})["t"]
     statements = [create_table("t", shape), *create_indexes("t", shape)]
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         for statement in statements:

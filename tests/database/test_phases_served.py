@@ -206,7 +206,7 @@ def test_rows_of_the_release_before_stall_the_narrowing_and_not_the_release(plac
     late.join()
     stalled = place.served.stalled()
     assert stalled["reason"] == "NarrowingStalled"
-    assert "(1 row breaks the new rule: id 1)" in stalled["message"]
+    assert "(1 row violates the new rule: id 1)" in stalled["message"]
     found = place.conditions()
     assert found["Ready"]["status"]
     assert found["Narrowing"]["reason"] == "NarrowingStalled"

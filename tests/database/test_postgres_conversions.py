@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 
 from bbops.database.postgres.conversions import PostgresConversions, make_conversions
-from bbops.database.postgres.words import PostgresWords
+from bbops.database.postgres.ddl import PostgresDdl
 from bbops.database.schema.place import PostgresPlace
 
 
@@ -27,7 +27,7 @@ def test_values_of_a_text_column_are_found_by_the_index(schema: PostgresPlace) -
         live.execute("INSERT INTO notes SELECT n FROM generate_series(1, 5000) AS n")
         make_conversions(live, [("notes", "size", "string", "integer")])
         before = scans(live)
-        made = PostgresConversions(PostgresWords())
+        made = PostgresConversions(PostgresDdl())
         misfits = made.misfit(size, "string", "integer")
         strictly = made.strictly(size, "string", "integer")
         query = f"SELECT count(*) FILTER (WHERE {misfits}), sum({strictly}) FROM notes"

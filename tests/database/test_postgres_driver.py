@@ -117,7 +117,7 @@ def test_other_statements_are_refused(sql: str, run: Run) -> None:
         ("INSERT INTO rows (name, size, parent_id) VALUES ('b', 1, 1)", "unique",
          ("size", "parent_id"), "a row with this 'size', 'parent_id' exists already"),
         ("INSERT INTO rows (name) VALUES (NULL)", "notNull", ("name",), "'name' may not be null"),
-        ("UPDATE rows SET size = 100", "check", ("size",), "'size' breaks a rule of its column"),
+        ("UPDATE rows SET size = 100", "check", ("size",), "'size' violates a rule of its column"),
         ("UPDATE rows SET parent_id = 9", "foreignKey", ("parent_id",),
          "'parent_id' refers to a row that does not exist"),
         ("DELETE FROM parents", "foreignKey", (), "other rows still refer to this row"),

@@ -102,10 +102,10 @@ def test_a_rule_is_taken_back_that_a_row_breaks_which_came_between(place: Postgr
     with pytest.raises(MigrationRefused) as caught:
         migrate.apply(place, RULES)
     end(place)
-    assert "the rules of column 'people.age' (2 rows break the new rule)" in caught.value.message
+    assert "the rules of column 'people.age' (2 rows violate the new rule)" in caught.value.message
     assert "of column 'people.lead_id' (2 rows refer to nothing)" in caught.value.message
     assert query(place, UNPROVEN) == []
-    with pytest.raises(MigrationRefused, match="2 rows break the new rule: id 1, 2"):
+    with pytest.raises(MigrationRefused, match="2 rows violate the new rule: id 1, 2"):
         migrate.apply(place, RULES)
     query(place, "UPDATE people SET age = 50, lead_id = 1")
     migrate.apply(place, RULES)
@@ -125,11 +125,13 @@ def test_a_live_release_serves_on_without_a_rule_that_rows_break(place: Postgres
     rollout.expand(place, RULES)
     rollout.settle(place, "a release")
     when(place, 'ADD CONSTRAINT "ck_people_age', "UPDATE people SET age = 100 WHERE id = 2")
-    with pytest.raises(MigrationRefused, match="written meanwhile break rules of the live release"):
+    with pytest.raises(
+        MigrationRefused, match="written in the meantime violate constraints of the live release"
+    ):
         rollout.narrow(place)
     end(place)
     assert rollout.plan(place, RULES).is_behind
-    with pytest.raises(MigrationRefused, match="1 row breaks the new rule: id 2"):
+    with pytest.raises(MigrationRefused, match="1 row violates the new rule: id 2"):
         rollout.narrow(place)
     query(place, "UPDATE people SET age = 50 WHERE id = 2")
     rollout.narrow(place)

@@ -16,8 +16,7 @@ import pytest
 
 from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import Place, PostgresPlace
-from tests.server.test_serve_postgres import control_of
-from tests.support.postgres import DATABASES, place_of
+from tests.support.postgres import DATABASES, control_of, place_of
 from tests.support.served import Served, git, wait_for
 from tests.support.small_project import FILES, write_project
 
@@ -133,7 +132,7 @@ def test_a_refused_change_is_tried_again_when_somebody_asks(project: Project) ->
     project.sql(MANY.format(rows=ROWS, value="'7'"))
     commit = project.commit(with_size("{ type: integer, default: 1 }"))
     stalled = project.served.stalled()
-    assert "'bbops reconcile' tries it again" in str(stalled)
+    assert "'bbops reconcile' retries it" in str(stalled)
     project.sql("DELETE FROM notes")
     project.restart()
     again = project.served.stalled()

@@ -10,12 +10,6 @@ from tests.conftest import BOARD, ROOT, Files, sample
 from tests.docs.examples import block
 
 FOLDER = ROOT / "docs/errors"
-SECTIONS = (
-    "files", "keys", "references", "tables", "expressions", "steps", "queries", "warnings",
-    "server",
-)  # fmt: skip
-"""The pages, in the order of the list."""
-
 TABLES = {
     "users": """
 columns:
@@ -135,8 +129,8 @@ def read_examples(markdown: str) -> list[Shown]:
 def index() -> str:
     """Return docs/errors.md: every code with what it says."""
     parts = [_HEAD]
-    for name in SECTIONS:
-        codes = parse_codes((FOLDER / f"{name}.md").read_text())
+    for page in sorted(FOLDER.iterdir()):
+        name, codes = page.stem, parse_codes(page.read_text())
         rows = ["| code | what it says, and the cure |", "| --- | --- |"]
         for code, one in codes.items():
             text = one.text.replace("|", "\\|").replace("\n", " ")

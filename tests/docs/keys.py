@@ -10,9 +10,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from bbops.base.model import Model
+from bbops.interfaces.lsp.descriptions import NOT_YET, about_key
 from bbops.interfaces.lsp.slots import Slot, fields, slot_of
 from bbops.interfaces.lsp.takes import takes
-from bbops.interfaces.lsp.words import NOT_YET, about_key
 from bbops.language.expressions.nodes import Literal
 from bbops.language.expressions.values import Constant, Expression
 from bbops.language.shape import Field

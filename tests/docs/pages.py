@@ -7,8 +7,8 @@ from textwrap import indent
 
 from pydantic import BaseModel
 
+from bbops.interfaces.lsp.descriptions import is_run
 from bbops.interfaces.lsp.slots import field_slot, fields
-from bbops.interfaces.lsp.words import is_run
 from bbops.language.addons._base import Action, AddonKind, Parameter
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.expressions.types import Type

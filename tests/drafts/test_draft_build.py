@@ -13,6 +13,8 @@ import pytest
 
 from bbops.base.errors import BbopsError
 from bbops_server.process.forks.limits import DRAFT_BUILD_SECONDS, DRAFT_DATABASE_BYTES
+from bbops_server.process.messages.build.releases.build_release import BuildRelease
+from bbops_server.process.messages.build.tables.expand import Expand, Expanded
 from bbops_server.publish.processes.draft_build import DraftBuild, DraftTooLong
 from tests.support.drafting import branch, enter, find, served
 from tests.support.served import Served, wait_for
@@ -65,16 +67,15 @@ def building(runner: asyncio.Runner) -> Iterator[DraftBuild]:
     assert building.pid is None
 
 
-async def publish(building: DraftBuild, folder: Path, tables: dict[str, str]) -> Any:
+async def publish(building: DraftBuild, folder: Path, tables: dict[str, str]) -> Expanded:
     """Build a project of these tables, then make them; return what was done to the database."""
     write_project(folder, {f"tables/{name}.yaml": text for name, text in tables.items()})
     source = {"kind": "folder", "path": str(folder)}
-    asked = {"do": "build", "source": source, "artifacts": str(folder / ".state/artifacts")}
+    asked = BuildRelease(source, str(folder / ".state/artifacts"))
     built = await building.ask(asked, timeout_seconds=60)
-    assert built["ok"], built["diagnostics"]
-    place = {"state": str(folder / ".state"), "database": str(folder / ".state/data.sqlite")}
-    asked = {"do": "expand", "digest": built["digest"], **place}
-    return await building.ask(asked, timeout_seconds=60)
+    assert built.ok, built.diagnostics
+    place = str(folder / ".state/data.sqlite"), str(folder / ".state")
+    return await building.ask(Expand(*place, built.digest), timeout_seconds=60)
 
 
 @pytest.mark.long
@@ -82,7 +83,7 @@ async def publish(building: DraftBuild, folder: Path, tables: dict[str, str]) ->
     ("text", "what"),
     [
         (COMPUTES, "longer than"),
-        (table(length=400_000, rows=20_000), "(full|longer than|went wrong)"),
+        (table(length=400_000, rows=20_000), "(full|longer than|unexpected error)"),
         (table(length=90_000, rows=3, checks=growing(6)), "(too big|MemoryError|longer than)"),
     ],
     ids=["computes", "fills the disk", "allocates"],
@@ -97,7 +98,7 @@ def test_tables_that_take_too_much_are_ended_in_time(
     assert time.monotonic() - began < 2 * SECONDS + 5
     size = sum(path.stat().st_size for path in (tmp_path / "a").rglob("*") if path.is_file())
     assert size < 3 * DRAFT_DATABASE_BYTES
-    assert runner.run(publish(building, tmp_path / "b", {}))["changes"]  # the next one is served
+    assert runner.run(publish(building, tmp_path / "b", {})).changes  # the next one is served
 
 
 @pytest.mark.long
@@ -111,7 +112,7 @@ def test_drafts_take_turns_and_pay_for_no_other(
 
     heavy, *light = runner.run(main())
     assert isinstance(heavy, DraftTooLong)
-    assert all("create table 'notes'" in one["changes"] for one in light)
+    assert all("create table 'notes'" in one.changes for one in light)
 
 
 @pytest.mark.long
@@ -141,7 +142,7 @@ def test_what_ends_leaves_neither_process_nor_files_and_starts_nothing(
         assert pid is not None
         assert scratch is not None
         await building.stop()
-        with pytest.raises(BbopsError, match="about to end"):
+        with pytest.raises(BbopsError, match="shutting down"):
             await publish(building, tmp_path / "b", {})
         return pid, scratch
 

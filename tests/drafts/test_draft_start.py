@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from bbops_server.data_plane.pages.start_page import MOST_ROUTES, Start, render
+from bbops_server.data_plane.pages.start_page import MOST_ROUTES, render
+from bbops_server.process.messages.data.link_release import Start
 from tests.support.hostile_drafts import enter, make, push
 from tests.support.served import Served, wait_for
 from tests.support.small_project import hello

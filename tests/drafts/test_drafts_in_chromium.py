@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.drafts.test_draft_origin import PLATFORM, TYPES, answering
+from tests.support.draft_origin import PLATFORM, TYPES, answering
 from tests.support.hostile_drafts import function, make, push
 from tests.support.served import Served, wait_for
 from tests.support.several import Several

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from bbops.source.tree import MemoryTree
+from bbops_server.publish.build.build_input import BuildInput
 from bbops_server.publish.build.gate import Gate, Run
-from bbops_server.publish.build.handed import Handed
 from tests.support.draft_processes import (
     TESTS,
     command,
@@ -43,8 +43,8 @@ def files(steps: str, cases: int = 1) -> dict[str, str]:
     }
 
 
-def handed(steps: str, cases: int = 1) -> Handed:
-    return Handed.take(MemoryTree(files(steps, cases)), "sqlite", ())
+def handed(steps: str, cases: int = 1) -> BuildInput:
+    return BuildInput.take(MemoryTree(files(steps, cases)), "sqlite", ())
 
 
 @pytest.fixture
@@ -67,14 +67,14 @@ def with_gate(work: Callable[[Gate], Awaitable[Any]], seconds: float = 120) -> A
 
 def test_tests_that_pass_are_counted(scratch: Path) -> None:
     found = with_gate(lambda gate: gate.run(Path("a"), handed("steps:\n", 3)))
-    assert (found["cases"], found["failed"], found["diagnostics"]) == (3, 0, [])
+    assert (found.cases, found.failed, found.diagnostics) == (3, 0, [])
     assert list(scratch.iterdir()) == []
 
 
 @pytest.mark.long
 def test_tests_that_never_end_say_so_themselves(scratch: Path) -> None:
     found = with_gate(lambda gate: gate.run(Path("a"), handed(COMPUTES)), seconds=1)
-    (told,) = found["diagnostics"]
+    (told,) = found.diagnostics
     assert (told["file"], told["code"]) == ("tests/bad.yaml", "test-failed")
     assert told["message"].startswith("the tests take longer than 1 seconds")
     assert list(scratch.iterdir()) == []
@@ -82,7 +82,7 @@ def test_tests_that_never_end_say_so_themselves(scratch: Path) -> None:
 
 async def under_way(gate: Gate) -> Run:
     """Return the run of `a` once it has come to its case."""
-    while (run := gate._runs.get(Path("a"))) is None or run.at[0] != "tests/bad.yaml":
+    while (run := gate._runs.get(Path("a"))) is None or run.at.file != "tests/bad.yaml":
         await asyncio.sleep(0.01)
     return run
 
@@ -96,7 +96,7 @@ def test_a_process_that_hangs_is_ended_by_the_clock_of_its_parent(scratch: Path)
         os.kill(run.child.pid, signal.SIGSTOP)
         return await running
 
-    (told,) = with_gate(work, seconds=1)["diagnostics"]
+    (told,) = with_gate(work, seconds=1).diagnostics
     assert (told["file"], told["line"]) == ("tests/bad.yaml", 3)
     assert told["message"].startswith("the tests take longer than 1 seconds")
     assert list(scratch.iterdir()) == []
@@ -111,7 +111,7 @@ def test_tests_that_take_too_much_memory_fail_alone(scratch: Path) -> None:
         return await asyncio.gather(greedy, modest)
 
     greedy, modest = with_gate(work)
-    assert (greedy["failed"], modest["failed"]) == (1, 0)
+    assert (greedy.failed, modest.failed) == (1, 0)
 
 
 def test_a_run_whose_process_is_killed_says_which_case_ran(scratch: Path) -> None:
@@ -122,9 +122,9 @@ def test_a_run_whose_process_is_killed_says_which_case_ran(scratch: Path) -> Non
         os.kill(run.child.pid, signal.SIGKILL)
         return await running
 
-    (told,) = with_gate(work)["diagnostics"]
+    (told,) = with_gate(work).diagnostics
     assert (told["file"], told["line"]) == ("tests/bad.yaml", 3)
-    assert "took more memory or time" in told["message"]
+    assert "exceeded their memory or time" in told["message"]
 
 
 def test_a_run_that_is_ended_says_nothing_and_leaves_nothing(scratch: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_run_that_is_ended_says_nothing_and_leaves_nothing(scratch: Path) -> N
         gate.end(Path("a"))
         return await running
 
-    assert with_gate(work)["diagnostics"] == []
+    assert with_gate(work).diagnostics == []
     assert list(scratch.iterdir()) == []
 
 

@@ -7,14 +7,14 @@ from functools import cache
 import pytest
 from msgspec import UNSET
 
-from bbops.base.diagnostics import Diagnostic, Place
+from bbops.base.diagnostics import Diagnostic, Place, suggest
 from bbops.base.errors import BbopsError
 from bbops.build.check import validate
 from bbops.edit.authoring.changing import ChangedTree
 from bbops.edit.authoring.codes import read_codes
 from bbops.edit.fixes import find_edit
+from bbops.interfaces.mcp.models import Change
 from bbops.interfaces.mcp.tool import Refused
-from bbops.interfaces.mcp.words import Change
 from bbops.interfaces.mcp.workshop.changing import change_files
 from bbops.interfaces.mcp.workshop.fixing import Fixes
 from bbops.interfaces.mcp.workshop.inside import delete_in, put_in, rename_in
@@ -93,7 +93,7 @@ def test_what_follows_a_type_stays() -> None:
 def test_only_the_wrong_part_of_a_word_is_written() -> None:
     source = "steps:\n- find: { table: notes, orderBy: titel.desc } # notes.titel\n"
     place = Place("functions/run.yaml", 2, 34)
-    message, hint = "table 'notes' has no column 'titel'", "did you mean 'title'?"
+    message, hint = "table 'notes' has no column 'titel'", suggest("titel", ["title"])
     edit = find_edit(Diagnostic(place, "unknown-column", message, hint), load(source.encode()))
     assert edit is not None
     assert splice(source, [edit]) == source.replace("orderBy: titel", "orderBy: title")
@@ -102,7 +102,7 @@ def test_only_the_wrong_part_of_a_word_is_written() -> None:
 def test_a_word_that_stands_there_twice_is_left_to_people() -> None:
     source = 'steps:\n- return: { value: "${ 1 + input.titel + input.titel }" }\n'
     found = Diagnostic(Place("functions/run.yaml", 2, 23), "unknown-field",
-                       "input has no field 'titel'", "did you mean 'title'?")  # fmt: skip
+                       "input has no field 'titel'", suggest("titel", ["title"]))  # fmt: skip
     assert find_edit(found, load(source.encode())) is None
 
 
@@ -150,8 +150,8 @@ def test_a_key_with_another_name_keeps_its_comments() -> None:
 @pytest.mark.parametrize(
     ("file", "change", "words"),
     [
-        ("steps: []\n", Change("delete", "function/a", path=["steps"]), "nothing would be left"),
-        ("a: &b 1\n", Change("put", "function/a", path=["a"], value=1), "alone: line 1: "),
+        ("steps: []\n", Change("delete", "function/a", path=["steps"]), "remove everything"),
+        ("a: &b 1\n", Change("put", "function/a", path=["a"], value=1), "separately: line 1: "),
     ],
 )
 def test_what_cannot_be_changed_inside_says_why(file: str, change: Change, words: str) -> None:
@@ -163,7 +163,7 @@ def test_what_cannot_be_changed_inside_says_why(file: str, change: Change, words
 def test_a_body_and_a_path_are_two_wishes(agent: Agent) -> None:
     change = {"op": "put", "ref": "function/hello", "path": ["steps"], "body": {"steps": []}}
     refused = agent.refused("preview_changes", changes=[change])
-    assert "takes 'value'" in refused.hint
+    assert "send 'value'" in refused.hint
 
 
 # ---- entries
@@ -188,7 +188,7 @@ def test_what_is_no_entry_is_refused() -> None:
         put_in(BODY, ["a", "b", 3], 1)
     with pytest.raises(BbopsError, match="none is '0'"):
         put_in(BODY, ["a", "b", "0"], 1)
-    with pytest.raises(BbopsError, match="nothing at 'x'"):
+    with pytest.raises(BbopsError, match="nothing exists at 'x'"):
         delete_in(BODY, ["x"])
     with pytest.raises(BbopsError, match="cannot be 'd'"):
         rename_in(BODY, ["a"], "d")

@@ -203,4 +203,4 @@ def test_an_editor_formats_by_stdin() -> None:
 def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
     result = fmt(tmp_path)
     assert result.exit_code == 2
-    assert "there is no project.yaml in or above" in result.stderr
+    assert "project.yaml is missing in or above" in result.stderr

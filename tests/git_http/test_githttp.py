@@ -68,7 +68,7 @@ def test_a_developer_may_not_push_to_main(world: World) -> None:
     clone, before = world.clone("developer"), world.tip()
     clone.commit(world.next_version())
     done = clone.push()
-    assert "you may not push to branch 'main': it takes the role 'maintainer'" in done.text
+    assert "you may not push to branch 'main': the role required is 'maintainer'" in done.text
     assert (done.code, world.tip()) == (1, before)
 
 
@@ -77,7 +77,7 @@ def test_a_viewer_fetches_and_does_not_push(world: World) -> None:
     clone.commit(world.next_version())
     done = clone.push("origin", "HEAD:refs/heads/draft/viewed")
     assert (done.code, world.tip("refs/heads/draft/viewed")) == (128, "")
-    assert "it takes the role 'developer'" in done.text
+    assert "the role required is 'developer'" in done.text
 
 
 def greet(world: World, token: str, service: str = "git-upload-pack") -> httpx.Response:
@@ -134,7 +134,7 @@ def test_a_session_of_a_browser_is_no_token(world: World) -> None:
 
 def test_what_is_live_is_neither_deleted_nor_rewritten(world: World) -> None:
     clone, before = world.clone("owner"), world.tip()
-    assert "what is served, and cannot be deleted" in clone.push("origin", ":main").text
+    assert "is live and cannot be deleted" in clone.push("origin", ":main").text
     clone.git("commit", "-q", "--amend", "-m", "Another past")
     done = clone.push("-f", "origin", "HEAD:main")
     assert "branch 'main' only grows" in done.text

@@ -8,30 +8,30 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 import bbops_server.git_http.concurrency as rooms
-from bbops_server.git_http.asked import Asked, Refusal
 from bbops_server.git_http.concurrency import MOST_FETCHES, MOST_PUSHES, MOST_WAITING, Concurrency
+from bbops_server.git_http.request import GitRequest, Refusal
 
 pytestmark = pytest.mark.quick
 
-PUSH = Asked("shop", "git-receive-pack", is_greeting=False, variables={})
-GREETING = Asked("shop", "git-receive-pack", is_greeting=True, variables={})
-FETCH = Asked("shop", "git-upload-pack", is_greeting=False, variables={})
+PUSH = GitRequest("shop", "git-receive-pack", is_greeting=False, variables={})
+GREETING = GitRequest("shop", "git-receive-pack", is_greeting=True, variables={})
+FETCH = GitRequest("shop", "git-upload-pack", is_greeting=False, variables={})
 
 
 class Held:
     """An exchange that goes on until it is told to end."""
 
-    def __init__(self, room: Concurrency, asked: Asked, person: str) -> None:
+    def __init__(self, room: Concurrency, asked: GitRequest, person: str) -> None:
         self.is_in, self.end = False, asyncio.Event()
         self.task = asyncio.create_task(self._run(room, asked, person))
 
-    async def _run(self, room: Concurrency, asked: Asked, person: str) -> None:
+    async def _run(self, room: Concurrency, asked: GitRequest, person: str) -> None:
         async with room.take(asked, person):
             self.is_in = True
             await self.end.wait()
 
 
-async def begin(room: Concurrency, asked: Asked, *people: str) -> list[Held]:
+async def begin(room: Concurrency, asked: GitRequest, *people: str) -> list[Held]:
     held = [Held(room, asked, person) for person in people]
     await asyncio.sleep(0.01)
     return held
@@ -74,7 +74,7 @@ def test_a_greeting_is_not_kept_waiting_by_pushes() -> None:
 
 
 @pytest.mark.parametrize(("asked", "most"), [(PUSH, MOST_PUSHES), (FETCH, MOST_FETCHES)])
-def test_who_waits_enters_in_turn(asked: Asked, most: int) -> None:
+def test_who_waits_enters_in_turn(asked: GitRequest, most: int) -> None:
     async def test() -> None:
         room = Concurrency()
         held = await begin(room, asked, *(f"person {number}" for number in range(most)))
@@ -116,7 +116,7 @@ def test_who_leaves_or_waits_too_long_takes_no_place(monkeypatch: pytest.MonkeyP
         gone.task.cancel()
         await asyncio.gather(gone.task, return_exceptions=True)
         monkeypatch.setattr(rooms, "WAIT_SECONDS", 0.01)
-        with pytest.raises(Refusal, match="none ended in time") as refused:
+        with pytest.raises(Refusal, match="none finished in time") as refused:
             async with room.take(PUSH, "ada"):
                 pass
         assert (refused.value.status, refused.value.headers) == (503, {"retry-after": "5"})

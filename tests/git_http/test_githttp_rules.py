@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from bbops_server.commands._report import Terminal
-from bbops_server.git_http.asked import Refusal, read_asked
 from bbops_server.git_http.checking import MOST_TOLD, render_found
 from bbops_server.git_http.hooks import SCRIPT, Hooks, Say, Told
 from bbops_server.git_http.refs import Rights, find_complaint, read_updates
+from bbops_server.git_http.request import Refusal, read_request
 from bbops_server.git_http.unpacking import Unpacking
 from bbops_server.publish.status.events import Serving
 
@@ -48,7 +48,7 @@ def complain(line: str, rights: Rights = MAY) -> str:
         (f"{NONE} {ONE} HEAD", "cannot be pushed"),
         (f"{NONE} {ONE} refs/for/main/cart", ""),
         (f"{NONE} {ONE} refs/for/main", ""),
-        (f"{NONE} {ONE} refs/for/maintenance", "names no branch that this project"),
+        (f"{NONE} {ONE} refs/for/maintenance", "is not the branch that this project"),
         (f"{NONE} {ONE} refs/for/main/{'x' * 101}", "at most 100 letters"),
         (f"{NONE} {ONE} refs/heads/proposal-7", "shows a proposal"),
         (f"{NONE} {ONE} refs/heads/proposal-7/x", "'proposal-7' shows a proposal"),
@@ -71,7 +71,8 @@ def test_each_ref_has_its_rule(line: str, words: str) -> None:
 
 def test_a_reviewed_branch_is_pushed_by_nobody() -> None:
     rights = Rights(live={"main", "next"}, reviewed={"main"}, may_publish=True)
-    assert "changes by proposals alone" in complain(f"{ONE} {TWO} refs/heads/main", rights)
+    told = complain(f"{ONE} {TWO} refs/heads/main", rights)
+    assert "only accepts changes through proposals" in told
     assert complain(f"{ONE} {TWO} refs/heads/next", rights) == ""
 
 
@@ -94,20 +95,20 @@ def scope(path: str, method: str = "POST", query: bytes = b"", **headers: str) -
 )
 def test_what_is_no_request_of_git_is_refused(given: dict[str, Any], status: int) -> None:
     with pytest.raises(Refusal) as refused:
-        read_asked(given)
+        read_request(given)
     assert refused.value.status == status
 
 
 def test_git_is_told_only_what_it_has_to_know() -> None:
     path = "/git/shop.git/git-receive-pack"
     sent = {"git_protocol": "version=2", "content_encoding": "x-gzip", "cookie": "a=b"}
-    asked = read_asked(scope(path, **sent))
+    asked = read_request(scope(path, **sent))
     assert asked.is_packed
     assert asked.variables == {
         "PATH_INFO": "/git-receive-pack", "REQUEST_METHOD": "POST", "GIT_PROTOCOL": "version=2",
         "CONTENT_TYPE": "application/x-git-receive-pack-request",
     }  # fmt: skip
-    odd = read_asked(scope(path, git_protocol="version=2:evil", content_length="12"))
+    odd = read_request(scope(path, git_protocol="version=2:evil", content_length="12"))
     assert "GIT_PROTOCOL" not in odd.variables
     assert odd.variables["CONTENT_LENGTH"] == "12"
 
@@ -143,7 +144,7 @@ def test_the_first_screen_names_git_where_there_are_accounts(
     capsys: pytest.CaptureFixture[str], mode: str, setup_url: str, *, is_told: bool
 ) -> None:
     Terminal(mode=mode)("", Serving("http://x", "http://c", "/srv/shop", setup_url))
-    assert ("http://c/git/NAME.git is for git" in capsys.readouterr().out) is is_told
+    assert ("http://c/git/NAME.git is the git URL" in capsys.readouterr().out) is is_told
 
 
 def run_hook(hook: str, environment: dict[str, str], given: str = "") -> tuple[int, str]:

@@ -106,7 +106,7 @@ def test_who_leaves_while_a_push_arrives_pushes_nothing(world: World, change: st
         answer = b""
         while b"0000\r\n" not in answer and (more := connection.recv(4096)):
             answer += more
-    assert (b"has changed meanwhile; push again" in answer) is (change != "none"), answer
+    assert (b"has changed in the meantime; push again" in answer) is (change != "none"), answer
     assert bool(world.tip(f"refs/heads/{who}")) is (change == "none"), answer
 
 

@@ -16,7 +16,8 @@ MODULES = sorted([*(ROOT / "bbops").rglob("*.py"), *(ROOT / "server").rglob("*.p
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 FILE_DOORS = {
-    "bbops/base/assets.py", "bbops/edit/authoring/folder.py", "bbops/interfaces/cli/_catalog.py",
+    "bbops/base/assets.py", "bbops/base/registry.py", "bbops/edit/authoring/folder.py",
+    "bbops/interfaces/cli/_catalog.py",
     "bbops/interfaces/cli/_credentials.py", "bbops/interfaces/cli/completion.py",
     "bbops/interfaces/cli/frontend.py",
     "bbops/interfaces/cli/_remembered.py", "bbops/interfaces/cli/init.py",
@@ -56,7 +57,8 @@ FILE_DOORS = {
     "server/bbops_server/publish/sources/record.py",
     "server/bbops_server/publish/holds/suspension.py",
     "server/bbops_server/publish/stages/failed_switch.py",
-    "server/bbops_server/publish/holds/freezing.py", "server/bbops_server/process/webhooks/kept.py",
+    "server/bbops_server/publish/holds/freezing.py",
+    "server/bbops_server/process/webhooks/list_file.py",
     "server/bbops_server/settings/server_file/load.py",
 }  # fmt: skip
 """Files that may touch the disk."""

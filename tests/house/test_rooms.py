@@ -47,3 +47,10 @@ def test_the_quick_tests_look_into_each_room(house: str) -> None:
     files = (one.read_text(encoding="utf-8") for one in (ROOT / "tests").rglob("test_*.py"))
     quick = "".join(one for one in files if QUICK in one)
     assert set(re.findall(rf"^from {house}\.(\w+)", quick, re.MULTILINE)) >= rooms
+
+
+def test_no_test_imports_a_test() -> None:
+    imports = re.compile(r"^\s*from (tests(?:\.\w+)*\.test_\w+) import", re.MULTILINE)
+    files = [one for one in (ROOT / "tests").rglob("*.py") if "__pycache__" not in one.parts]
+    found = {one.name: imports.findall(one.read_text(encoding="utf-8")) for one in files}
+    assert {name: modules for name, modules in found.items() if modules} == {}

@@ -13,8 +13,8 @@ from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 
 from bbops.interfaces.lsp.text import Lines
-from tests.cli.test_cli import environment
 from tests.conftest import run
+from tests.support.command_line import environment
 
 WAIT_SECONDS = 20
 OURS = (sys.executable, "-m", "bbops", "lsp")

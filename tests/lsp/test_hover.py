@@ -9,8 +9,8 @@ import pytest
 from lsprotocol import types as lsp
 from pydantic import BaseModel
 
+from bbops.interfaces.lsp.descriptions import about_key
 from bbops.interfaces.lsp.slots import Slot, field_slot, fields
-from bbops.interfaces.lsp.words import about_key
 from bbops.language.loading.load import kinds
 from bbops.language.steps._base import step_kinds
 from tests.conftest import ROOT

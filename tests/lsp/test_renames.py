@@ -35,12 +35,12 @@ def test_a_variable_is_renamed_where_it_is_set_and_read(project: Path, place: st
 
 
 REFUSED = [
-    (LOGIN, "${ vars.us¦er.id }", "token", "there already"),
+    (LOGIN, "${ vars.us¦er.id }", "token", "already exists"),
     (LOGIN, "${ vars.us¦er.id }", "no name", "not a name"),
     (LOGIN, "verifyPass¦word", "people", "only variables"),
     (LIST, "table: no¦tes", "users", "already"),
     (LIST, "table: no¦tes", "No Tes", "not a name of tables"),
-    ("functions/middleware/signed-in.yaml", "as: m¦e", "person", "behind this middleware"),
+    ("functions/middleware/signed-in.yaml", "as: m¦e", "person", "after this middleware"),
 ]
 
 

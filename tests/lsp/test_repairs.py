@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lsprotocol import types as lsp
 
-from bbops.base.diagnostics import Diagnostic, Place
+from bbops.base.diagnostics import Diagnostic, Hint, Place, ReplaceWord
 from bbops.interfaces.lsp.completion import complete
 from bbops.interfaces.lsp.definition import define, uses
 from bbops.interfaces.lsp.diagnostics import to_lsp
@@ -40,7 +40,8 @@ def test_a_did_you_mean_can_be_taken_with_a_key(project: Path) -> None:
 def test_a_cure_is_of_the_wrong_part_alone() -> None:
     source = "steps:\n- if: input.a&&input.b\n"
     place = Place("functions/run.yaml", 2, 14)
-    found = Diagnostic(place, "expression-syntax", "'&&' is not an operator", "write 'and'")
+    found = Diagnostic(place, "expression-syntax", "'&&' is not an operator",
+                       Hint("write 'and'", ReplaceWord("&&", "and")))  # fmt: skip
     told = to_lsp(found, load(source.encode()), Lines(source))
     assert told.data == {"write": " and ", "at": [1, 13, 1, 15]}
 

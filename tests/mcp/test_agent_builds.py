@@ -162,9 +162,9 @@ def by_browser(agent: Agent, page: Any) -> Callable[[str], str]:
                 page.get_by_label("E-mail address").fill(PERSON)
                 page.get_by_label("Password").fill(PASSWORD)
                 page.get_by_role("button", name="Sign in").click()
-            page.get_by_role("heading", name="Let an agent in").wait_for()
+            page.get_by_role("heading", name="Give an agent access").wait_for()
             assert "Scripted agent" in page.inner_text("main")
-            page.get_by_role("button", name="Let it in").click()
+            page.get_by_role("button", name="Give access").click()
             page.get_by_text(CLOSE).wait_for()
             found = callback.found
         assert (found["state"], found["iss"]) == (state, agent.told["issuer"])

@@ -99,5 +99,5 @@ def test_what_is_no_json_is_refused_and_never_changed(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["[]", "1", '{"servers": []}', '{"servers": "x"}'])
 def test_something_else_than_a_map_on_the_way_is_refused(text: str) -> None:
-    with pytest.raises(BbopsError, match="is no map"):
+    with pytest.raises(BbopsError, match="must be a map"):
         write(text, KEYS, ENTRY)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from tests.conformance.serving import listening, transport
 from tests.conftest import ROOT
 from tests.support.agents import give
 from tests.support.control import Tried
+from tests.support.shell import free_port
 
 pytestmark = [
     pytest.mark.long,
@@ -51,9 +51,7 @@ def fixture_url(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def real(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
+    port = free_port()
     tried = Tried(tmp_path_factory.mktemp("real"), control_port=port)
     tried.add("ada@example.com", Role.OWNER)
     with listening(tried.own_app(), port) as url:

@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from bbops.interfaces.mcp.refs import FOLDERS, parse_ref, ref_of
+from bbops.interfaces.mcp.models import FOLDERS
+from bbops.interfaces.mcp.refs import parse_ref, ref_of
 from bbops.interfaces.mcp.tool import Refused
 from bbops.interfaces.mcp.workshop.bench import Bench
 from bbops.source.git.proposals import PREVIEW
 from bbops.source.git.writing import NOTHING, make_commit, put_files, write_blobs
-from tests.mcp.test_mcp_project import HELLO
-from tests.support.checkouts import TOOLS, Agent, agent, make_repository, small_repository
+from tests.support.checkouts import HELLO, TOOLS, Agent, agent, make_repository, small_repository
 from tests.support.served import git
 from tests.support.small_project import FILES
 
@@ -176,7 +176,7 @@ def test_a_plan_changes_resources_alone(agent: Agent, bench: Bench) -> None:
     for path, mode in STRAY:
         plan = forge(bench, {path: (mode, b"steps: []\n")})
         refused = agent.refused("apply_changes", draft="topic", plan=plan, message="x")
-        assert "no resource of the project" in refused.message, path
+        assert "not a resource of the project" in refused.message, path
     assert agent.tip("refs/heads/topic") == ""
 
 
@@ -185,7 +185,7 @@ def test_a_plan_stays_in_the_folder_of_the_project(tmp_path: Path) -> None:
     one = Agent(tmp_path / "shop", under="functions")
     plan = forge(one.place._bench, {"endpoints/hello.yaml": ("100644", b"method: GET\n")})
     refused = one.refused("apply_changes", draft="topic", plan=plan, message="x")
-    assert "no resource of the project" in refused.message
+    assert "not a resource of the project" in refused.message
 
 
 def test_a_plan_is_not_as_large_as_anybody_likes(agent: Agent, bench: Bench) -> None:

@@ -15,7 +15,7 @@ from bbops.base.errors import BbopsError
 from bbops.interfaces.cli.mcp import command
 from bbops.interfaces.mcp.clients._base import find_clients
 from bbops.interfaces.mcp.installing.steps import Step, carry_out, check_name, choose, plan
-from tests.cli.test_cli_status import Start, control
+from tests.support.statuses import Start, control
 
 __all__ = ["control"]
 
@@ -116,7 +116,7 @@ def test_a_file_that_changed_meanwhile_is_left_alone(workspace: Path) -> None:
     file = workspace / ".cursor/mcp.json"
     file.parent.mkdir()
     file.write_text('{"mine": 1}')
-    with pytest.raises(BbopsError, match="has changed meanwhile"):
+    with pytest.raises(BbopsError, match="has changed in the meantime"):
         carry_out(workspace, steps)
     assert file.read_text() == '{"mine": 1}'
 
@@ -135,7 +135,7 @@ def test_a_link_that_leads_elsewhere_is_not_followed(workspace: Path, tmp_path: 
     other = tmp_path / "other"
     other.mkdir()
     (workspace / ".cursor").symlink_to(other)
-    with pytest.raises(BbopsError, match="leads elsewhere"):
+    with pytest.raises(BbopsError, match="is a link to another file"):
         install(workspace, "cursor")
     assert list(other.iterdir()) == []
 
@@ -173,7 +173,7 @@ def test_where_no_client_is_used_the_names_are_said(workspace: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "A", "a b", "../x", "a" * 41, '"', "x]\n[y"])
 def test_a_server_has_a_plain_name(name: str) -> None:
-    with pytest.raises(BbopsError, match="no name of a server"):
+    with pytest.raises(BbopsError, match="not a valid server name"):
         check_name(name)
 
 
@@ -186,7 +186,7 @@ def test_the_status_says_what_is_wrong_with_a_file(workspace: Path) -> None:
     (workspace / ".mcp.json").write_text("{ bad")
     given = ["status", "--client", "claude-code", "--path", str(workspace)]
     told = CliRunner().invoke(command, given).stdout
-    assert told == "claude-code  '.mcp.json': line 1 is no JSON\n"
+    assert told == "claude-code  '.mcp.json': line 1 is not valid JSON\n"
 
 
 def test_binding_a_workspace_says_how_to_look_at_it(workspace: Path, control: Start) -> None:

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from bbops.build.check._language import find_unsupported_parts
-from bbops.interfaces.mcp.refs import FOLDERS
+from bbops.interfaces.mcp.models import FOLDERS, KINDS
 from bbops.interfaces.mcp.tool import call, find_tool
-from bbops.interfaces.mcp.words import KINDS
 from bbops.interfaces.mcp.workshop.performing import every_work, find_doing, perform
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.addons._base import step_keys
@@ -248,8 +247,8 @@ def test_a_draft_is_no_folder_of_another(agent: Agent) -> None:
     plan = agent.call("preview_changes", changes=[change])["plan"]
     for draft in ("topic", "topic/one/two", "main/x"):
         refused = agent.refused("apply_changes", draft=draft, plan=plan, message="Change")
-        assert "beside which" in refused.message
-        assert "beside which" in agent.refused(
+        assert "conflicts with branch" in refused.message
+        assert "conflicts with branch" in agent.refused(
             "preview_changes", draft=draft, changes=[change]
         ).message  # fmt: skip
 
@@ -361,6 +360,6 @@ def test_a_project_sees_and_changes_its_folder_alone(tmp_path: Path) -> None:
 
 def test_work_crosses_processes_as_json(agent: Agent) -> None:
     bench = agent.place._bench
-    found = perform(bench, "listing", {"kind": "table"})
+    found = perform(bench, "context_list", {"kind": "table"})
     assert json.loads(json.dumps(found))["total"] == 1
     assert Store.open(agent.folder).resolve("main") == found["commit"]

@@ -229,7 +229,7 @@ def test_what_is_missing_of_an_account_is_filled_in_once(tried: Tried) -> None:
     status = agent.result("account_status")
     assert (status["name"], status["missingFields"]) == ("Bob", ["company"])
     assert status["next"][0]["tool"] == "account_setup"
-    assert "an agent changes no profile" in agent.refusal("account_setup", {"name": "Eve"})
+    assert "agents cannot change profiles" in agent.refusal("account_setup", {"name": "Eve"})
     assert agent.result("account_status")["name"] == "Bob"
     noted = tried.book.audit.list()
     assert [one.action for one in noted] == ["change profile"]
@@ -246,7 +246,7 @@ def test_an_unexpected_failure_says_nothing_of_itself(
 ) -> None:
     tried.source.projects = None  # type: ignore[assignment,method-assign]
     said = ada.refusal("project_list")
-    assert said == "something unexpected went wrong; the log of the server says what"
+    assert said == "internal error; see the server's log"
     assert "tool project_list failed" in caplog.text
 
 
@@ -260,7 +260,7 @@ def test_a_book_that_is_away_is_said_without_its_place(
     file.mkdir()
     said = ada.refusal("account_status")
     file.rmdir()
-    assert said == "accounts cannot be read now\nhint: try again in a moment"
+    assert said == "accounts are temporarily unavailable\nhint: try again in a moment"
     assert str(file) in caplog.text
 
 

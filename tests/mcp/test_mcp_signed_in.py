@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import ServerError
+from bbops_server.process.messages.data.sign_in import SignIn
 from tests.support.agents_at_server import House, ServedAgent
 from tests.support.checkouts import make_repository
 from tests.support.small_project import FILES
@@ -87,9 +88,9 @@ def test_what_is_live_signs_nobody_in(house: House, developer: ServedAgent) -> N
     refused = developer.refused("preview_request", draft="main", method="GET", path="/me",
                                 **{"as": {"id": 7}})  # fmt: skip
     assert refused.message == "there is no draft 'main'"
-    user = {"table": "users", "key": "id", "by": "id", "value": 7, "tells": []}
-    with pytest.raises(ServerError, match="only a draft"):
-        house.run(house.plane.sign_in("shop", user))
+    asked = SignIn("shop", table="users", key="id", by="id", value=7, tells=[])
+    with pytest.raises(ServerError, match="only drafts"):
+        house.run(house.plane.sign_in(asked))
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_what_is_live_signs_nobody_in(house: House, developer: ServedAgent) -> N
         ({"as": {"email": "bob@example.com"}}, "has no row with this email"),
         ({"as": {}}, "by 'id' or by 'email'"),
         ({"as": {"id": 7, "email": "ada@example.com"}}, "by 'id' or by 'email'"),
-        ({"as": {"id": 7}, "headers": {"Authorization": "Bearer x"}}, "'as' signs in"),
+        ({"as": {"id": 7}, "headers": {"Authorization": "Bearer x"}}, "exclude each other"),
         ({"as": {"name": "ada"}}, "unknown field `name`"),
     ],
 )

@@ -14,8 +14,7 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from tests.conftest import ROOT
-from tests.mcp.test_mcp_project import HELLO
-from tests.support.checkouts import make_repository
+from tests.support.checkouts import HELLO, make_repository
 from tests.support.served import environment, git
 
 COMMAND = ["-m", "bbops", "mcp", "serve", "--stdio"]

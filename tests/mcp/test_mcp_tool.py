@@ -87,7 +87,7 @@ def test_wrong_arguments_are_refused_in_words(arguments: dict[str, Any], said: s
         ("preview_changes", {"changes": [{"op": "put"}]},
          "it needs op, ref and may have body, path, value, to, base"),
         ("preview_request", {"draft": "a", "method": "GET", "path": "/", "query": {"a": 1}}, ""),
-        ("context_get", {"a": 1}, "it takes none"),
+        ("context_get", {"a": 1}, "it takes no arguments"),
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_told_what_is_wanted(

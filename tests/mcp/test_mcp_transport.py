@@ -245,7 +245,7 @@ def test_who_is_not_known_is_sent_to_sign_in_by_the_tool_that_takes_it(nobody: A
     answer = nobody.call("project_list")
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == f'Bearer {METADATA}, scope="project"'
-    assert answer.text == "sign in first: 'project_list' is not for everybody"
+    assert answer.text == "sign in first: 'project_list' needs an account"
     assert (
         nobody.call("account_setup").headers["www-authenticate"].endswith('scope="project builder"')
     )

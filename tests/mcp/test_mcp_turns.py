@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from bbops.interfaces.mcp.tool import Refused
-from bbops_server.mcp import taking_turns
-from bbops_server.mcp.taking_turns import OneAtATime
+from bbops_server.mcp import fair_queue
+from bbops_server.mcp.fair_queue import OneAtATime
 
 
 async def work(turns: OneAtATime, person: str, thread: asyncio.Lock, done: list[str]) -> None:
@@ -29,14 +29,14 @@ def test_a_colleague_waits_for_one_work_of_somebody_who_asks_for_many() -> None:
 
 
 def test_who_waits_too_long_for_themselves_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(taking_turns, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(fair_queue, "WAIT_SECONDS", 0.01)
 
     async def main() -> None:
         turns = OneAtATime()
         async with turns.turn("ada"):
             async with turns.turn("bob"):
                 pass
-            with pytest.raises(Refused, match="your other agents' work"):
+            with pytest.raises(Refused, match="your other agents have used"):
                 async with turns.turn("ada"):
                     pass
         async with turns.turn("ada"):

@@ -9,12 +9,12 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
-from tests.control_plane.test_served_people import set_up
 from tests.support.browser import DESK, PHONE, find_faults, opened, press, write
 from tests.support.callback import Callback, waiting
 from tests.support.control import PASSWORD
 from tests.support.granting import CHALLENGE, VERIFIER
 from tests.support.served import Served, make_project
+from tests.support.served_people import set_up
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -73,16 +73,16 @@ def test_somebody_signs_in_and_lets_an_agent_in_by_keyboard_alone(
     with opened(chromium) as page:
         page.goto(address(server, callback.url, scope="builder"))
         sign_in(page)
-        assert page.get_by_role("heading", name="Let an agent in").is_visible()
+        assert page.get_by_role("heading", name="Give an agent access").is_visible()
         assert page.get_by_text("Robot <b>").is_visible()
-        press(page, "Let it in")
+        press(page, "Give access")
         assert page.url.startswith(callback.url)
         told = callback.told.get(timeout=5)
         assert told["iss"] == server.serving["control_url"]
         page.goto(f"{server.serving['control_url']}/account")
         assert page.get_by_text("project, builder, all projects").is_visible()
         press(page, "Revoke")
-        assert page.get_by_role("status").inner_text().startswith("The agent may do nothing")
+        assert page.get_by_role("status").inner_text().startswith("The agent no longer has access")
 
 
 def test_a_refusal_goes_back_to_the_program(
@@ -109,7 +109,7 @@ def test_a_device_is_let_in_by_the_code_it_shows(chromium: Browser, server: Serv
         press(page, "Go on")
         assert page.get_by_text(begun["user_code"]).is_visible()
         assert find_faults(page) == []
-        press(page, "Let it in")
+        press(page, "Give access")
         assert page.get_by_role("heading", name="Approved").is_visible()
         assert find_faults(page) == []
     got = ask(
@@ -143,7 +143,7 @@ def test_what_is_wrong_is_said_on_a_page(chromium: Browser, server: Served) -> N
         page.goto(address(server, "http://127.0.0.1:7/callback"))
         sign_in(page)
         answer = page.request.get(address(server, "https://evil.example/"))
-        assert (answer.status, "has not registered" in answer.text()) == (400, True)
+        assert (answer.status, "is not registered" in answer.text()) == (400, True)
 
 
 def test_the_code_of_a_browser_becomes_tokens(
@@ -153,7 +153,7 @@ def test_the_code_of_a_browser_becomes_tokens(
     with opened(chromium) as page:
         page.goto(asked)
         sign_in(page)
-        press(page, "Let it in")
+        press(page, "Give access")
     got = ask(
         server, "/oauth/token", grant_type="authorization_code", redirect_uri=callback.url,
         client_id=asked.split("client_id=")[1].split("&")[0], code_verifier=VERIFIER,

@@ -23,10 +23,10 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl
 
-from tests.control_plane.test_served_people import set_up
 from tests.support.oauth_client import hidden
 from tests.support.published import open_site, write_certificate
 from tests.support.served import make_project
+from tests.support.served_people import set_up
 from tests.support.several import Several
 
 pytestmark = pytest.mark.long

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bbops_server.accounts.book import Book
-from bbops_server.mcp.oauth.asked import Answer, Sender
+from bbops_server.mcp.oauth.authlib_request import Answer, Sender
 from bbops_server.mcp.oauth.consents import SentBack, Unsafe
 from bbops_server.mcp.oauth.redirects import allows, is_registrable
 from bbops_server.mcp.oauth.server import OAuth

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from tests.conformance.serving import listening
 from tests.conftest import ROOT
 from tests.support.control import Tried
 from tests.support.oauth_client import hidden
+from tests.support.shell import free_port
 
 pytestmark = pytest.mark.long
 
@@ -42,12 +42,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     with listening(tried.own_app(), port) as url:
         yield Place(url, f"bbops={key}")
     tried.close()
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def test_a_strict_client_gets_tokens_by_every_way(place: Place) -> None:

@@ -93,7 +93,7 @@ def test_a_program_on_this_computer_is_warned_of(tried: Tried, ada: Browser) -> 
     here = Program(tried, redirect_uris=["http://localhost/cb"])
     page = ada.get(here.path(redirect_uri="http://localhost:7777/cb")).text
     assert "a program on this computer" in page
-    assert "Any program on this computer can call itself so" in page
+    assert "Any program on this computer can use this name" in page
 
 
 def test_a_name_is_text(tried: Tried, ada: Browser) -> None:
@@ -199,12 +199,12 @@ def test_who_has_no_role_in_a_project_lets_nobody_in(tried: Tried, agent: Progra
 def test_a_person_sees_who_acts_for_them_and_ends_it(
     tried: Tried, ada: Browser, agent: Program
 ) -> None:
-    assert "None may act for you" in ada.get("/account").text
+    assert "No agents have access to your account" in ada.get("/account").text
     token = agent.sign_in(ada, scope="data")["access_token"]
     assert tried.book.grants.find(token, MCP)
     page = ada.get("/account").text
     assert "Robot" in page
-    assert "project, data, all projects that you may see" in page
+    assert "project, data, all projects you can see" in page
     (grant,) = re.findall(r"/account/grants/(\w+)/revoke", page)
     tried.add("bob@example.com", Role.OWNER)
     bob = tried.as_person("bob@example.com")

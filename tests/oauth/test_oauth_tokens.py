@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from bbops_server.mcp.oauth.asked import Sender
+from bbops_server.mcp.oauth.authlib_request import Sender
 from tests.support.control import Browser, Tried, tried
 from tests.support.granting import VERIFIER
 from tests.support.oauth_client import (
@@ -147,7 +147,7 @@ def test_an_agents_token_is_good_at_no_other_door(
             assert answer.status_code == 401, path
     headers = {"authorization": f"Bearer {told['access_token']}"}
     answer = tried.browser(accept="application/json").call("GET", "/api/projects", headers=headers)
-    assert "good at the MCP server alone" in answer.text
+    assert "can only be used at the MCP server" in answer.text
 
 
 def test_no_secret_is_in_the_log_of_what_was_done(

@@ -17,7 +17,7 @@ from bbops_server.accounts.arrivals import Arrivals
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.rules import Role
 from bbops_server.publish.proposals.local import LocalForge
-from tests.proposals.test_proposal_rules import book
+from tests.support.proposal_rules import book
 from tests.support.proposing import Asking, commit_alone, propose
 from tests.support.pushing import World
 from tests.support.served import git
@@ -59,7 +59,7 @@ def test_who_pushed_the_branch_does_not_approve_its_proposal(world: World) -> No
     assert found["proposal"]["pushers"] == [MAINTAINER]
     assert found["obstacles"] == [
         "1 more approval needed",
-        f"the approval of {MAINTAINER} does not count: some of its commits are theirs",
+        f"the approval of {MAINTAINER} does not count: they are an author of some commits",
     ]
     assert pusher.merge(number).status_code == 409
     assert Asking(world, "viewer").say(number, "approved").status_code == 201

@@ -44,7 +44,7 @@ def test_an_approval_is_of_what_was_seen(world: World) -> None:
     )
     assert asking.merge(number).status_code == 409
     assert asking.say(number, "refused", text="no").status_code == 201
-    assert asking.get(number)["obstacles"][0] == "maintainer@example.com asked for changes"
+    assert asking.get(number)["obstacles"][0] == "maintainer@example.com requested changes"
     asking.say(number, "approved")
     assert asking.merge(number, head="0" * 40).status_code == 409
     done = asking.merge(number)
@@ -76,7 +76,7 @@ def test_a_disabled_reviewer_neither_approves_nor_blocks(world: World) -> None:
     try:
         found = Asking(world, "viewer", "copy").get(number)
         assert (found["approved"], found["outdated"]) == ([], ["maintainer@example.com"])
-        assert "they may no longer review" in found["obstacles"][-1]
+        assert "no longer allowed to review" in found["obstacles"][-1]
     finally:
         world.book.people.disable(person.id, disabled=False)
 

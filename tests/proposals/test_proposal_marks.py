@@ -19,7 +19,7 @@ from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Role
-from tests.proposals.test_proposal_rules import WISH, book
+from tests.support.proposal_rules import WISH, book
 from tests.support.proposing import Asking, propose, world
 from tests.support.pushing import World
 
@@ -148,7 +148,7 @@ def test_what_is_not_ready_is_not_merged(world: World) -> None:
     found = maintainer.get(number)
     assert found["proposal"]["reviewers"] == ["owner@example.com"]
     assert found["obstacles"] == [
-        f"it is not ready; its author says when: bbops proposals ready {number}"
+        f"it is not ready; its author can mark it as ready: bbops proposals ready {number}"
     ]
     assert "it is not ready" in maintainer.merge(number).text
     clone.commit(world.next_version())
@@ -177,7 +177,7 @@ def test_a_push_is_not_ready_by_another_word_than_no(world: World) -> None:
     clone.commit(world.next_version())
     done = clone.push("-o", "ready=false", "origin", "HEAD:refs/for/main/misspelt")
     assert done.code == 1
-    assert "('ready=false' says neither yes nor no; say -o ready=no)" in done.text
+    assert "('ready=false' must be yes or no; use -o ready=no)" in done.text
 
 
 def test_a_push_that_asks_somebody_else_proposes_nothing(world: World) -> None:

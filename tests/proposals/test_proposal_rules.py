@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.database.schema.place import PostgresPlace
-from bbops.source.git.proposals import VERDICTS, Proposal, Review, Wish
+from bbops.source.git.proposals import VERDICTS, Proposal, Review
 from bbops_server.accounts import proposals
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import AccountError
-from bbops_server.publish.proposals import kept, proposal_tests
+from bbops_server.publish.proposals import proposal_tests, snapshots
 from bbops_server.publish.proposals.merge_status import MergeStatus
 from bbops_server.publish.proposals.parts import Part
 from bbops_server.publish.proposals.rules import (
@@ -28,12 +25,11 @@ from bbops_server.publish.proposals.rules import (
     count_voices,
     find_obstacles,
 )
-from tests.support.postgres import DATABASES, place_of
+from tests.support.proposal_rules import AT, WISH, book
+
+__all__ = ["book"]
 
 pytestmark = pytest.mark.quick
-
-AT = datetime(2026, 1, 1, tzinfo=UTC)
-WISH = Wish("a" * 40, "main", "cart", "ada@example.com", "A cart", "For all of it")
 
 
 def proposed(*reviews: Review) -> Proposal:
@@ -64,7 +60,7 @@ def test_who_has_changed_a_proposal_does_not_approve_it() -> None:
     mine = replace(proposed(said("bob", "approved")), pushers=("bob",))
     assert obstacles(mine) == [
         "1 more approval needed",
-        "the approval of bob does not count: some of its commits are theirs",
+        "the approval of bob does not count: they are an author of some commits",
     ]
     assert obstacles(replace(proposed(said("eve", "approved")), pushers=("bob",))) == []
     pair = Eligible(frozenset({"ada", "bob"}))
@@ -94,18 +90,18 @@ def test_who_may_no_longer_review_neither_approves_nor_blocks() -> None:
     assert obstacles(approved) == []
     assert obstacles(approved, eligible=without_bob) == [
         "1 more approval needed",
-        "the approval of bob no longer counts: they may no longer review",
+        "the approval of bob no longer counts: they are no longer allowed to review",
     ]
     blocked = proposed(said("bob", "refused"), said("eve", "approved"))
-    assert obstacles(blocked) == ["bob asked for changes"]
+    assert obstacles(blocked) == ["bob requested changes"]
     assert obstacles(blocked, eligible=without_bob) == []
 
 
 def test_the_last_word_of_each_counts() -> None:
     asked = said("bob", "refused"), said("eve", "approved")
-    assert obstacles(proposed(*asked)) == ["bob asked for changes"]
+    assert obstacles(proposed(*asked)) == ["bob requested changes"]
     assert obstacles(proposed(*asked, said("bob", "approved"))) == []
-    assert obstacles(proposed(*asked, said("bob", "commented"))) == ["bob asked for changes"]
+    assert obstacles(proposed(*asked, said("bob", "commented"))) == ["bob requested changes"]
     assert obstacles(proposed(said("bob", "approved"), said("bob", "approved")), 2) == [
         "1 more approval needed"
     ]
@@ -152,21 +148,6 @@ def test_whoever_is_counted_said_last_that_this_is_good(reviews: list[Review]) -
 
 
 # ---- its records
-class Clock:
-    def __init__(self) -> None:
-        self.time = AT
-
-    def now(self) -> datetime:
-        self.time += timedelta(seconds=1)
-        return self.time
-
-
-@pytest.fixture(params=DATABASES)
-def book(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Book]:
-    with place_of(request, tmp_path) as place:
-        found = Book.open(tmp_path, Clock(), place if isinstance(place, PostgresPlace) else None)
-        yield found
-        found.close()
 
 
 def test_a_proposal_is_kept_with_what_is_said_of_it(book: Book) -> None:
@@ -249,18 +230,18 @@ def test_a_standing_that_is_too_long_is_kept_without_what_makes_it_so() -> None:
         None, Demands("plan", 1), Voices((), (), ()), (wrong,) * 900, {"plan": "p" * 300_000},
         "first line\n" + "t" * 300_000, tests, obstacles=("not yet",),
     )  # fmt: skip
-    told = kept.encode(replace(long, others=(Part("right", text="t" * 300_000, tests=tests),)))
-    assert len(told) <= kept.MOST_BYTES
-    found = kept.read(told)
+    told = snapshots.encode(replace(long, others=(Part("right", text="t" * 300_000, tests=tests),)))
+    assert len(told) <= snapshots.MOST_BYTES
+    found = snapshots.read(told)
     assert (found.plan, found.obstacles) == (None, ("not yet",))
     assert found.text.startswith("first line\n")
     assert found.text.endswith("… cut, it was too long to keep")
     assert found.others[0].text.endswith("… cut, it was too long to keep")
     assert (len(found.diagnostics), found.tests and len(found.tests.diagnostics)) == (20, 20)
     small = replace(long, plan={"plan": ""}, text="", diagnostics=(), tests=None)
-    assert kept.read(kept.encode(small)) == small
+    assert snapshots.read(snapshots.encode(small)) == small
     huge = replace(long, obstacles=("x" * 300_000,), demands=Demands("p", 1, ("x" * 300_000,)))
-    assert kept.read(kept.encode(huge)).text == "how it stood was too long to keep"
+    assert snapshots.read(snapshots.encode(huge)).text == "how it stood was too long to keep"
 
 
 def test_a_book_from_before_proposals_gets_their_tables(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.build.test_gate import slow_tests
 from tests.support.proposing import REVIEWED, Asking, commit_alone, propose, wait_for_tests, world
 from tests.support.pushing import BAD, World
 from tests.support.served import git, wait_for
+from tests.support.slow_tests import slow_tests
 from tests.support.small_project import FILES, hello
 
 __all__ = ["world"]
@@ -101,7 +101,7 @@ def test_what_does_not_work_is_not_merged(world: World) -> None:
     clone.commit(BAD)
     number = propose(clone, "broken")
     found = Asking(world, "maintainer").get(number)
-    assert found["obstacles"] == ["it would not work: see what is wrong"]
+    assert found["obstacles"] == ["it would not work: see the errors"]
     assert found["diagnostics"][0]["file"] == "functions/hello.yaml"
     done = Asking(world, "maintainer").merge(number)
     assert (done.status_code, world.tip()) == (409, before)
@@ -270,7 +270,7 @@ def test_a_proposal_is_reviewed_and_merged_on_its_page(world: World) -> None:
         assert f"#{number} &lt;b&gt;By hand&lt;/b&gt;" in listed
         wait_for_tests(Asking(world, "viewer"), number)
         shown = browser.get(path).text
-        assert "Nothing is in the way." in shown
+        assert "Nothing blocks the merge." in shown
         assert "It has no tests." in shown
         fields = dict(re.findall(r'name="(csrf|plan|head)" value="([0-9a-f]+)"', shown))
         said = browser.post(
@@ -335,7 +335,7 @@ def test_a_project_has_a_page_from_which_one_goes_back(world: World) -> None:
         page = browser.get("/projects/shop").text
         assert "The newest commit of main is live as v" in page
         assert page.count("A &lt;b&gt;bold&lt;/b&gt; version") == 2  # as publication and version
-        assert "Propose to go back to v1<" in page
+        assert "Propose to roll back to v1<" in page
         (csrf,) = set(re.findall(r'name="csrf" value="([0-9a-f]+)"', page))
         done = browser.post("/projects/shop/rollback", data={"csrf": csrf, "version": "v1"})
         assert re.fullmatch(r"/projects/shop/proposals/\d+", done.headers["location"])

@@ -13,12 +13,12 @@ import pytest
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.rules import Scope
 from bbops_server.publish.proposals.replaying import MOST_ASKED, sample
-from tests.cli.test_cli_proposals import Terminal
-from tests.review.test_replay import request
 from tests.support.proposing import Asking, propose
 from tests.support.pushing import BAD, World
+from tests.support.recorded import request
 from tests.support.served import wait_for
 from tests.support.small_project import FILES, hello
+from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.long
 
@@ -67,7 +67,7 @@ def test_a_proposal_tells_which_answers_would_change(world: World) -> None:
     assert asking.get(number)["replayed"] == found
     terminal = Terminal(world, "developer", clone)
     shown = terminal.run("proposals", "show", str(number)).text
-    assert "    /version: 1 → 7\n1 of 2 answers would change\n1 not asked: " in shown
+    assert "    /version: 1 → 7\n1 of 2 responses would change\n1 not asked: " in shown
     told = json.loads(terminal.run("proposals", "replay", str(number), "--json").text)
     assert told["changed"] == found["changed"]
     assert asking.get(number)["obstacles"] == []
@@ -82,7 +82,7 @@ def test_a_replay_of_a_project_that_keeps_nothing_names_the_setting(tmp_path: Pa
         clone.commit(hello(7))
         number = propose(clone, "seven")
         told = Terminal(world, "developer", clone).run("proposals", "replay", str(number)).text
-        assert told.startswith("nothing to ask again: ")
+        assert told.startswith("nothing to replay: ")
         assert "hint: write 'history: full' in an endpoint's file" in told
         headers = Asking(world, "developer").headers
         url = f"{world.serving['control_url']}/projects/shop/proposals/{number}"
@@ -98,15 +98,15 @@ def test_the_page_tells_it_and_escapes_what_was_answered(world: World) -> None:
     number, asking = propose(clone, "marked"), Asking(world, "developer")
     url = f"{world.serving['control_url']}/projects/shop/proposals/{number}"
     with httpx.Client(headers=asking.headers, timeout=60, follow_redirects=True) as browser:
-        assert "Ask the draft<" in browser.get(url).text
+        assert ">Replay<" in browser.get(url).text
         page = browser.post(f"{url}/replay").text
         viewed = httpx.get(url, headers=Asking(world, "viewer").headers).text
-    assert "1 of 2 answers would change" in page
+    assert "1 of 2 responses would change" in page
     assert "/version: 1 → &lt;b&gt;hello&lt;/b&gt;" in page
     assert MARKUP not in page
     assert "/token: (nothing) → ***" in page
     assert "would change" not in viewed
-    assert "Ask the draft" not in viewed
+    assert ">Replay" not in viewed
 
 
 def test_a_token_that_reads_starts_no_work(world: World) -> None:

@@ -104,7 +104,7 @@ def test_a_proposal_is_for_the_branch_of_its_project(world: World) -> None:
     clone = world.clone("owner", "left")
     commit(clone, "left", number=51)
     done = clone.push("origin", "HEAD:refs/for/other/topic")
-    assert re.search("names no branch that this project is served from", done.text)
+    assert re.search("is not the branch that this project is served from", done.text)
 
 
 def test_a_proposal_to_one_project_keeps_the_rules_of_each_that_it_changes(world: World) -> None:

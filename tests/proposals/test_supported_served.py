@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bbops.source.tree import MemoryTree
-from bbops_server.publish.build.handed import Handed
+from bbops_server.publish.build.build_input import BuildInput
 from tests.conftest import sample
 from tests.support.proposing import Asking, propose, wait_for_tests, world
 from tests.support.pushing import World, make_repository
@@ -99,5 +99,5 @@ def as_if_live(state: Path, commit: str) -> None:
 
 def test_the_tests_of_what_was_taken_run_in_a_process_of_their_own() -> None:
     files = sample(functions__tell="steps:\n  - emit: { event: a.told }\n")
-    handed = Handed.unpack(Handed.take(MemoryTree(files), "sqlite", ()).pack())
+    handed = BuildInput.unpack(BuildInput.take(MemoryTree(files), "sqlite", ()).request(1))
     assert handed.build().project is not None

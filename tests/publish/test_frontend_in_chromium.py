@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.publish.test_frontend import commit, make
 from tests.support.browser import opened
+from tests.support.frontend import commit, make
 from tests.support.served import Served, git, wait_for
 
 if TYPE_CHECKING:

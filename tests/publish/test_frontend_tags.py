@@ -147,7 +147,7 @@ def test_a_project_with_reviews_takes_what_was_there_before_alone(
 
 
 @pytest.mark.parametrize(("how", "told"), [
-    ("light", "it is no annotated tag, expected an annotated tag of a commit"),
+    ("light", "it is not an annotated tag, expected an annotated tag of a commit"),
     ("blob", "it is a tag of a blob, expected"),
     ("tree", "it is a tag of a tree, expected"),
     ("nested", "it is a tag of a tag, expected"),

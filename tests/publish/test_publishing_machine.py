@@ -1,4 +1,6 @@
-"""Random publications, mistakes, ways back and kills: what is good serves on, and nothing is half.
+"""Random publications, mistakes, ways back and kills:
+
+what is good keeps serving, and nothing is half.
 
 Each example is a server of its own that lives through all of it. Marker `long`.
 """

@@ -57,7 +57,7 @@ def test_a_repository_out_of_reach_is_named_and_found_again(
     assert stalled["reason"] == "FetchFailed"
     assert "git ls-remote" in stalled["hint"]
     ready = served.condition("Ready")
-    assert (ready["status"], ready["message"]) == (False, f"{good} serves on")
+    assert (ready["status"], ready["message"]) == (False, f"{good} keeps serving")
     assert served.api.get("/api/me").headers["x-release"] == good
     assert len(served.status()["publications"]) == 1
     away.rename(origin.bare)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from bbops.base.errors import GitError
 from bbops.source.git.address import Address
+from bbops_server.process.messages.build.repositories.fetch import Fetch, Fetched
 from bbops_server.publish.sources.remote import LONGEST_PAUSE_SECONDS, RemoteSource, pause_seconds
 from bbops_server.publish.status.status import Stalled
 
@@ -27,13 +27,13 @@ class Build:
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def ask(self, request: dict[str, Any], *, timeout_seconds: float) -> dict[str, Any]:
+    async def ask(self, request: Fetch, *, timeout_seconds: float) -> Fetched:
         self.asked += 1
         await self.gate.wait()
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        return {"commit": answer, "newest": "", "trouble": ""}
+        return Fetched(answer, "", "")
 
 
 def source(every_seconds: float = 3600) -> RemoteSource:

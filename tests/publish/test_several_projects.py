@@ -220,7 +220,7 @@ def test_secrets_are_of_one_project_and_not_from_the_environment(
             text=True, env=environment(served.home), check=False,
         )  # fmt: skip
 
-    assert "name one with --project: one, two" in run("env", "set", "GREETING", "hi").stderr
+    assert "choose one with --project: one, two" in run("env", "set", "GREETING", "hi").stderr
     assert "it holds one, two" in run("env", "set", "GREETING", "hi", "--project", "x").stderr
     assert run("env", "set", "GREETING", "moin", "--project", "one").returncode == 0
     served.until("live", "one")
@@ -235,9 +235,9 @@ def test_commands_ask_about_one_of_several(serve: Callable[..., Several]) -> Non
     served.ask("/one/hello")
     wait_for(lambda: served.control.get("/api/projects/one/requests").json())
     assert "/hello" in served.bbops("requests", "one").stdout
-    assert "no request that fits" in served.bbops("requests", "two").stdout
+    assert "no recorded request matches" in served.bbops("requests", "two").stdout
     assert "has one, two" in served.bbops("requests").stderr
-    assert "name one with --project: one, two" in served.bbops("accept", "0123456").stderr
+    assert "choose one with --project: one, two" in served.bbops("accept", "0123456").stderr
     assert "'onee'" in served.bbops("status", "onee").stderr
     status = served.bbops("status", "two")
     assert status.returncode == 0

@@ -65,7 +65,7 @@ def test_a_commit_that_changes_another_project_publishes_nothing(at: OneReposito
     assert now["publications"] == told["publications"]
     assert names(at, "left") == before
     ready = next(one for one in now["conditions"] if one["type"] == "Ready")
-    assert "changes nothing of this project" in ready["message"]
+    assert "does not change this project" in ready["message"]
     answer = at.served.ask("/left/hello")
     assert answer.headers["x-release"] == told["release"]
     assert at.served.bbops("status", "left").returncode == 0

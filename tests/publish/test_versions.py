@@ -155,7 +155,7 @@ def test_a_clone_tells_projects_apart_or_asks(folder: Path) -> None:
     assert [one.name for one in found] == ["bbops/staging/v1"]
     with pytest.raises(GitError, match="'shop' of branch 'main', 'staging' of branch 'next'"):
         choose_versions(every, "", branch="topic")
-    with pytest.raises(GitError, match="no version is of project 'blog'"):
+    with pytest.raises(GitError, match="there are no versions of project 'blog'"):
         choose_versions(every, "", project="blog")
 
 
@@ -203,7 +203,7 @@ def test_a_branch_moves_with_the_files_where_it_is_checked_out(folder: Path) -> 
     assert (folder / "a.yaml").read_text() == "1\n"
     assert git(folder, "status", "--porcelain") == ""
     assert git(folder, "log", "-1", "--format=%an %s") == "Ada x Go back"
-    with pytest.raises(GitError, match="moved meanwhile"):
+    with pytest.raises(GitError, match="moved in the meantime"):
         move_branch(place, "main", second, first, "again")
     assert (folder / "a.yaml").read_text() == "1\n"
 
@@ -251,5 +251,5 @@ def test_a_new_branch_is_made_where_there_was_none(folder: Path) -> None:
     place, head = find_repository(folder), git(folder, "rev-parse", "HEAD")
     move_branch(place, "rollback/v1", NOTHING, head, "new")
     assert Store(place).branches() == {"main": head, "rollback/v1": head}
-    with pytest.raises(GitError, match="moved meanwhile"):
+    with pytest.raises(GitError, match="moved in the meantime"):
         move_branch(place, "rollback/v1", NOTHING, head, "new")

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from bbops.build.check import validate
 from bbops.interfaces.cli._group import Commands
-from bbops.review.plan.asking import make_tree, read_question
+from bbops.review.plan.question import make_tree, read_question
 from bbops.source.tree import MemoryTree
 from tests.support.served import Served, make_project
 
@@ -71,7 +71,7 @@ def test_only_variables_without_a_value_are_missing(server: Served, project: Pat
 def test_a_file_of_rows_is_not_asked_for_twice(server: Served, project: Path) -> None:
     done = CliRunner().invoke(Commands("bbops"), ["plan", "--live", "--rows", "-"], input="{}")
     assert done.exit_code == 1
-    assert "'--live' asks for what '--rows' gives" in done.output
+    assert "'--live' and '--rows' exclude each other" in done.output
 
 
 def test_a_private_value_cannot_be_asked_for_by_a_rule(server: Served) -> None:

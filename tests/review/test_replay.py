@@ -12,13 +12,7 @@ from hypothesis import strategies as st
 
 from bbops.review.replay.comparing import MISSING, MOST_DIFFERENCES, Sent, compare
 from bbops.review.replay.recorded import Recorded, choose
-
-
-def request(path: str = "/x", method: str = "GET", **change: Any) -> dict[str, Any]:
-    exchange = {
-        "query": [], "headers": {}, "input": "", "output": "1", "type": "", "digest": "",
-    } | change.pop("exchange", {})  # fmt: skip
-    return {"method": method, "path": path, "status": 200, "exchange": exchange} | change
+from tests.support.recorded import request
 
 
 def recorded(output: Any, status: int = 200, *, raw: str | None = None) -> Recorded:
@@ -117,7 +111,7 @@ def test_only_what_was_kept_and_changes_nothing_is_asked() -> None:
         ({"exchange": {"input": '{"password":"***"}'}}, "its body holds a secret"),
         ({"exchange": {"input": '{"a":"xx…'}}, "its body is too long to be kept"),
         ({"path": "/" + "ö" * 9_000}, "its address is too long"),
-        ({"status": 304}, "its answer was that nothing had changed"),
+        ({"status": 304}, "its response was 304 Not Modified"),
         ({"exchange": {"headers": {"x-token": "***"}}}, ""),
     ],
 )

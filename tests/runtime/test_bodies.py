@@ -12,7 +12,7 @@ from bbops.build.testing.client import Client
 from bbops.runtime.http.forms import MAX_FIELDS, read_multipart, read_pairs
 from bbops.runtime.values.failures import InvalidInput
 from tests.conftest import Serving, with_function
-from tests.support.asking import Ask, talk
+from tests.support.raw_requests import Ask, talk
 
 ECHO = """
 input:

@@ -1,4 +1,7 @@
-"""Every run is bounded: what is too large or never ends fails alone, and the process serves on."""
+"""Every run is bounded:
+
+what is too large or never ends fails alone, and the process keeps serving.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import pytest
 
 from bbops.build.testing.client import Client
 from tests.conftest import Serving, with_function
-from tests.support.asking import INPUT, SENT, Ask, returning, talk
+from tests.support.raw_requests import INPUT, SENT, Ask, returning, talk
 
 FAILS = [
     "input.number * 4",

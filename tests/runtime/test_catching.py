@@ -208,8 +208,8 @@ steps:
         ("- set: { a: 1 }\n    retry: {}", "neither 'timeout' nor 'retry'"),
         ("- if: true\n    then: [log: { message: a }]\n    retry: {}", "no 'retry'"),
         ("- try: [log: { message: a }]", "needs 'catch' or 'finally'"),
-        ("- try: [log: { message: a }]\n    finally: [return: {}]", "cannot stand inside"),
-        ("- return: { value: '${ error.code }' }", "only 'catch' has it"),
+        ("- try: [log: { message: a }]\n    finally: [return: {}]", "is not allowed inside"),
+        ("- return: { value: '${ error.code }' }", "it exists only inside 'catch'"),
     ],
 )  # fmt: skip
 def test_misuse_is_refused(ask: Ask, steps: str, message: str) -> None:

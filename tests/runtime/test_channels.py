@@ -12,7 +12,7 @@ from bbops.interfaces.cli._group import Commands
 from bbops.source.tree import FolderTree
 from bbops_server.data_plane.gateway.forwarded import Proxies
 from tests.conftest import ENV, Serving, run
-from tests.support.asking import Ask, routes, talk, token
+from tests.support.raw_requests import Ask, routes, talk, token
 
 HELLO = "steps:\n  - return: { value: hello }\n"
 WHO = "steps:\n  - return: { value: '${ request.ip }' }\n"

@@ -17,10 +17,10 @@ from bbops.runtime.http.file_answers import MOST_TAGGED_BYTES
 from bbops.source.tree import MemoryTree
 from bbops_server.process.host.run_folders import RunFolder, RunFolders
 from tests.conftest import Serving, run, with_function
-from tests.runtime.test_uploads import HEADERS, PNG, body, png
 from tests.support.contracts import contract_of
 from tests.support.served import Served, git
 from tests.support.small_project import endpoint, write_project
+from tests.support.uploads import HEADERS, PNG, body, png
 
 ECHO = "steps:\n  - return: { file: '${ input.picture.path }' }\n"
 NAMED = "query: { name: string }\nsteps:\n  - return: { file: '${ query.name }' }\n"
@@ -154,7 +154,7 @@ def test_nothing_outside_the_folder_is_sent(get: Any, name: str) -> None:
         assert reply.body == TEXT or reply.status == 500
         return
     assert reply.status == 500
-    assert reply.json["error"]["detail"] == "the folder of this run has no such file"
+    assert reply.json["error"]["detail"] == "this run has no such file"
     assert reply.json["error"]["at"] == "functions/run.yaml:3"
 
 
@@ -219,9 +219,9 @@ def test_the_contract_says_that_it_is_bytes() -> None:
 @pytest.mark.parametrize(
     ("function", "more", "message"),
     [
-        ("steps:\n  - return: { file: a, value: 1 }\n", "", "an answer is a 'value' or a 'file'"),
+        ("steps:\n  - return: { file: a, value: 1 }\n", "", "either a 'value' or a 'file'"),
         ("steps:\n  - return: { file: 5 }\n", "", "'file' needs text, got integer"),
-        ("steps:\n  - return: { file: a }\n", "idempotency: true\n", "no answer with one"),
+        ("steps:\n  - return: { file: a }\n", "idempotency: true\n", "responses with files"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_said_before(function: str, more: str, message: str) -> None:

@@ -16,7 +16,7 @@ from bbops.runtime.flow.masking import Mask, mask_value
 from bbops.runtime.http.exchanges import MOST_KEPT, MOST_READ_BYTES, TOO_LONG, Exchange
 from bbops.runtime.http.responses import ANSWERED
 from tests.conftest import ENV, Files, Serving, run, with_function
-from tests.support.asking import token
+from tests.support.raw_requests import token
 
 ECHO = "input: { a?: json }\nsteps:\n  - return: { value: '${ input }' }\n"
 FAIL = "input: { a?: json }\nsteps:\n  - return: { value: '${ input.a + 1 }' }\n"

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.runtime.limits.rate import SlidingWindow
-
-
-class Clock:
-    """A clock that stands until it is moved."""
-
-    def __init__(self) -> None:
-        self.time = datetime(2026, 3, 5, 12, tzinfo=UTC)
-
-    def now(self) -> datetime:
-        return self.time
-
-    def move(self, seconds: float) -> None:
-        self.time += timedelta(seconds=seconds)
+from tests.support.clock import Clock
 
 
 def test_the_limit_is_reached_by_each_key_alone() -> None:

@@ -13,9 +13,9 @@ import pytest
 from bbops.build.testing.client import Client, Reply
 from bbops.runtime.http.idempotency import KEPT_SECONDS
 from tests.conftest import NOTES, with_function
-from tests.support.asking import token
 from tests.support.contracts import contract_of
 from tests.support.postgres import DATABASES, ON_SQLITE, place_of
+from tests.support.raw_requests import token
 from tests.support.workbench import Bench
 
 ADD = """

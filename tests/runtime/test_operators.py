@@ -298,7 +298,7 @@ def test_values_stand_in_texts_as_json_writes_them(value: Any, expected: str) ->
     ("value", "cure"), [(None, "default"), ([], "json"), ({}, "json"), (b"", "base64")]
 )
 def test_what_has_no_text_names_the_filter_that_gives_one(value: Any, cure: str) -> None:
-    with pytest.raises(FlowError, match=rf"cannot stand inside a text: add '\| {cure}"):
+    with pytest.raises(FlowError, match=rf"cannot be part of a text: add '\| {cure}"):
         op.text(value)
 
 
@@ -310,7 +310,7 @@ def test_a_number_of_a_million_digits_is_not_written(value: Any) -> None:
 
 def test_a_template_joins_its_parts() -> None:
     assert op.join_text("n = ", 7, ", ok = ", YES) == "n = 7, ok = true"
-    with pytest.raises(FlowError, match="null cannot stand"):
+    with pytest.raises(FlowError, match="null cannot be part"):
         op.join_text("n = ", None)
     with pytest.raises(FlowError, match="too long"):
         op.join_text("x" * 600_000, "y" * 600_000)

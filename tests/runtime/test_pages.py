@@ -248,7 +248,7 @@ def test_a_request_orders_by_nothing_else(sort: str, bench: Bench) -> None:
     text = function("\"${ query.sort | default('a.asc') }\"", sorts=["k.asc", sort])
     with pytest.raises(ProjectError) as refused:
         bench.client(text)
-    assert f"'{sort}', which this may be, is no order" in str(refused.value)
+    assert f"'{sort}', which this may be, is not an order" in str(refused.value)
 
 
 @ON_SQLITE

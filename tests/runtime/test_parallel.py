@@ -90,10 +90,10 @@ def test_all_branches_together_have_the_fuel_of_one_run(bench: Bench) -> None:
     [
         ("a: [set: { x: 1 }], b: [set: { x: 2 }]", "branch 'b' uses 'vars.x', which branch 'a'"),
         ("a: [set: { z: 1 }], b: [log: { message: '${ vars.z }' }]", "branch 'b' uses 'vars.z'"),
-        ("a: [return: { value: 1 }]", "'return' cannot stand inside 'parallel'"),
+        ("a: [return: { value: 1 }]", "'return' is not allowed inside 'parallel'"),
         ("a: [{ if: true, then: [set: { y: 1 }] }], b: [log: { message: a }]",
          "not set on every path"),
-        ("{}", "may not be empty"),
+        ("{}", "must not be empty"),
     ],
 )  # fmt: skip
 def test_misuse_is_refused(ask: Ask, branches: str, message: str) -> None:

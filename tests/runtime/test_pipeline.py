@@ -6,7 +6,7 @@ import pytest
 
 from bbops.build.testing.client import Client
 from tests.conftest import Serving, sample
-from tests.support.asking import NOW, Ask, raw_ask, routes, talk, token
+from tests.support.raw_requests import NOW, Ask, raw_ask, routes, talk, token
 
 pytestmark = pytest.mark.quick
 

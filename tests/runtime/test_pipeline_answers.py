@@ -9,7 +9,7 @@ import pytest
 
 from bbops.build.testing.client import Client
 from tests.conftest import Serving, run, with_function
-from tests.support.asking import Ask, routes, talk
+from tests.support.raw_requests import Ask, routes, talk
 
 WHO = "steps:\n  - return:\n      value: ${ vars.auth }\n"
 FAIL = "input: { value?: json }\nsteps:\n  - return:\n      value: ${ input.value + 1 }\n"

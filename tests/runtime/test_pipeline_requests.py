@@ -6,7 +6,7 @@ import pytest
 
 from bbops.build.testing.client import Client
 from tests.conftest import Serving, with_function
-from tests.support.asking import Ask, raw_ask, routes, talk
+from tests.support.raw_requests import Ask, raw_ask, routes, talk
 
 ECHO = """
 query:

@@ -21,14 +21,14 @@ from bbops.build.testing.running import Runner
 from bbops.runtime.auth.keys import MAKING, make_key, name_key, read_key
 from bbops.runtime.values.failures import FlowError
 from bbops.source.tree import MemoryTree
-from bbops_server.data_plane.live.place import Place
 from bbops_server.process.host.secrets import Secrets
+from bbops_server.process.messages.data.place import Place
 from bbops_server.publish.build.smoke import try_release
 from tests.conftest import Files, run
-from tests.runtime.test_verifying_keys import public
-from tests.server.test_server_live import Door
-from tests.server.test_server_live import run as run_door
-from tests.support.asking import NOW, routes
+from tests.support.doors import Door
+from tests.support.doors import run as run_door
+from tests.support.public_keys import public
+from tests.support.raw_requests import NOW, routes
 from tests.support.signing_keys import ed25519_key, p256_key, p384_key, rsa_key, weak_rsa_key
 
 SIGN = """
@@ -163,7 +163,7 @@ def pem_of(key: Any) -> str:
         ("ES256", rsa_key, "does not fit ES256"),
         ("EdDSA", p256_key, "does not fit EdDSA"),
         ("RS256", "a-shared-secret-of-more-than-32-characters", "does not fit RS256"),
-        ("EdDSA", public_key, "it only verifies"),
+        ("EdDSA", public_key, "only verify tokens"),
     ],
 )  # fmt: skip
 def test_a_weak_or_wrong_key_stops_the_release(

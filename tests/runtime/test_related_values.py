@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.runtime.test_queries_by_property import ALL, SLOW, VALUES
 from tests.support.postgres import SLOW_DATABASES, place_of
+from tests.support.queries_by_property import ALL, SLOW, VALUES
 from tests.support.workbench import Bench
 
 TABLES = {

@@ -13,9 +13,9 @@ from bbops.runtime.http.authorization import check_name
 from bbops.runtime.limits.rate import NameLimits, SlidingWindow
 from bbops.runtime.values.failures import Thrown
 from tests.conftest import Serving
-from tests.support.asking import talk, token
 from tests.support.contracts import contract_of
 from tests.support.cookies import Browser
+from tests.support.raw_requests import talk, token
 from tests.support.session_project import project, signed_in, tell
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,19 +14,7 @@ from bbops.runtime.limits.rate import SharedWindow
 from bbops.runtime.limits.shared_counters import SLOTS, SharedCounters, size_bytes
 from bbops.runtime.linking.lasting import Lasting
 from tests.conftest import ROOT
-
-NOON = datetime(2026, 3, 5, 12, tzinfo=UTC)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.time = NOON
-
-    def now(self) -> datetime:
-        return self.time
-
-    def move(self, seconds: float) -> None:
-        self.time += timedelta(seconds=seconds)
+from tests.support.clock import Clock
 
 
 def counters(count: int, *, buckets: int = 64) -> list[SharedCounters]:
@@ -124,7 +111,7 @@ HAMMER = """
 import mmap, sys
 from bbops.runtime.limits.shared_counters import SharedCounters
 from bbops.runtime.limits.rate import SharedWindow
-from tests.runtime.test_shared_counters import Clock
+from tests.support.clock import Clock
 
 file, lane, limit = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 with open(file, "r+b") as opened:

@@ -18,8 +18,8 @@ from bbops.build.testing.client import Client
 from bbops.build.testing.host import StillClock
 from bbops.runtime.auth.tokens import Tokens
 from tests.conftest import Serving
-from tests.support.asking import KEY, NOW, raw_ask, routes, talk, token
 from tests.support.cookies import Browser
+from tests.support.raw_requests import KEY, NOW, raw_ask, routes, talk, token
 from tests.support.session_project import project, signed_in
 
 WHO = "steps:\n  - return: { value: '${ vars.auth.userId }' }\n"

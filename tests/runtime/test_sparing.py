@@ -12,7 +12,7 @@ import pytest
 from bbops.build.testing.client import Client, Reply
 from bbops.runtime.http.compression import SMALL_BYTES
 from tests.conftest import Serving, run
-from tests.support.asking import Ask, routes, talk
+from tests.support.raw_requests import Ask, routes, talk
 
 GZIP = {"accept-encoding": "gzip, deflate, br"}
 

@@ -8,7 +8,7 @@ import pytest
 
 from bbops.build.testing.client import Client
 from tests.conftest import Serving, run, with_function
-from tests.support.asking import Ask, routes, talk, token
+from tests.support.raw_requests import Ask, routes, talk, token
 
 PLAIN = "steps:\n  - return: { value: 1 }\n"
 WHICH = "steps:\n  - return: { value: '${ request.id }' }\n"

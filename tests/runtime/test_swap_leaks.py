@@ -11,7 +11,7 @@ import pytest
 from bbops.runtime.flow.run import Function
 from bbops.runtime.linking.pipeline import Pipeline
 from bbops.runtime.linking.release import Release
-from tests.server.test_server_live import ENV, Door, run
+from tests.support.doors import ENV, Door, run
 
 SWAPS = 1_000
 WARM = 200

@@ -64,7 +64,7 @@ def test_upper_cannot_outgrow_the_longest_text() -> None:
 def test_join_writes_members_and_bounds_the_text() -> None:
     assert apply("join", ["a", 1, True], "-") == "a-1-true"
     assert apply("join", [], "-") == ""
-    with pytest.raises(FlowError, match="null cannot stand"):
+    with pytest.raises(FlowError, match="null cannot be part"):
         apply("join", ["a", None], "-")
     with pytest.raises(FlowError, match="too long"):
         apply("join", ["x"] * 1_000, "y" * 10_000)

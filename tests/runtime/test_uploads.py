@@ -18,36 +18,18 @@ from bbops.runtime.http.uploads import MAX_FILES, clean_name
 from bbops.runtime.values.file_types import content_type
 from bbops_server.process.host.run_folders import RunFolders
 from tests.conftest import Files, Serving, run, with_function
-from tests.support.asking import raw_ask
+from tests.support.raw_requests import raw_ask
+from tests.support.uploads import BOUND, HEADERS, PNG, Part, body, png
 
 pytestmark = pytest.mark.quick
 
-BOUND = "----b"
-HEADERS = {"content-type": f"multipart/form-data; boundary={BOUND}"}
-PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + b"\0" * 40
 SHOW = "input: { title?: string, n?: integer }\nsteps:\n  - return: { value: '${ input }' }\n"
 FILES = """files:
   picture: { maxSize: 2KB, types: [image/png, image/jpeg] }
   more?: { maxSize: 1KB, many: true }
 """
 
-Part = tuple[str, str | None, str, bytes]
 Tell = Callable[[Client], Awaitable[Any]]
-
-
-def body(*parts: Part, end: str = "--") -> bytes:
-    """Return a body of (name, file name, content type, content)."""
-    out = b""
-    for name, file, kind, content in parts:
-        named = f'; filename="{file}"' if file is not None else ""
-        typed = f"Content-Type: {kind}\r\n" if kind else ""
-        head = f'--{BOUND}\r\nContent-Disposition: form-data; name="{name}"{named}\r\n{typed}\r\n'
-        out += head.encode() + content + b"\r\n"
-    return out + f"--{BOUND}{end}\r\n".encode()
-
-
-def png(name: str = "picture", content: bytes = PNG, file: str = "a.png") -> Part:
-    return name, file, "image/png", content
 
 
 def project(files: str = FILES, function: str = SHOW, more: str = "") -> Files:

@@ -15,7 +15,6 @@ from typing import Any
 
 import jwt
 import pytest
-from cryptography.hazmat.primitives import serialization
 
 from bbops.base.host import HttpRequest, HttpResponse
 from bbops.build.check import validate
@@ -24,7 +23,8 @@ from bbops.runtime.auth.key_sets import MAX_BYTES, MAX_KEYS
 from bbops.runtime.values.failures import FlowError, HttpFailure
 from bbops.source.tree import MemoryTree
 from tests.conftest import ENV, Files, run
-from tests.support.asking import NOW, routes, token
+from tests.support.public_keys import public
+from tests.support.raw_requests import NOW, routes, token
 from tests.support.signing_keys import (
     ed25519_key,
     other_rsa_key,
@@ -48,12 +48,6 @@ def project(keys: str, *, audience: str = "") -> Files:
         f"auth:\n  signingKey: ${{ env.JWT_SECRET }}\n  keys: [{keys}]\n"
     ) + (f"  audience: {audience}\n" if audience else "")
     return files
-
-
-def public(key: Any) -> str:
-    form = serialization.PublicFormat.SubjectPublicKeyInfo
-    text: bytes = key.public_key().public_bytes(serialization.Encoding.PEM, form)
-    return text.decode()
 
 
 def jwk(key: Any, algorithm: str, **change: Any) -> dict[str, Any]:
@@ -308,8 +302,8 @@ SHARED = "{{ id: a, algorithm: HS256, key: '${{ env.{} }}' }}"
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
-        (f"{{ algorithm: HS256, jwksUrl: '{URL}' }}", "has none for HS256"),
-        (SET, "made for others count here, too"),
+        (f"{{ algorithm: HS256, jwksUrl: '{URL}' }}", "has no keys for HS256"),
+        (SET, "issued for other audiences are accepted, too"),
         (f"{SHARED.format('THEIRS')}, {SHARED.format('JWT_SECRET')}", "two keys have the id 'a'"),
     ],
 )  # fmt: skip

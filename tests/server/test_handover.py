@@ -17,8 +17,8 @@ import pytest
 from bbops.base.errors import ServerError
 from bbops_server.process.handover import offering, place, taking
 from bbops_server.process.handover.offering import Offer
+from bbops_server.process.handover.protocol import Handed, hear_descriptors, say
 from bbops_server.process.handover.taking import Predecessor
-from bbops_server.process.handover.words import Handed, hear_descriptors, say
 
 
 @contextmanager
@@ -99,7 +99,7 @@ def test_a_predecessor_that_cannot_be_ended_is_not_followed(
         before = await asyncio.to_thread(Predecessor.meet, tmp_path)
         with process() as told:  # as one in another container would be told: it is somebody else
             before.pid = told.pid
-            with pytest.raises(ServerError, match="neither gives up nor ends"):
+            with pytest.raises(ServerError, match="does not respond to the handover"):
                 await before.give_up()
         (await offer.wanted())._end.close()
         let_go(before)
@@ -111,7 +111,7 @@ HANGING = """
 import sys, time
 from pathlib import Path
 from bbops_server.process.handover.place import connect
-from bbops_server.process.handover.words import hear_descriptors, say
+from bbops_server.process.handover.protocol import hear_descriptors, say
 end = connect(Path(sys.argv[1]), 5)
 say(end, {"protocol": 1, "do": "take over", "pid": int(sys.argv[2])})
 hear_descriptors(end)

@@ -9,7 +9,6 @@ import contextlib
 import os
 import random
 import signal
-import socket
 import sqlite3
 import subprocess
 import threading
@@ -23,17 +22,12 @@ from bbops.build.compile.release import build
 from bbops.database.migrate import migrate
 from bbops.source.tree import FolderTree
 from tests.support.served import ADA, Served, make_project
+from tests.support.shell import free_port
 
 KILLS = int(os.environ.get("BBOPS_KILLS", "30"))
 PARENT_TOO = 0.25
 WRITE_EVERY_SECONDS = 0.01
 SEED = 20261121
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 class Storm:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.test_server_processes import Running, get
 from tests.support.raw import (
     HELLO,
     LAST,
@@ -26,6 +25,7 @@ from tests.support.raw import (
     read_all,
     send,
 )
+from tests.support.running import Running, get
 
 SEED = 20261121
 FUZZED = 400

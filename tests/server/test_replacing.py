@@ -106,7 +106,7 @@ def test_a_broken_version_leaves_the_old_one(served: Served, tmp_path: Path) -> 
 def test_one_server_takes_over_at_a_time(served: Served) -> None:
     with FakeSuccessor(state_of(served)):
         code, said = try_to_replace(served)
-        assert (code, "is taking over already" in said, "try again" in said) == (2, True, True)
+        assert (code, "is already taking over" in said, "try again" in said) == (2, True, True)
     assert_serves(served)
 
 
@@ -114,7 +114,7 @@ def test_a_successor_of_another_protocol_is_told_so(served: Served) -> None:
     with FakeSuccessor(state_of(served), protocol=2) as other:
         assert other.descriptors == []
         assert "protocol 1" in (other.told or {})["refused"]
-        assert (other.told or {})["hint"] == "stop it, then start this one"
+        assert (other.told or {})["hint"] == "stop it, then start this server"
 
 
 def test_one_that_ends_before_it_serves_gives_everything_back(served: Served) -> None:

@@ -134,9 +134,9 @@ def test_a_replay_without_kept_requests_names_the_setting_that_keeps_them(served
     done = served.bbops("replay", "--endpoint", "try/quiet")
     assert done.returncode == 0, done.stderr
     assert done.stdout == (
-        "nothing to ask again: no request was kept with its answer\n"
+        "nothing to replay: no recorded request has its response\n"
         "    hint: write 'history: full' in an endpoint's file; "
-        "its requests are kept from then on\n"
+        "its requests are recorded from then on\n"
     )
 
 
@@ -148,4 +148,4 @@ def test_the_address_of_the_api_is_no_control_plane(served: Served) -> None:
 
 def test_nothing_that_fits_is_said(served: Served) -> None:
     done = served.bbops("requests", "--path", "/nowhere")
-    assert (done.returncode, done.stdout) == (0, "no request that fits is remembered\n")
+    assert (done.returncode, done.stdout) == (0, "no recorded request matches\n")

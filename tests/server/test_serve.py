@@ -235,7 +235,7 @@ def test_one_state_folder_has_one_server(served: Served, tmp_path: Path) -> None
         env=environment(served.home), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 2
-    assert "another server uses the state folder" in done.stderr
+    assert "another server is using the state folder" in done.stderr
     assert "--state" in done.stderr
 
 
@@ -258,7 +258,7 @@ def test_a_folder_that_is_no_repository_is_said_with_the_cure(tmp_path: Path) ->
         env=environment(tmp_path), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 2
-    assert "is no git repository" in done.stderr
+    assert "is not a git repository" in done.stderr
 
 
 @pytest.mark.long

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -14,6 +13,7 @@ import pytest
 
 from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import PostgresPlace, name_database
+from tests.support.postgres import control_of
 from tests.support.replacing import make_repository
 from tests.support.replacing import replace as replace_server
 from tests.support.served import Served, make_project, wait_for
@@ -29,10 +29,6 @@ def served(schema: PostgresPlace, tmp_path: Path) -> Iterator[Served]:
         found.live()
         yield found
     drop_schema(control_of(schema))
-
-
-def control_of(schema: PostgresPlace) -> PostgresPlace:
-    return replace(schema, schema=f"{schema.schema}__control")
 
 
 def query(schema: PostgresPlace, sql: str) -> list[tuple[object, ...]]:

@@ -1,4 +1,4 @@
-"""`bbops serve` on a machine in trouble: it says what is wrong, and serves on."""
+"""`bbops serve` on a machine in trouble: it says what is wrong, and keeps serving."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_git_that_hangs_is_named_and_may_be_mended(
         commit = change(served)
         stalled = served.event("stalled", 60)
         assert stalled["reason"] == "GitFailed"
-        assert "did not end within" in stalled["message"]
+        assert "did not finish within" in stalled["message"]
         assert served.api.get("/api/me").headers["x-release"] == good
         hanging("no")
         assert served.event("live", 60)["release"] == commit[:12]
@@ -163,7 +163,7 @@ def test_a_git_that_hangs_from_the_start_is_said(
         env=environment(tmp_path) | hanging("yes"), capture_output=True, check=False,
     )  # fmt: skip
     assert done.returncode == 2
-    assert "git version did not end within 20 seconds" in done.stderr
+    assert "git version did not finish within 20 seconds" in done.stderr
 
 
 def test_what_a_commit_says_cannot_reach_the_terminal(repository: Path, tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from bbops_server.data_plane.gateway.forwarded import Proxies
 from bbops_server.data_plane.live.directory import Directory
-from bbops_server.data_plane.live.place import Place
-from tests.server.test_server_live import Door, run
+from bbops_server.process.messages.data.place import Place
+from tests.support.doors import Door, run
 
 
 class Named:

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import signal
+import sys
 import textwrap
 import time
 from collections.abc import Awaitable, Callable
@@ -15,27 +16,32 @@ from pathlib import Path
 import pytest
 
 from bbops_server.process.children import Child, Health, LivingChild
-from tests.server.test_server_processes import Running, wait_until_gone
+from tests.support.child_requests import Block, Grow
 from tests.support.raw import LAST, send
+from tests.support.running import Running, wait_until_gone
 from tests.support.small_project import endpoint
 
 QUICK = Health(word_seconds=0.05, silence_seconds=0.5)
 MODULE = """
 import asyncio, socket, sys, time
-from bbops_server.process.messages import Channel, answer_all
+from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.request import Done
+from bbops_server.process.messages.service import Service
+from tests.support.child_requests import Block, Grow
 
 kept = []
 
-async def handle(request):
-    if request["do"] == "block":
-        time.sleep(request["seconds"])
-    if request["do"] == "grow":
-        kept.append(bytearray(64 << 20))
-    return {}
+async def block(request):
+    time.sleep(request.seconds)
+    return Done()
+
+async def grow(request):
+    kept.append(bytearray(64 << 20))
+    return Done()
 
 async def main():
     channel = await Channel.open(socket.socket(fileno=int(sys.argv[1])))
-    await answer_all(channel, handle)
+    await Service("a child", {Block: block, Grow: grow}).run(channel)
 
 asyncio.run(main())
 """
@@ -45,7 +51,7 @@ Test = Callable[[LivingChild], Awaitable[None]]
 @pytest.fixture
 def living(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     (tmp_path / "a_hanging_child.py").write_text(textwrap.dedent(MODULE))
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
 
     def run(test: Test, *, health: Health = QUICK, is_quiet_at_work: bool = False) -> None:
         async def main() -> None:
@@ -86,12 +92,12 @@ def test_a_process_that_hangs_is_killed_and_replaced(
 
     with caplog.at_level(logging.ERROR):
         living(test)
-    assert "said nothing for 0.5 s and is killed" in caplog.text
+    assert "did not respond for 0.5 s and is killed" in caplog.text
 
 
 def test_a_process_that_is_late_once_is_left_alone(living: Callable[..., None]) -> None:
     async def test(child: LivingChild) -> None:
-        await child.ask({"do": "block", "seconds": 0.3}, timeout_seconds=5)
+        await child.ask(Block(0.3), timeout_seconds=5)
         await asyncio.sleep(0.5)
         assert child.replaced == 0
 
@@ -113,7 +119,7 @@ def test_who_stood_still_himself_does_not_kill(living: Callable[..., None]) -> N
 @pytest.mark.long
 def test_a_process_that_is_quiet_at_work_may_work_for_long(living: Callable[..., None]) -> None:
     async def test(child: LivingChild) -> None:
-        await child.ask({"do": "block", "seconds": 2}, timeout_seconds=5)
+        await child.ask(Block(2), timeout_seconds=5)
         assert child.replaced == 0
 
     living(test, is_quiet_at_work=True)
@@ -124,8 +130,8 @@ def test_a_process_that_grows_too_large_is_replaced(
     living: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:
     async def test(child: LivingChild) -> None:
-        await child.ask({"do": "grow"}, timeout_seconds=5)
-        await child.ask({"do": "grow"}, timeout_seconds=5)
+        await child.ask(Grow(), timeout_seconds=5)
+        await child.ask(Grow(), timeout_seconds=5)
         await replaced(child)
 
     with caplog.at_level(logging.ERROR):
@@ -148,7 +154,7 @@ def test_a_data_process_that_hangs_is_replaced_and_connections_wait_for_the_new_
         assert answer.status == 200
         assert seconds < 20
         assert server.publish({})["replaced"] == 1
-        assert "said nothing for 10 s" in Path(server.log.name).read_text()
+        assert "did not respond for 10 s" in Path(server.log.name).read_text()
     finally:
         server.close()
 

@@ -11,46 +11,74 @@ import textwrap
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from bbops.base.errors import MigrationRefused, ServerError
 from bbops_server.process.children import Child, ChildGone, LivingChild
-from bbops_server.process.messages import (  # fmt: skip
-    MAX_FRAME_BYTES,
-    Channel,
-    Frame,
-    answer_all,
-    pack_error,
-    unpack_error,
+from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.failures import pack_error, unpack_error
+from bbops_server.process.messages.frames import MAX_FRAME_BYTES, Asked, Failed, Sent, encode
+from bbops_server.process.messages.request import Reader, read_answer
+from bbops_server.process.messages.service import Service
+from tests.support.child_requests import (
+    Announce,
+    Announced,
+    Break,
+    Die,
+    Echo,
+    Hang,
+    Look,
+    Mistake,
+    Said,
+    Surroundings,
+    Unknown,
 )
 
 MODULE = """
-import asyncio, os, socket, sys
+import asyncio, os, socket, sys, time
+import msgspec
 from bbops.base.errors import GitError
-from bbops_server.process.messages import Channel, answer_all
+from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.request import Done
+from bbops_server.process.messages.service import Service
+from tests.support.child_requests import *
 
-async def handle(request):
-    if request["do"] == "echo":
-        await asyncio.sleep(request.get("after", 0))
-        return {"said": request["said"], "pid": os.getpid()}
-    if request["do"] == "refuse":
+class Child:
+    async def echo(self, request):
+        await asyncio.sleep(request.after)
+        return Said(request.said, os.getpid())
+
+    async def refuse(self, request):
         raise GitError("no", hint="yes")
-    if request["do"] == "break":
+
+    async def break_(self, request):
         raise KeyError("hidden-detail")
-    if request["do"] == "die":
+
+    async def mistake(self, request):
+        return Said(1, 2)
+
+    async def die(self, request):
         os._exit(3)
-    if request["do"] == "nice":
-        return {"nice": os.nice(0), "key": os.environ.get("BBOPS_KEY"), "stdin": sys.stdin.read()}
-    if request["do"] == "hang":
-        import time
+
+    async def look(self, request):
+        return Surroundings(os.nice(0), os.environ.get("BBOPS_KEY"), sys.stdin.read())
+
+    async def hang(self, request):
         time.sleep(60)
-    return {}
 
-async def main():
-    channel = await Channel.open(socket.socket(fileno=int(sys.argv[1])))
-    await answer_all(channel, handle)
+    async def announce(self, request):
+        self.channel.tell(Announced(request.text))
+        return Done()
 
-asyncio.run(main())
+    async def main(self):
+        self.channel = await Channel.open(socket.socket(fileno=int(sys.argv[1])))
+        await Service("a child", {
+            Echo: self.echo, RefuseThis: self.refuse, Break: self.break_, Mistake: self.mistake,
+            Die: self.die, Look: self.look, Hang: self.hang, Announce: self.announce,
+        }).run(self.channel)
+
+asyncio.run(Child().main())
 """
 
 
@@ -83,9 +111,12 @@ def run_child(module: str, test: Callable[[Child], Awaitable[None]], nice: int =
 
 def test_frames_arrive_whole_and_in_order() -> None:
     async def test(ours: Channel, theirs: Channel) -> None:
-        sent: list[Frame] = [{"n": n, "data": b"x" * (n * 100_000)} for n in range(4)]
+        sent = [Asked(n, encode(Echo("x" * (n * 100_000)))) for n in range(4)]
         writing = asyncio.gather(*(ours.write(frame) for frame in sent))
-        assert [await theirs.read() for _ in sent] == sent
+        for frame in sent:
+            found = await theirs.read()
+            assert isinstance(found, Asked)
+            assert (found.number, bytes(found.request)) == (frame.number, bytes(frame.request))
         await writing
 
     run_pair(test)
@@ -102,9 +133,9 @@ def test_an_end_reads_as_none() -> None:
 def test_a_frame_above_the_bound_is_not_sent() -> None:
     async def test(ours: Channel, theirs: Channel) -> None:
         with pytest.raises(ServerError, match="expected at most"):
-            await ours.write({"data": bytes(MAX_FRAME_BYTES)})
-        await ours.write({"n": 1})
-        assert await theirs.read() == {"n": 1}
+            await ours.write(Sent(encode(Announced("x" * MAX_FRAME_BYTES))))
+        await ours.write(Failed(1, "ServerError", "no", ""))
+        assert await theirs.read() == Failed(1, "ServerError", "no", "")
 
     run_pair(test)
 
@@ -115,22 +146,31 @@ def test_what_is_no_frame_is_said_so() -> None:
         with pytest.raises(ServerError):
             await theirs.read()
         ours._writer.write(b"\x00\x00\x00\x01\xc1")
-        with pytest.raises(ServerError, match="no frame"):
+        with pytest.raises(ServerError, match="invalid frame"):
             await theirs.read()
+        for odd in (Echo(1), ["Asked", "one", None], ["Nothing", 1], [], 1):
+            ours._writer.write(_framed(odd))
+            with pytest.raises(ServerError, match="invalid frame"):
+                await theirs.read()
 
     run_pair(test)
 
 
+def _framed(value: object) -> bytes:
+    data = msgspec.msgpack.encode(value)
+    return len(data).to_bytes(4, "big") + data
+
+
 def test_an_answer_that_cannot_be_sent_is_an_error_answer() -> None:
-    async def big(_: Frame) -> Frame:
-        return {"data": bytes(MAX_FRAME_BYTES)}
+    async def big(_: Echo) -> Said:
+        return Said("x" * MAX_FRAME_BYTES, 1)
 
     async def test(ours: Channel, theirs: Channel) -> None:
-        answering = asyncio.create_task(answer_all(theirs, big))
-        await ours.write({"number": 1, "request": {}})
+        answering = asyncio.create_task(Service("a child", {Echo: big}).run(theirs))
+        await ours.write(Asked(1, encode(Echo(1))))
         answer = await ours.read()
-        assert answer is not None
-        assert answer["error"][0] == "ServerError"
+        assert isinstance(answer, Failed)
+        assert answer.kind == "ServerError"
         await ours.close()
         await answering
 
@@ -138,22 +178,22 @@ def test_an_answer_that_cannot_be_sent_is_an_error_answer() -> None:
 
 
 def test_a_known_error_keeps_its_kind_message_and_hint() -> None:
-    error = unpack_error(pack_error(MigrationRefused("no", hint="yes")))
+    error = unpack_error(pack_error(1, MigrationRefused("no", hint="yes")))
     assert type(error) is MigrationRefused
     assert (error.message, error.hint) == ("no", "yes")
 
 
 def test_an_error_of_unknown_kind_is_still_one_of_ours() -> None:
     for name in ("Sequence", "ProjectError", "nothing"):
-        assert unpack_error([name, "a", "b"]).message == "a"
+        assert unpack_error(Failed(1, name, "a", "b")).message == "a"
 
 
 def test_answers_come_by_number_not_in_order(module: str) -> None:
     async def test(child: Child) -> None:
-        slow = child.ask({"do": "echo", "said": 1, "after": 0.2}, timeout_seconds=10)
-        fast = child.ask({"do": "echo", "said": 2}, timeout_seconds=10)
+        slow = child.ask(Echo(1, 0.2), timeout_seconds=10)
+        fast = child.ask(Echo(2), timeout_seconds=10)
         answers = await asyncio.gather(slow, fast)
-        assert [one["said"] for one in answers] == [1, 2]
+        assert [one.said for one in answers] == [1, 2]
 
     run_child(module, test)
 
@@ -161,20 +201,84 @@ def test_answers_come_by_number_not_in_order(module: str) -> None:
 def test_errors_cross_without_details(module: str) -> None:
     async def test(child: Child) -> None:
         with pytest.raises(ServerError, match="KeyError") as caught:
-            await child.ask({"do": "break"}, timeout_seconds=10)
+            await child.ask(Break(), timeout_seconds=10)
         assert "hidden-detail" not in str(caught.value)
         assert "Traceback" not in str(caught.value)
-        answer = await child.ask({"do": "echo", "said": 1}, timeout_seconds=10)
-        assert answer["said"] == 1
+        answer = await child.ask(Echo(1), timeout_seconds=10)
+        assert answer.said == 1
 
     run_child(module, test)
 
 
+def test_a_request_that_a_process_does_not_know_is_refused(module: str) -> None:
+    async def test(child: Child) -> None:
+        with pytest.raises(ServerError, match="a child has no request 'Unknown'") as caught:
+            await child.ask(Unknown(), timeout_seconds=10)
+        assert "restart the server" in caught.value.hint
+        assert (await child.ask(Echo(1), timeout_seconds=10)).said == 1
+
+    run_child(module, test)
+
+
+@pytest.mark.parametrize(
+    ("sent", "what"),
+    [
+        ({"message": "Echo"}, "missing required field `said`"),
+        ({"message": "Echo", "said": 1, "after": "now"}, "Expected `float`, got `str`"),
+        ({"message": "Echo", "said": 1, "extra": 1}, "unknown field `extra`"),
+        ({"message": "echo", "said": 1}, "has no request 'echo'"),
+        ({"do": "echo"}, "has no request ''"),
+        ("echo", "has no request ''"),
+    ],
+)
+def test_a_malformed_request_is_refused(sent: object, what: str) -> None:
+    reader = Reader("a child", [Echo, Break])
+    with pytest.raises(ServerError, match=what):
+        reader.read(msgspec.Raw(msgspec.msgpack.encode(sent)))
+
+
+def test_a_malformed_answer_is_an_error_to_whoever_asked() -> None:
+    sent = msgspec.Raw(msgspec.msgpack.encode({"said": 1, "pid": "mine"}))
+    with pytest.raises(ServerError, match="a child sent a malformed answer to 'Echo'"):
+        read_answer(Echo(1), sent, "a child")
+
+
+def test_an_answer_to_another_request_does_not_leave_the_process(module: str) -> None:
+    async def test(child: Child) -> None:
+        with pytest.raises(ServerError, match="TypeError"):
+            await child.ask(Mistake(), timeout_seconds=10)
+
+    run_child(module, test)
+
+
+def test_an_event_reaches_who_waits_for_it(module: str) -> None:
+    async def test(child: Child) -> None:
+        heard = asyncio.Queue[Announced]()
+        child.on_event(Announced, heard.put_nowait)
+        await child.ask(Announce("hello"), timeout_seconds=10)
+        async with asyncio.timeout(10):
+            assert (await heard.get()).text == "hello"
+
+    run_child(module, test)
+
+
+def test_an_event_that_nobody_waits_for_is_passed_over(module: str) -> None:
+    async def test(child: Child) -> None:
+        await child.ask(Announce("hello"), timeout_seconds=10)
+        assert (await child.ask(Echo(1), timeout_seconds=10)).said == 1
+
+    run_child(module, test)
+
+
+def test_a_message_never_shows_its_values() -> None:
+    assert "secret" not in f"{Announced('secret')} {Echo('secret')!r}"
+
+
 def test_an_answer_that_does_not_come_in_time_is_an_error(module: str) -> None:
     async def test(child: Child) -> None:
-        with pytest.raises(ServerError, match=r"did not answer 'echo' within 0\.1 seconds"):
-            await child.ask({"do": "echo", "said": 1, "after": 1}, timeout_seconds=0.1)
-        assert await child.ask({"do": "echo", "said": 2}, timeout_seconds=10)
+        with pytest.raises(ServerError, match=r"did not answer 'Echo' within 0\.1 seconds"):
+            await child.ask(Echo(1, 1), timeout_seconds=0.1)
+        assert await child.ask(Echo(2), timeout_seconds=10)
 
     run_child(module, test)
 
@@ -184,14 +288,14 @@ def test_a_death_fails_what_was_asked_and_calls_back(module: str) -> None:
         gone: list[Child] = []
         child.on_exit(gone.append)
         with pytest.raises(ChildGone):
-            await child.ask({"do": "die"}, timeout_seconds=10)
+            await child.ask(Die(), timeout_seconds=10)
         assert await child.wait() == 3
         assert gone == [child]
         child.on_exit(gone.append)
         await asyncio.sleep(0)
         assert gone == [child, child]
         with pytest.raises(ChildGone):
-            await child.ask({"do": "echo", "said": 1}, timeout_seconds=10)
+            await child.ask(Echo(1), timeout_seconds=10)
 
     run_child(module, test)
 
@@ -200,7 +304,7 @@ def test_a_death_fails_what_was_asked_and_calls_back(module: str) -> None:
 def test_a_child_that_hangs_is_killed_after_its_grace(module: str) -> None:
     async def main() -> None:
         child = await Child.start(module)
-        asked = asyncio.create_task(child.ask({"do": "hang"}, timeout_seconds=60))
+        asked = asyncio.create_task(child.ask(Hang(), timeout_seconds=60))
         await asyncio.sleep(0.5)
         assert await child.stop(0.1) == -9
         with pytest.raises(ChildGone):
@@ -215,8 +319,8 @@ def test_a_child_is_nice_and_has_neither_key_nor_stdin(
     monkeypatch.setenv("BBOPS_KEY", "secret")
 
     async def test(child: Child) -> None:
-        answer = await child.ask({"do": "nice"}, timeout_seconds=10)
-        assert answer == {"nice": 7, "key": None, "stdin": ""}
+        answer = await child.ask(Look(), timeout_seconds=10)
+        assert answer == Surroundings(7, None, "")
 
     run_child(module, test, nice=7)
 
@@ -226,18 +330,18 @@ def test_a_dead_child_is_replaced_and_readied_before_it_is_asked(module: str) ->
         ready: list[int] = []
 
         async def prepare(child: Child) -> None:
-            await child.ask({"do": "echo", "said": 0}, timeout_seconds=10)
+            await child.ask(Echo(0), timeout_seconds=10)
             ready.append(child.pid)
 
         living = LivingChild(lambda: Child.start(module), prepare)
         await living.start()
-        first = await living.ask({"do": "echo", "said": 1}, timeout_seconds=10)
+        first = await living.ask(Echo(1), timeout_seconds=10)
         with pytest.raises(ChildGone):  # twice: it dies of this request
-            await living.ask({"do": "die"}, timeout_seconds=10)
-        second = await living.ask({"do": "echo", "said": 1}, timeout_seconds=10)
-        assert first["pid"] != second["pid"]
-        assert ready[0] == first["pid"]
-        assert ready[-1] == second["pid"]
+            await living.ask(Die(), timeout_seconds=10)
+        second = await living.ask(Echo(1), timeout_seconds=10)
+        assert first.pid != second.pid
+        assert ready[0] == first.pid
+        assert ready[-1] == second.pid
         await living.stop(1)
 
     asyncio.run(main())
@@ -263,14 +367,14 @@ def test_who_waits_for_a_child_that_is_replaced_waits_no_longer_than_until_the_e
         os.kill(pid, signal.SIGKILL)
         while living.pid is not None:
             await asyncio.sleep(0.01)
-        asked = asyncio.create_task(living.ask({"do": "echo", "said": 1}, timeout_seconds=60))
+        asked = asyncio.create_task(living.ask(Echo(1), timeout_seconds=60))
         await asyncio.sleep(0)
         async with asyncio.timeout(10):
             await living.stop(1)
-            with pytest.raises(ServerError, match="about to end"):
+            with pytest.raises(ServerError, match="shutting down"):
                 await asked
-            with pytest.raises(ServerError, match="about to end"):
-                await living.ask({"do": "echo", "said": 1}, timeout_seconds=60)
+            with pytest.raises(ServerError, match="shutting down"):
+                await living.ask(Echo(1), timeout_seconds=60)
 
     asyncio.run(main())
 
@@ -278,7 +382,7 @@ def test_who_waits_for_a_child_that_is_replaced_waits_no_longer_than_until_the_e
 def test_a_first_child_that_does_not_start_is_an_error() -> None:
     async def main() -> None:
         async def prepare(child: Child) -> None:
-            await child.ask({"do": "echo"}, timeout_seconds=10)
+            await child.ask(Echo(1), timeout_seconds=10)
 
         living = LivingChild(lambda: Child.start("bbops_server.no_such_module"), prepare)
         with pytest.raises(ChildGone):

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -24,64 +21,9 @@ from bbops.base.errors import ServerError
 from bbops_server.process.sockets.binding import bind
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.settings import Settings
-from tests.conftest import ROOT
+from tests.support.running import Running, get, is_alive, wait_until_gone
 from tests.support.served import wait_for
-from tests.support.small_project import hello, write_project
-
-SCRIPT = ROOT / "tests/support/serve_small_project.py"
-
-
-class Running:
-    def __init__(self, tmp_path: Path, workers: int) -> None:
-        self.folder = write_project(tmp_path / "project")
-        self.state = tmp_path / "state"
-        environment = os.environ | {
-            "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'server'}",
-            "XDG_CONFIG_HOME": str(tmp_path / "config"),
-        }
-        self.log = (tmp_path / "log").open("wb")
-        self.process = subprocess.Popen(
-            [sys.executable, SCRIPT, self.folder, self.state, str(workers)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True,
-            cwd=tmp_path, env=environment,
-        )  # fmt: skip
-        self.first = self.read()
-        self.url, self.control = self.first["data"], self.first["control"]
-
-    def read(self) -> dict[str, Any]:
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        assert line, Path(self.log.name).read_text()
-        return dict(json.loads(line))
-
-    def say(self, word: str) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(word + "\n")
-        self.process.stdin.flush()
-
-    def publish(self, changes: dict[str, str]) -> dict[str, Any]:
-        write_project(self.folder, changes)
-        self.say("publish")
-        return self.read()
-
-    def is_asked(self) -> bool:
-        """Return whether a request is under way."""
-        self.say("status")
-        return any(one["in_flight"] for one in self.read()["processes"])
-
-    @property
-    def data_pids(self) -> list[int]:
-        return [one["pid"] for one in self.first["processes"]]
-
-    def children(self) -> list[int]:
-        listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
-        return [int(word) for word in listed.split()]
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
-        self.log.close()
+from tests.support.small_project import hello
 
 
 @pytest.fixture
@@ -99,10 +41,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     running.close()
 
 
-def get(url: str, timeout: float = 10) -> httpx.Response:
-    return httpx.get(url, timeout=timeout, trust_env=False)
-
-
 def is_closed(url: str) -> bool:
     try:
         get(url)
@@ -111,21 +49,6 @@ def is_closed(url: str) -> bool:
     except httpx.TransportError:  # taken just before the door was closed
         return False
     return False
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
-
-
-def wait_until_gone(pids: list[int], seconds: float = 10) -> None:
-    until = time.monotonic() + seconds
-    while any(map(is_alive, pids)) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not any(map(is_alive, pids))
 
 
 def test_routes_answer_with_the_release_and_reach_the_database(shared: Running) -> None:

@@ -77,11 +77,11 @@ def test_another_key_is_refused_with_a_hint(
 ) -> None:
     store.set("NAME", "hidden")
     monkeypatch.setenv("BBOPS_KEY", b64encode(bytes(32)).decode())
-    with pytest.raises(BbopsError, match="the key is another one") as caught:
+    with pytest.raises(BbopsError, match="encrypted with another key") as caught:
         store.get("NAME")
     assert "BBOPS_KEY" in caught.value.hint
     assert "hidden" not in str(caught.value)
-    with pytest.raises(BbopsError, match="the key is another one"):
+    with pytest.raises(BbopsError, match="encrypted with another key"):
         store.set("OTHER", "x")
 
 
@@ -105,13 +105,13 @@ def test_a_lost_key_is_not_silently_replaced(store: Secrets, home: Path) -> None
 def test_a_key_others_may_read_is_refused(store: Secrets, home: Path) -> None:
     store.set("NAME", "x")
     (home / "bbops/key").chmod(0o644)
-    with pytest.raises(BbopsError, match="others may read the key"):
+    with pytest.raises(BbopsError, match="other users can read the key"):
         store.get("NAME")
 
 
 def test_a_key_beside_the_store_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "state/config"))
-    with pytest.raises(BbopsError, match="beside what it protects"):
+    with pytest.raises(BbopsError, match="next to the data"):
         Secrets.open(tmp_path / "state").set("NAME", "x")
 
 

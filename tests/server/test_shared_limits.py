@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.test_server_processes import Running, wait_until_gone
 from tests.support.raw import head, send
+from tests.support.running import Running, wait_until_gone
 
 LIMIT = 100
 CLIENTS = 32
@@ -42,7 +42,7 @@ def ask_all(url: str, count: int) -> Counter[int]:
 
 
 def begin_in_a_fresh_minute() -> None:
-    """The counts begin anew with the clock's minute."""
+    """The counts start again with the clock's minute."""
     second = time.time() % 60
     if second > 50:
         time.sleep(60.5 - second)

@@ -114,5 +114,5 @@ def test_handed_sockets_are_found_by_their_address(listen: Listen) -> None:
 def test_a_socket_that_is_for_neither_plane_is_refused(listen: Listen) -> None:
     data, control, third = listen(), listen(), listen()
     settings = Settings(Path(), port=port_of(data), control_port=port_of(control))
-    with pytest.raises(ServerError, match=f"127.0.0.1:{port_of(third)}, where neither plane"):
+    with pytest.raises(ServerError, match=f"127.0.0.1:{port_of(third)}, but neither plane"):
         find_sockets(settings, (), (data, control, third))

@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.server.test_server_processes import Running
+from tests.support.running import Running
 
 LOCK_SECONDS = 2.0
 FREE_SECONDS = 0.3
@@ -62,7 +62,7 @@ def test_a_disk_that_is_full_stops_writes_only_and_only_as_long_as_it_is(server:
         assert add(client, "after").status_code == 201
         assert [one["title"] for one in client.get("/notes").json()] == ["before", "after"]
     (line,) = Path(server.log.name).read_text().splitlines()
-    assert "room" in json.loads(line)["hint"]
+    assert "free space" in json.loads(line)["hint"]
 
 
 class Crowd:

@@ -52,17 +52,17 @@ def test_a_folder_with_a_colon_in_its_name_is_a_path(
         ("https://:hunter2@example.org/a", "was given with a password"),
         ("https://hunter2" + "x" * 30 + "@example.org/a", "a token as its user name"),
         ("https://example.org/a?token=hunter2", "was given with more than a path"),
-        ("http://example.org/a", "could be changed by anybody on the way"),
-        ("git://example.org/a", "could be changed by anybody on the way"),
-        ("ftp://example.org/a", "'ftp' is no way to reach a repository"),
-        ("ext::sh -c 'x'", "'ext' is no way to reach a repository"),
-        ("ext://sh", "'ext' is no way to reach a repository"),
-        ("https:///a", "names no repository"),
-        ("https://example.org/", "names no repository"),
-        ("https://example.org:port/a", "is no address of a repository"),
-        ("ssh://-oProxyCommand=x/a", "is no name of a host"),
-        ("https://example.org/a b", "holds a blank or control character"),
-        ("git@host:a\nb", "holds a blank or control character"),
+        ("http://example.org/a", "would be transferred without encryption"),
+        ("git://example.org/a", "would be transferred without encryption"),
+        ("ftp://example.org/a", "'ftp' is not a supported protocol"),
+        ("ext::sh -c 'x'", "'ext' is not a supported protocol"),
+        ("ext://sh", "'ext' is not a supported protocol"),
+        ("https:///a", "does not name a repository"),
+        ("https://example.org/", "does not name a repository"),
+        ("https://example.org:port/a", "is not a repository URL"),
+        ("ssh://-oProxyCommand=x/a", "is not a valid host name"),
+        ("https://example.org/a b", "contains a space or control character"),
+        ("git@host:a\nb", "contains a space or control character"),
     ],
 )
 def test_what_is_not_fetched_from_is_refused_with_the_cure(text: str, words: str) -> None:
@@ -93,5 +93,5 @@ def test_names_of_branches_are_taken(name: str) -> None:
      "a/", "a//b", ".a", "a/.b", "a.lock", "a.", "a\nb", "main:refs/heads/x"],
 )  # fmt: skip
 def test_what_could_be_more_than_a_name_is_refused(name: str) -> None:
-    with pytest.raises(GitError, match="is no name of a branch"):
+    with pytest.raises(GitError, match="is not a valid branch name"):
         require_branch(name)

@@ -24,7 +24,7 @@ from bbops.source.git.reach import find_changed
 from bbops.source.git.store import Store
 from bbops.source.git.tree import GitTree
 from bbops.source.tree import BlobId
-from tests.source.test_git_store import Git, clean_environment, git, head, repository
+from tests.support.git_store import Git, clean_environment, git, head, repository
 
 __all__ = ["clean_environment", "git", "repository"]
 
@@ -294,11 +294,11 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(
     store = Store.open(repository)
     (repository / ".git/refs/heads/main").unlink()
     os.mkfifo(repository / ".git/refs/heads/main")
-    with pytest.raises(GitError, match="did not end within"):
+    with pytest.raises(GitError, match="did not finish within"):
         store.resolve("main")
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "folder/.git")
-    with pytest.raises(GitError, match="is no git repository"):
+    with pytest.raises(GitError, match="is not a git repository"):
         find_repository(tmp_path / "folder")
 
 
@@ -323,7 +323,7 @@ def test_a_host_that_hangs_is_ended_with_all_it_started(
 ) -> None:
     monkeypatch.setattr("bbops.source.git.mirror.ASK_SECONDS", 0.5)
     mirror = ssh(f"sleep 60 & echo $! > {tmp_path}/pid; wait")
-    with pytest.raises(GitError, match="git ls-remote did not end within"):
+    with pytest.raises(GitError, match="git ls-remote did not finish within"):
         mirror.update("main")
     process = int((tmp_path / "pid").read_text())
     until = time.monotonic() + 5

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,48 +14,9 @@ from bbops.source.git import store as store_module
 from bbops.source.git.store import Store, commit, init
 from bbops.source.git.tree import GitTree
 from bbops.source.tree import BlobId, FolderTree, blob_id
+from tests.support.git_store import Git, clean_environment, git, head, repository
 
-Git = Callable[..., str]
-
-
-@pytest.fixture(autouse=True)
-def clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No identity and no settings of whoever runs the tests."""
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-
-
-@pytest.fixture
-def git() -> Git:
-    def run(folder: Path, *arguments: str, given: str = "") -> str:
-        identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
-        command = ["git", "-C", str(folder), *identity, "-c", "protocol.file.allow=always"]
-        done = subprocess.run(
-            [*command, *arguments], input=given, capture_output=True, text=True, check=True
-        )
-        return done.stdout.strip()
-
-    return run
-
-
-@pytest.fixture
-def repository(tmp_path: Path, git: Git) -> Path:
-    """A work tree with `a.yaml` and `b/c.yaml` in one commit on main."""
-    root = tmp_path / "repository"
-    (root / "b").mkdir(parents=True)
-    (root / "a.yaml").write_bytes(b"a: 1\n")
-    (root / "b" / "c.yaml").write_bytes(b"c: 2\n\n")
-    git(root, "init", "-q", "-b", "main")
-    git(root, "add", "-A")
-    git(root, "commit", "-q", "-m", "First words\n\nmore")
-    return root
-
-
-def head(store: Store, branch: str = "main") -> str:
-    found = store.resolve(branch)
-    assert found is not None
-    return found
+__all__ = ["clean_environment", "git", "repository"]
 
 
 def kinds(store: Store, commit_id: str) -> dict[str, str]:
@@ -141,7 +100,7 @@ def test_every_form_of_repository_opens(repository: Path, git: Git, where: str) 
 
 
 def test_a_folder_below_a_repository_is_none(repository: Path) -> None:
-    with pytest.raises(GitError, match="is no git repository") as raised:
+    with pytest.raises(GitError, match="is not a git repository") as raised:
         Store.open(repository / "b")
     assert "git init" in raised.value.hint
 
@@ -188,7 +147,7 @@ def test_history_is_told(repository: Path) -> None:
 def test_only_full_commit_ids_are_taken(repository: Path) -> None:
     store = Store.open(repository)
     for wrong in ("main", "--output=x", "", "0" * 39):
-        with pytest.raises(GitError, match="is no commit id"):
+        with pytest.raises(GitError, match="is not a commit id"):
             store.entries(wrong)
     with pytest.raises(GitError, match="ls-tree failed"):
         store.entries("0" * 40)
@@ -239,7 +198,7 @@ def test_a_new_repository_keeps_the_name_its_user_has_set(tmp_path: Path, git: G
 
 
 def test_a_folder_in_use_is_not_made_a_repository(repository: Path, tmp_path: Path) -> None:
-    with pytest.raises(GitError, match="is a git repository already"):
+    with pytest.raises(GitError, match="is already a git repository"):
         init(repository, {}, message="Begin")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").write_bytes(b"")
@@ -274,7 +233,7 @@ def test_a_command_that_hangs_is_ended(repository: Path, monkeypatch: pytest.Mon
     hook.chmod(0o755)
     (repository / "new").write_bytes(b"")
     monkeypatch.setattr(command_module, "TIMEOUT_SECONDS", 0.5)
-    with pytest.raises(GitError, match="did not end within"):
+    with pytest.raises(GitError, match="did not finish within"):
         commit(repository, "Add")
 
 

@@ -131,7 +131,7 @@ def test_every_problem_of_a_file_is_reported() -> None:
         ("a: 1\nfoo\nb: 2\n", (2, 1, "yaml-syntax"), "key: value"),
         ('a: "C:\\users"\n', (1, 7, "yaml-syntax"), "single quotes"),
         ("%YAML 1.1\n---\na: 1\n", (1, 1, "yaml-syntax"), ""),
-        ("a: 1\n---\nb: 2\n", (2, 1, "yaml-documents"), "one resource per file"),
+        ("a: 1\n---\nb: 2\n", (2, 1, "yaml-documents"), "put one resource in each file"),
         ("a: !!python/object:os.system x\n", (1, 4, "yaml-tag"), "quote"),
     ],
 )  # fmt: skip

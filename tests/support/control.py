@@ -124,7 +124,7 @@ class OneHook:
 
     async def resend(self, wanted: str) -> dict[str, Any]:
         if wanted != "msg_1":
-            raise ServerError(f"there is no message '{wanted}'")
+            raise ServerError(f"no such message '{wanted}'")
         return self.messages(1)[0]
 
 

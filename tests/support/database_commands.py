@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bbops_server.commands import db
-from tests.cli.test_cli import add_entry_points
+from tests.support.command_line import add_entry_points
 
 
 def command_environment(home: Path) -> dict[str, str]:

@@ -30,8 +30,8 @@ from bbops.build.compile.function import compile_function
 from bbops.build.compile.release import _artifact, build
 from bbops.build.testing.running import Runner, choose
 from bbops.database.migrate.migrate import apply
+from bbops.interfaces.lsp.descriptions import about_key
 from bbops.interfaces.lsp.slots import fields
-from bbops.interfaces.lsp.words import about_key
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.addons._base import step_keys
 from bbops.language.loading.load import kinds
@@ -43,6 +43,7 @@ from bbops.review.contract.export import FORMATS
 from bbops.runtime.vendors import link_addons
 from bbops.source.tree import FolderTree, MemoryTree, Tree
 from bbops_server.data_plane.live import swap
+from bbops_server.process.messages.build.releases.build_release import BuildRelease
 from bbops_server.publish.build.worker import Builder
 from tests.conftest import BOARD, ROOT, TEMPLATE, sample, with_function
 from tests.docs.examples import function_of, upcoming_files
@@ -151,7 +152,7 @@ def kind_features() -> Iterator[Feature]:
     assert project is not None
     whole = made_of(project)
     for folder, model in kinds().items():
-        without = replace(project, **{folder: {}}) if folder else None
+        without = project.having(folder, {}) if folder else None
         runs = without is None or made_of(without) != whole
         yield Feature("kind", folder or "project.yaml", not model.is_supported(), runs)
 
@@ -297,8 +298,7 @@ async def _use(tree: Tree, state: Path) -> None:
 
 async def _build_at_server(tree: FolderTree, state: Path) -> None:
     source = {"kind": "folder", "path": str(tree._root)}
-    asked = {"do": "build", "source": source, "artifacts": str(state / "artifacts"), "live": ""}
-    await Builder().handle(asked)
+    await Builder().service.handle(BuildRelease(source, str(state / "artifacts")))
 
 
 @contextmanager

@@ -98,7 +98,7 @@ class OneRepository:
         return bool(told["attempted_revision"].endswith(commit)) and _is_ready(told)
 
     def versions(self, project: str) -> list[dict[str, Any]]:
-        """Return the versions of a project, the newest first."""
+        """Return the versions of a project, newest first."""
         reply = self.served.control.get(f"/api/projects/{project}/versions")
         assert reply.status_code == 200, reply.text
         return list(reply.json())

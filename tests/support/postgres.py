@@ -7,6 +7,7 @@ import secrets
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -93,6 +94,10 @@ def new_schema(postgres: str) -> Iterator[PostgresPlace]:
         connection.execute(f'CREATE SCHEMA "{place.schema}"')
         yield place
         connection.execute(f'DROP SCHEMA "{place.schema}" CASCADE')
+
+
+def control_of(schema: PostgresPlace) -> PostgresPlace:
+    return replace(schema, schema=f"{schema.schema}__control")
 
 
 @contextmanager

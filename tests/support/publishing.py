@@ -27,10 +27,10 @@ from bbops.source.git.store import Store
 from bbops.source.git.tree import GitTree
 from bbops.source.git.versions import read_versions
 from bbops_server.publish.holds.approvals import read_waiting
-from tests.server.test_kill_storm import free_port
 from tests.support.pushing import BAD
 from tests.support.reading import Reader
 from tests.support.served import Served, wait_for
+from tests.support.shell import free_port
 from tests.support.small_project import FILES, hello, write_project
 
 CALM_SECONDS: Final = 40
@@ -325,7 +325,7 @@ class Publishing:
         self.titles.append(title)
 
     def versions(self) -> tuple[Version, ...]:
-        """Return what went live, the newest first."""
+        """Return what went live, newest first."""
         return read_versions(self.place)
 
     def approve(self) -> None:

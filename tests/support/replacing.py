@@ -12,7 +12,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from bbops_server.process.handover import place
-from bbops_server.process.handover.words import Word, hear_descriptors, say
+from bbops_server.process.handover.protocol import Word, hear_descriptors, say
 from tests.conftest import ROOT
 from tests.support.served import Served, environment, git
 from tests.support.small_project import hello, write_project

@@ -16,6 +16,11 @@ from pathlib import Path
 from bbops.base.errors import BbopsError
 from bbops_server.commands._main import run
 from bbops_server.process.host.secrets import Secrets
+from bbops_server.process.messages.build.releases.build_release import BuildRelease
+from bbops_server.process.messages.build.tables.expand import Expand
+from bbops_server.process.messages.build.tables.narrow import Narrow
+from bbops_server.process.messages.build.tables.settle import Settle
+from bbops_server.process.messages.build.tables.try_statements import TryStatements
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.publish.status.status import Condition, ServerStatus, Status
 from bbops_server.settings import Settings
@@ -87,24 +92,20 @@ class Follower:
     async def attempt(self) -> None:
         state, build = self.settings.state, self.plane.build
         source = {"kind": "folder", "path": sys.argv[1]}
-        request = {"do": "build", "source": source, "artifacts": str(state / "artifacts")}
+        request = BuildRelease(source, str(state / "artifacts"))
         built = await build.ask(request, timeout_seconds=60)
-        if not built["ok"]:
-            raise BbopsError(json.dumps(built["diagnostics"]))
+        if not built.ok:
+            raise BbopsError(json.dumps(built.diagnostics))
         database = state / "data.sqlite"
-        place = {"database": str(database), "state": str(state)}
-        request = {"do": "expand", "digest": built["digest"], **place}
-        await build.ask(request, timeout_seconds=60)
-        request = {"do": "smoke", "artifact": built["artifact"], **place}
-        await build.ask(request, timeout_seconds=60)
-        request = {"do": "settle", "digest": built["digest"], **place}
-        await build.ask(request, timeout_seconds=60)
-        env, _ = Secrets.open(state).resolve(built["env"])
+        place = str(database), str(state)
+        await build.ask(Expand(*place, built.digest), timeout_seconds=60)
+        await build.ask(TryStatements(*place, built.artifact), timeout_seconds=60)
+        await build.ask(Settle(*place, built.digest), timeout_seconds=60)
+        env, _ = Secrets.open(state).resolve(built.env)
         await self.plane.publish(
-            artifact=Path(built["artifact"]), name=f"r{self.count}", env=env, database=database
+            artifact=Path(built.artifact), name=f"r{self.count}", env=env, database=database
         )
-        request = {"do": "narrow", "digest": built["digest"], **place}
-        await build.ask(request, timeout_seconds=60)
+        await build.ask(Narrow(*place, built.digest), timeout_seconds=60)
 
     def say(self, **more: object) -> None:
         line = {"data": self.settings.data_url, "control": self.settings.control_url, **more}

@@ -7,8 +7,8 @@ from typing import Any
 
 from bbops.build.testing.client import Client
 from tests.conftest import Files, Serving, sample
-from tests.support.asking import talk
 from tests.support.cookies import Browser
+from tests.support.raw_requests import talk
 
 LOGIN = """
 input: { user: string, long?: boolean, big?: string }

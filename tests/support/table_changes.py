@@ -298,7 +298,7 @@ IMPOSSIBLE: dict[str, tuple[Edit, str]] = {
     "a required uuid": (to("uid", "uuid", auto="uuid"), "(3 rows would have no value for it)"),
     "a column whose default breaks its own rule": (
         to("level", "integer", default=1, minimum=2),
-        "add column 'people.level' (3 rows break the new rule: id 1, 2, 3)",
+        "add column 'people.level' (3 rows violate the new rule: id 1, 2, 3)",
     ),
     "a column whose default refers to nothing": (
         to("other_id", "integer", default=9, references="teams.id"),
@@ -337,15 +337,15 @@ IMPOSSIBLE: dict[str, tuple[Edit, str]] = {
     ),
     "a rule that rows break": (
         people("age", minimum=35),
-        "change the rules of column 'people.age' (1 row breaks the new rule: id 1)",
+        "change the rules of column 'people.age' (1 row violates the new rule: id 1)",
     ),
     "an enum that rows break": (
         people("code", enum=["10"]),
-        "change the rules of column 'people.code' (2 rows break the new rule: id 2, 3)",
+        "change the rules of column 'people.code' (2 rows violate the new rule: id 2, 3)",
     ),
     "a check that rows break": (
         check("old", "age != null and age > 35"),
-        "change the checks of table 'people' (2 rows break the new rule: id 1, 3)",
+        "change the checks of table 'people' (2 rows violate the new rule: id 1, 3)",
     ),
     "a reference to nothing": (
         people("age", references="teams.id"),

@@ -80,7 +80,7 @@ def test_a_rectangle_is_cut_out(tmp_path: Path) -> None:
 def test_a_rectangle_outside_is_the_requests_fault(tmp_path: Path) -> None:
     reply = do(tmp_path, "cropImage: { left: 390, top: 0, width: 11, height: 1 }", picture())
     assert (reply.status, reply.json["error"]["message"]) == (
-        400, "the rectangle does not lie in the picture of 400 x 200 pixels",
+        400, "the rectangle is outside the image of 400 x 200 pixels",
     )  # fmt: skip
 
 
@@ -121,7 +121,7 @@ BAD = {
 def test_what_is_no_picture_is_the_requests_fault(tmp_path: Path, name: str) -> None:
     reply = do(tmp_path, "resizeImage: { width: 5 }", BAD[name], "application/octet-stream")
     assert reply.status == 400, reply.body
-    assert reply.json["error"]["message"].startswith("this is no picture that can be read")
+    assert reply.json["error"]["message"].startswith("this is not a supported image")
 
 
 def test_a_picture_of_too_many_pixels_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:

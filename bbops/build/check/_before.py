@@ -21,9 +21,9 @@ def known_before(project: ResolvedProject, name: str, left_by: LeftBy) -> tuple[
     """
     ways: dict[tuple[str, ...], str] = {}
     for way in project.ways_to(name):
-        ways.setdefault(way.before, f"{way.what} is not behind the middleware that sets it")
+        ways.setdefault(way.before, f"{way.what} does not run the middleware that sets it")
     if name in project.callers:
-        why = f"function '{project.callers[name]}' calls this one, which has variables of its own"
+        why = f"function '{project.callers[name]}' calls this one, which has its own variables"
         ways.setdefault((), why)
     is_complete = all(_is_right(project, one) for chain in ways for one in chain)
     ends = [(why, left_by_chain(project, chain, left_by)) for chain, why in ways.items()]

@@ -11,7 +11,7 @@ from typing import Any
 from bbops.base.diagnostics import Diagnostic, Place
 from bbops.language.project import Project, Resource
 
-_SWITCH = "an owner switches it on with 'bbops workspace set features.{feature}=on'"
+_SWITCH = "an owner can switch it on with 'bbops workspace set features.{feature}=on'"
 
 
 def check_features(project: Project, off: Collection[str]) -> Iterator[Diagnostic]:

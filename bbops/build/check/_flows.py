@@ -278,12 +278,12 @@ def _warn_of_endings(at: Checking, function: Resource[Function], *, in_use: bool
         at.report(
             function.model.steps[-1].mark, "missing-return",
             "the steps may end here without a 'return', though others return a value",
-            "add a 'return' behind this step",
+            "add a 'return' after this step",
         )  # fmt: skip
     for name, place in at.notes.places.items():
         if name not in at.scope.reads:
             message = f"nothing reads the variable '{name}'"
-            at.report(place, "unused-variable", message, f"leave it out, or use 'vars.{name}'")
+            at.report(place, "unused-variable", message, f"remove it, or use 'vars.{name}'")
 
 
 def _told(found: list[Diagnostic], private: Hidden) -> tuple[Diagnostic, ...]:

@@ -26,13 +26,13 @@ def check_frontend(project: Project, tree: Tree) -> Iterator[Diagnostic]:
         if entry.kind != "file":
             yield Diagnostic(
                 Place(entry.path), "not-a-file", f"a {entry.kind} is not served",
-                "put the file itself into the repository",
+                "commit the file itself instead",
             )  # fmt: skip
         elif entry.size_bytes > LARGEST_BYTES:
             yield Diagnostic(
                 Place(entry.path), "frontend-too-large",
                 f"the file has {entry.size_bytes:,} bytes, at most {LARGEST_BYTES:,} are served",
-                "keep what is larger in a storage, and link to it",
+                "keep larger files in object storage, and link to them",
             )  # fmt: skip
     yield from _check_all(project, [entry for _, entry in found])
 
@@ -53,7 +53,7 @@ def check_published(project: Project, tree: Tree, name: str) -> Iterator[Diagnos
             project.settings.place("frontend", key=True), "frontend-too-large",
             f"a file of frontend '{name}' has {largest:,} bytes, at most {LARGEST_BYTES:,}"
             " are served",
-            "publish one without it, and keep what is larger in a storage",
+            "publish one without it, and keep larger files in object storage",
         )  # fmt: skip
 
 
@@ -64,10 +64,10 @@ def _check_all(
     size = sum(one.size_bytes for one in found)
     if len(found) > MOST_FILES:
         message = f"{what} has {len(found):,} files, at most {MOST_FILES:,} are served"
-        yield Diagnostic(at, "frontend-too-large", message, "leave out what pages do not need")
+        yield Diagnostic(at, "frontend-too-large", message, "remove files that no page needs")
     if size > MOST_BYTES:
         message = f"{what} has {size:,} bytes, at most {MOST_BYTES:,} are served"
-        yield Diagnostic(at, "frontend-too-large", message, "keep large files in a storage")
+        yield Diagnostic(at, "frontend-too-large", message, "keep large files in object storage")
 
 
 def find_files(tree: Tree, folder: str) -> Iterator[tuple[str, Entry]]:

@@ -21,7 +21,7 @@ from bbops.language.resources.function import Function
 from bbops.source.yaml.document import Map, Mark
 
 CODE = "not-supported"
-_WAS_THERE = "it was here before, so it keeps nothing from publishing; nothing runs it"
+_WAS_THERE = "it existed before, so it does not block publishing; nothing runs it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +88,17 @@ def _find_known(found: list[Unsupported], before: list[Unsupported]) -> set[Unsu
 def _whole_file(resource: Resource[Any]) -> Iterator[Unsupported]:
     content = _content(resource.kind, resource.document.root)
     if resource.kind != "addon":
-        hint = f"leave {resource.file} out until a version does: nothing would start it"
+        hint = f"leave {resource.file} out until a version supports it: nothing would start it"
         yield Unsupported(Place(resource.file), resource.model.folder, hint, content)
     elif resource.model.enabled:
-        hint = "leave the file out, and call the service with the step 'http'"
+        hint = "remove the file, and call the service with the step 'http'"
         yield Unsupported(Place(resource.file), f"addon '{resource.name}'", hint, content)
 
 
 def _key(resource: Resource[Any], key: str) -> Iterator[Unsupported]:
     root = resource.document.root
     if isinstance(root, Map) and key in root:
-        hint = "leave the key out until a version does: nothing reads it"
+        hint = "remove the key until a version supports it: nothing reads it"
         content = _content(f"{resource.kind}.{key}", root[key])
         yield Unsupported(resource.place(key, key=True), f"'{key}'", hint, content)
 
@@ -110,7 +110,7 @@ def _steps(function: Resource[Function]) -> Iterator[Unsupported]:
         return
     written = dict(_maps(function.document.root))
     for step in (one for one in steps if type(one) in absent):
-        hint = "leave the step out until a version does: nothing would happen"
+        hint = "remove the step until a version supports it: it would do nothing"
         if isinstance(step, AddonStep):
             hint = "call the service with the step 'http' instead"
         content = _content(step.key, written.get(step.mark))

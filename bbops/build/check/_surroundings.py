@@ -17,9 +17,9 @@ from bbops.language.steps._checking import Arguments, Hidden
 _MARK = "" if Trigger.is_supported() else ", which this version does not run yet"
 _ELSEWHERE = {
     "env": "declare it under 'env' in project.yaml",
-    "event": "only functions of triggers have an event" + _MARK,
-    "trigger": "only functions of triggers have it" + _MARK,
-    "error": "only 'catch' has it",
+    "event": "an event exists only in functions of triggers" + _MARK,
+    "trigger": "it exists only in functions of triggers" + _MARK,
+    "error": "it exists only inside 'catch'",
     "row": "only 'where', and single columns of 'update' and 'do', have the stored row",
 }
 _REQUEST = map_of(dict.fromkeys(("id", "method", "path", "url", "ip", "body"), TEXT), "request")
@@ -90,7 +90,7 @@ def _lacks_request(project: ResolvedProject, name: str) -> str:
         if not way.has_request:
             return f"{way.what} runs this function, and has no request"
     if name in project.callers:
-        return f"function '{project.callers[name]}' calls this one; hand it over as 'input'"
+        return f"function '{project.callers[name]}' calls this one; pass it as 'input'"
     return ""
 
 
@@ -108,7 +108,7 @@ def _why_unsigned(project: ResolvedProject, name: str, authentication: Authentic
         if way.authentication != authentication:
             return f"{way.what} {_who(way)}"
     if name in project.callers:
-        return f"function '{project.callers[name]}' calls this one; hand the user over as 'input'"
+        return f"function '{project.callers[name]}' calls this one; pass the user as 'input'"
     if authentication != "JWT" and not ways:
         return f"no endpoint of this function has authentication: {authentication}"
     return ""
@@ -117,7 +117,7 @@ def _why_unsigned(project: ResolvedProject, name: str, authentication: Authentic
 def _who(way: Way) -> str:
     if way.has_request:
         return f"has authentication: {way.authentication}"
-    return "also runs without a user" if way.has_arguments else "has no user"
+    return "can run without a user" if way.has_arguments else "has no user"
 
 
 def arguments(model: Function) -> tuple[dict[str, Type], Arguments]:

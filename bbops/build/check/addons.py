@@ -28,12 +28,12 @@ def check(project: Project) -> Iterator[Diagnostic]:
         if kind(name) is None:
             yield Diagnostic(
                 agent.place("model", "addon"), "unknown-addon", f"addon '{name}' does not exist",
-                suggest(name, kinds()) or "addons that speak to models are aiModel and chatModel",
+                suggest(name, kinds()) or "the addons for models are aiModel and chatModel",
             )  # fmt: skip
         elif name not in _MODELS:
             yield Diagnostic(
                 agent.place("model", "addon"), "bad-value", f"addon '{name}' has no models",
-                "addons that speak to models are aiModel and chatModel",
+                "the addons for models are aiModel and chatModel",
             )  # fmt: skip
 
 

@@ -25,14 +25,14 @@ def check(project: Project) -> Iterator[Diagnostic]:
                 yield Diagnostic(
                     place, "duplicate-argument",
                     f"tool '{name}' has two arguments named '{doubled}'",
-                    f"rename one in {function.file}: input, params and query are one list here",
+                    f"rename one in {function.file}: input, params and query share one list here",
                 )  # fmt: skip
             if not function.model.description:
                 yield Diagnostic(
                     place, "no-description", f"tool '{name}' has no 'description'",
-                    f"say in {function.file} what it does: the model knows nothing else of it",
+                    f"say in {function.file} what it does: it is all that the model knows about it",
                     severity="warning",
                 )  # fmt: skip
             if agent.model.tools.index(name) != at:
-                message = f"tool '{name}' stands here twice"
+                message = f"tool '{name}' is listed twice here"
                 yield Diagnostic(place, "duplicate-name", message)

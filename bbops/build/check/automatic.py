@@ -27,5 +27,5 @@ def check(project: Project) -> Iterator[Diagnostic]:
         of = messages.value(message, "errors", "messages", rule)
         if of.kind not in {"text", "any"}:
             place = settings.place("errors", "messages", rule)
-            yield Diagnostic(place, "type", f"a message needs a text, got {of}")
+            yield Diagnostic(place, "type", f"a message must be text, got {of}")
     yield from [*answers.found, *messages.found]

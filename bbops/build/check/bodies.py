@@ -34,8 +34,8 @@ def _without_effect(endpoint: Resource[Endpoint]) -> Iterator[Diagnostic]:
     if endpoint.model.max_body is not None and method in _NO_BODY:
         yield Diagnostic(
             endpoint.place("maxBody", key=True), "no-body",
-            f"'maxBody' has no effect: a {method} has no body",
-            "leave it out, or use another method",
+            f"'maxBody' has no effect here: a {method} has no body",
+            "remove it, or use another method",
         )  # fmt: skip
     if endpoint.model.idempotency and method == "GET":
         yield Diagnostic(

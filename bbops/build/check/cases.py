@@ -161,7 +161,7 @@ def _mocks(test: Resource[Test], mocks: dict[str, Value], *path: str | int) -> I
             continue
         yield Diagnostic(
             test.place(*path, name, key=True), "unknown-step",
-            f"a mock stands for a step or an address, and '{name}' is neither",
+            f"a mock replaces a step or a URL, and '{name}' is neither",
             suggest(name, _step_names(name)) or "for example 'email.sendEmail', or https://…",
         )  # fmt: skip
 
@@ -183,7 +183,7 @@ def _without_middleware(project: CheckedProject, test: Resource[Test]) -> Iterat
     if lacking:
         yield Diagnostic(
             test.place("function"), "test-case",
-            f"function '{name}' reads {', '.join(lacking)}, which only middleware sets",
+            f"function '{name}' reads {', '.join(lacking)}, which is set only by middleware",
             "test its endpoint instead, which runs middleware: 'endpoint: …'", severity="warning",
         )  # fmt: skip
 
@@ -249,7 +249,7 @@ def _keys(
         if getattr(case, key) is not None:
             yield Diagnostic(
                 test.place(*path, key, key=True), "test-case",
-                f"'{key}' is for tests of functions: an endpoint gets a request",
+                f"'{key}' is for tests of functions; an endpoint receives a request",
             )  # fmt: skip
     route = next((one for one in project.routes if one.endpoint.name == test.model.endpoint), None)
     if route is not None:
@@ -288,7 +288,7 @@ def _expect(
         if name not in mocked:
             yield Diagnostic(
                 test.place(*path, "expect", "calls", name, key=True), "test-case",
-                f"'{name}' is not mocked, so its calls are not known",
+                f"'{name}' is not mocked, so its calls cannot be checked",
                 suggest(name, mocked) or f"add it under 'mocks', for example '{name}: {{}}'",
             )  # fmt: skip
 

@@ -47,7 +47,7 @@ def _of_column(table: Table, name: str, column: Column) -> Found:
 def _of_bounds(column: Column, given: dict[str, int | float]) -> Found:
     for least, most in (("minLength", "maxLength"), ("minimum", "maximum")):
         if least in given and most in given and given[least] > given[most]:
-            message = f"'{least}' is more than '{most}', so no value fits"
+            message = f"'{least}' is greater than '{most}', so no value is valid"
             yield least, message, f"expected at most {given[most]}"
     default = column.default
     is_text = isinstance(default, str) and column.type in {"string", "text"}
@@ -57,25 +57,25 @@ def _of_bounds(column: Column, given: dict[str, int | float]) -> Found:
     least, most = ("minLength", "maxLength") if is_text else ("minimum", "maximum")
     if size < given.get(least, size) or size > given.get(most, size):
         key = least if size < given.get(least, size) else most
-        yield "default", f"the default breaks '{key}' of its column", f"'{key}' is {given[key]}"
+        yield "default", f"the default violates '{key}' of its column", f"'{key}' is {given[key]}"
 
 
 def _of_pairs(table: Table, name: str, column: Column) -> Found:
     """Yield keys that go with another one, or not with it."""
     if column.references is None:
         if column.reverse is not None:
-            yield "reverse", "'reverse' needs 'references'", "say which column it refers to"
+            yield "reverse", "'reverse' needs 'references'", "name the column it refers to"
         if column.on_delete != "restrict":
-            yield "onDelete", "'onDelete' needs 'references'", "say which column it refers to"
+            yield "onDelete", "'onDelete' needs 'references'", "name the column it refers to"
     if column.auto is not None and column.default is not None:
-        message = f"'auto: {column.auto}' gives each row a value, so no default counts"
-        yield "default", message, "leave one of them out"
+        message = f"'auto: {column.auto}' gives each row a value, so the default is never used"
+        yield "default", message, "remove one of them"
     if column.renamed_from in table.columns:
         message = f"column '{column.renamed_from}' is still there, so it was not renamed"
-        yield "renamedFrom", message, "leave it out, or delete the old column"
+        yield "renamedFrom", message, "remove it, or delete the old column"
     if column.primary_key and table.primary_key is not None:
-        message = "the table lists its 'primaryKey', so that of a column does not count"
-        yield "primaryKey", message, f"leave it out of '{name}', or delete the list"
+        message = "the table lists its 'primaryKey', so 'primaryKey' of a column has no effect"
+        yield "primaryKey", message, f"remove it from '{name}', or remove the list"
 
 
 def _of_indexes(table: Resource[Table]) -> Iterator[Diagnostic]:
@@ -84,5 +84,5 @@ def _of_indexes(table: Resource[Table]) -> Iterator[Diagnostic]:
             if name in model.columns[:at]:
                 place = table.place("indexes", index, "columns", at)
                 yield Diagnostic(
-                    place, "bad-value", f"'{name}' stands in this index twice", "leave it out here"
+                    place, "bad-value", f"'{name}' is listed twice in this index", "remove it here"
                 )

@@ -15,6 +15,6 @@ def check(project: Project) -> Iterator[Diagnostic]:
         if model.docs_visibility == "visible" and not model.description:
             yield Diagnostic(
                 endpoint.place(), "no-description", "the endpoint has no 'description'",
-                "say what it does for those who call it, or set 'docsVisibility: hidden'",
+                "describe what it does for callers, or set 'docsVisibility: hidden'",
                 severity="warning",
             )  # fmt: skip

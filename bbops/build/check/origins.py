@@ -16,7 +16,7 @@ def check(project: Project) -> Iterator[Diagnostic]:
             is_listed = "origins" in cors.model_fields_set
             yield Diagnostic(
                 channel.place("cors", "origins" if is_listed else "credentials"), "any-origin",
-                "'credentials: true' goes with listed origins, not with '*'",
+                "'credentials: true' needs a list of origins, not '*'",
                 "write 'origins: [https://app.example.com]': each of them may act as whoever reads"
                 " its pages",
             )  # fmt: skip

@@ -19,6 +19,6 @@ def check(project: CheckedProject) -> Iterator[Diagnostic]:
                     yield Diagnostic(
                         function.place("params", parameter, key=True), "missing-parameter",
                         f"{way.what} has no ':{parameter}' in its path",
-                        f"add it to the path, or write '{parameter}?' where it may be left out",
+                        f"add it to the path, or write '{parameter}?' if it is optional",
                     )  # fmt: skip
                     break

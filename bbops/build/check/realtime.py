@@ -15,7 +15,7 @@ from bbops.language.resources.realtime import Realtime
 
 _ELSEWHERE = dict.fromkeys(
     ("input", "query", "headers", "request", "event", "trigger"),
-    "'params' and 'vars' are there; middleware may put more into 'vars'",
+    "only 'params' and 'vars' are available; middleware can add to 'vars'",
 )
 
 
@@ -25,7 +25,7 @@ def check(project: CheckedProject) -> Iterator[Diagnostic]:
         names = realtime.model.parameters
         doubled = next((name for name in names if names.count(name) > 1), None)
         if doubled:
-            message = f"':{doubled}' stands twice in {realtime.model.topic}"
+            message = f"':{doubled}' appears twice in {realtime.model.topic}"
             yield Diagnostic(realtime.place("topic"), "duplicate-parameter", message)
         yield from _conditions(project, realtime)
 

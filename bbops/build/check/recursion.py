@@ -35,12 +35,12 @@ def _of_circle(
     if not inside:
         return
     callee = name if name in inside else inside[0]
-    way = "" if callee == name else f", by way of '{callee}'"
+    way = "" if callee == name else f", through '{callee}'"
     function = project.functions[name]
     yield Diagnostic(
         function.at(sure[name][callee].mark), "endless-recursion",
-        f"'{name}' calls itself on every path{way}, so it never ends",
-        "return before the call, or put it behind an 'if'",
+        f"'{name}' calls itself on every path{way}, so it never returns",
+        "return before the call, or put it inside an 'if'",
     )  # fmt: skip
 
 

@@ -28,8 +28,8 @@ def check(project: Project) -> Iterator[Diagnostic]:
         first = seen.setdefault(shape, answer)
         if first is not answer:
             yield Diagnostic(
-                answer.at, "duplicate-route", f"{answer.method} {answer.path} is answered twice",
-                f"the other is {first.file}",
+                answer.at, "duplicate-route", f"{answer.method} {answer.path} is defined twice",
+                f"the other definition is {first.file}",
             )  # fmt: skip
     for route in project.routes:
         yield from _path(route)
@@ -66,12 +66,12 @@ def _path(route: Route) -> Iterator[Diagnostic]:
     if doubled:
         yield Diagnostic(
             route.endpoint.place("path"), "duplicate-parameter",
-            f"':{doubled}' stands twice in {route.path}",
+            f"':{doubled}' appears twice in {route.path}",
         )  # fmt: skip
 
 
 def _reserved(at: Place) -> Diagnostic:
-    return Diagnostic(at, "reserved-path", "paths that begin with '/~' are the server's")
+    return Diagnostic(at, "reserved-path", "paths that begin with '/~' are reserved for the server")
 
 
 def _reserving(route: Route) -> Place:

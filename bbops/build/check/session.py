@@ -38,24 +38,24 @@ def _cookie(project: CheckedProject, session: Session, cookie: Cookie) -> Iterat
 
     if settings.model.auth is None:
         yield Diagnostic(
-            settings.place("session", "cookie"), "session", "a cookie needs tokens to keep",
+            settings.place("session", "cookie"), "session", "a cookie needs tokens to store",
             "add 'auth:' with 'signingKey: ${ env.JWT_SECRET }' under it",
         )  # fmt: skip
     if cookie.same_site == "None" and not cookie.secure:
         yield unlike("sameSite", "'sameSite: None' needs 'secure: true'",
-                      "browsers refuse the cookie otherwise")  # fmt: skip
+                      "browsers reject the cookie otherwise")  # fmt: skip
     if name.startswith(("__Host-", "__Secure-")) and not cookie.secure:
         yield unlike("name", f"'{name}' needs 'secure: true'", _REFUSED)
     if name.startswith("__Host-") and (cookie.domain is not None or cookie.path != "/"):
-        yield unlike("name", f"'{name}' goes with 'path: /' and without 'domain'", _REFUSED)
+        yield unlike("name", f"'{name}' needs 'path: /' and no 'domain'", _REFUSED)
     if name == "csrf" and session.csrf_header is not None:
-        yield unlike("name", "'csrf' is the cookie that 'csrfHeader' repeats",
+        yield unlike("name", "'csrf' is reserved for the cookie that 'csrfHeader' repeats",
                       "call this one 'session'")  # fmt: skip
     if name.lower().startswith("bbops"):
-        yield unlike("name", f"'{name}' is a name of the server's own", "call it 'session'")
+        yield unlike("name", f"'{name}' is reserved for the server", "call it 'session'")
 
 
-_REFUSED = "browsers refuse a cookie of such a name otherwise"
+_REFUSED = "browsers reject a cookie with this prefix otherwise"
 
 
 def _fields(project: CheckedProject, session: Session) -> Iterator[Diagnostic]:

@@ -80,7 +80,7 @@ def _key(table: Resource[Table]) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 table.place("columns", name),
                 "primary-key",
-                f"'{name}' is a key and may not be null",
+                f"'{name}' is a key and cannot be null",
             )
 
 
@@ -103,7 +103,9 @@ def _column(
 ) -> Iterator[Diagnostic]:
     if name in RESERVED:
         key = table.place("columns", name, key=True)
-        yield Diagnostic(key, "reserved-name", f"'{name}' is a word of expressions", "rename it")
+        yield Diagnostic(
+            key, "reserved-name", f"'{name}' is a reserved word in expressions", "rename it"
+        )
     if column.auto and column.type not in _AUTO[column.auto]:
         wanted = " or ".join(sorted(_AUTO[column.auto]))
         yield Diagnostic(

@@ -10,7 +10,7 @@ from bbops.language.resources.function import Function
 from bbops.language.steps._base import Step, every_step
 from bbops.language.steps.transaction import Transaction
 
-_HINT = "do it before or behind the transaction"
+_HINT = "move it before or after the transaction"
 
 
 def check(project: Project) -> Iterator[Diagnostic]:
@@ -26,7 +26,7 @@ def _inside(
 ) -> Iterator[Diagnostic]:
     for step in every_step(steps):
         if not step.fits_transaction:
-            message = f"{_named(step)} cannot stand inside a transaction"
+            message = f"{_named(step)} is not allowed inside a transaction"
             yield Diagnostic(function.at(step.mark, 0), "in-transaction", message, _HINT)
         for name in step.calls():
             found = _first_misfit(project, name, set())

@@ -32,7 +32,7 @@ def _variables(project: CheckedProject) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 settings.place("env", name, key=True), "unused-env",
                 f"nothing reads the env variable '{name}'",
-                f"leave it out, or use 'env.{name}'", severity="warning",
+                f"remove it, or use 'env.{name}'", severity="warning",
             )  # fmt: skip
 
 
@@ -52,6 +52,6 @@ def _functions(project: CheckedProject) -> Iterator[Diagnostic]:
         if not is_used and not any(suggest(one, [function.name]) for one in misspelt):
             yield Diagnostic(
                 function.place(), "unused-function", f"nothing runs function '{function.name}'",
-                "name it in an endpoint, a 'call' or a test, or remove the file",
+                "use it in an endpoint, a 'call' or a test, or remove the file",
                 severity="warning",
             )  # fmt: skip

@@ -19,23 +19,23 @@ def check(project: Project) -> Iterator[Diagnostic]:
         if files and method in {"GET", "DELETE"}:
             yield Diagnostic(
                 endpoint.place("files", key=True), "no-body",
-                f"a {method} has no body, and so no files", "use another method",
+                f"a {method} has no body, so it has no files", "use another method",
             )  # fmt: skip
         yield from _too_large(endpoint)
         function = project.functions.get(endpoint.model.function)
         if endpoint.model.idempotency and function is not None and _sends_file(function.model):
             yield Diagnostic(
                 endpoint.place("idempotency", key=True), "bad-value",
-                f"{function.file} answers with a file, and no answer with one is kept",
-                "leave it out, or return a value",
+                f"{function.file} returns a file, and responses with files are not kept",
+                "remove it, or return a value",
             )  # fmt: skip
         declared = {name.rstrip("?") for name in (function.model.input or {})} if function else ()
         for name in files:
             if function is not None and name.rstrip("?") in declared:
                 yield Diagnostic(
                     endpoint.place("files", name, key=True), "duplicate-argument",
-                    f"'{name}' is a file here and a field of 'input' in {function.file}",
-                    "leave it out of 'input': the file is there by itself",
+                    f"'{name}' is both a file here and a field of 'input' in {function.file}",
+                    "remove it from 'input': the file is there by itself",
                 )  # fmt: skip
 
 
@@ -45,8 +45,8 @@ def _too_large(endpoint: Resource[Endpoint]) -> Iterator[Diagnostic]:
         if body is not None and size_bytes(file.max_size) > size_bytes(body):
             yield Diagnostic(
                 endpoint.place("files", name, "maxSize"), "bad-value",
-                f"a file of {file.max_size} never comes: 'maxBody' is {body}",
-                "raise 'maxBody', or leave it out",
+                f"a file of {file.max_size} can never be uploaded: 'maxBody' is {body}",
+                "raise 'maxBody', or remove it",
             )  # fmt: skip
 
 

@@ -19,16 +19,18 @@ def check(project: Project) -> Iterator[Diagnostic]:
         if key.id is not None and (key.id, key.algorithm) in seen:
             yield Diagnostic(
                 settings.place("auth", "keys", at, "id"), "verifying-key",
-                f"two keys have the id '{key.id}'", "a token names its key by this id",
+                f"two keys have the id '{key.id}'", "tokens name their key by this id",
             )  # fmt: skip
         seen.add((key.id or "", key.algorithm))
         if key.jwks_url is not None and key.algorithm.startswith("HS"):
             yield Diagnostic(
-                place, "verifying-key", f"a set of public keys has none for {key.algorithm}",
-                "whoever can read a key of HS256 can sign with it; sets hold RS256, ES256 or EdDSA",
+                place, "verifying-key", f"a JWKS has no keys for {key.algorithm}",
+                "whoever can read a key of HS256 can sign with it; a JWKS contains "
+                "keys of RS256, ES256 or EdDSA",
             )  # fmt: skip
         elif key.jwks_url is not None and auth.audience is None:
             yield Diagnostic(
-                place, "verifying-key", "tokens that this issuer made for others count here, too",
-                "say whom they must be for: 'auth: { audience: … }'", severity="warning",
+                place, "verifying-key",
+                "tokens that this issuer issued for other audiences are accepted, too",
+                "set the audience they must have: 'auth: { audience: … }'", severity="warning",
             )  # fmt: skip

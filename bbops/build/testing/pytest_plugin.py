@@ -14,7 +14,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option of `bbops test` that says which database the cases run on."""
     parser.getgroup("bbops").addoption(
         "--bbops-database-url", metavar="URL", default="",
-        help="run the cases of a bbops project on PostgreSQL, in schemas that are thrown away",
+        help="run the cases of a bbops project on PostgreSQL, in temporary schemas",
     )  # fmt: skip
 
 

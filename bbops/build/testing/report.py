@@ -114,7 +114,7 @@ def _add_case(suite: Element, outcome: Outcome) -> None:
 
 def as_diagnostics(outcome: Outcome) -> list[Diagnostic]:
     """Return each expectation that does not hold, at its place; none of a case that passed."""
-    hint = f"'bbops test {outcome.test}' shows the steps that it took"
+    hint = f"'bbops test {outcome.test}' shows the steps it took"
     return [
         Diagnostic(one.place, "test-failed", f"'{outcome.case}': {one.message}", hint)
         for one in outcome.wrong

@@ -60,7 +60,7 @@ def _insert(
         live.execute(sql, tuple(stored.values()))
     except sqlite3.IntegrityError as error:
         failure = failure_of(error, live, sql)
-        message = failure.message if isinstance(failure, Failure) else "it breaks a rule"
+        message = failure.message if isinstance(failure, Failure) else "it violates a constraint"
         raise WrongRow(f"row {number + 1} of '{name}': {message}", name, number) from None
 
 

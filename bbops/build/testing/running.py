@@ -21,14 +21,14 @@ from bbops.base.host import Host
 from bbops.base.model import Model
 from bbops.base.names import env_name
 from bbops.build.compile.release import Built
-from bbops.build.testing.asking import ask_endpoint, ask_function
 from bbops.build.testing.client import Client
 from bbops.build.testing.comparing import differences, plain, shown
 from bbops.build.testing.databases import Fresh, databases
-from bbops.build.testing.handed import typed_event, typed_rows
 from bbops.build.testing.host import KeptEvents, KeptFiles, KeptLog, fake_host
 from bbops.build.testing.mocks import Mocks
 from bbops.build.testing.outcome import Answer, Outcome, Wrong
+from bbops.build.testing.payloads import typed_event, typed_rows
+from bbops.build.testing.requests import ask_endpoint, ask_function
 from bbops.build.testing.rows import WrongRow
 from bbops.build.testing.tracing import Tracer
 from bbops.build.testing.values import compute
@@ -181,7 +181,7 @@ class _Attempt:
             place = self.test.place("data", error.table, error.number)
             self.wrong.append(Wrong(place, error.message))
         except Failure as error:
-            self.say(f"a value of the test cannot be computed: {error.message}")
+            self.say(f"cannot evaluate a value of the test: {error.message}")
         for name in self.mocks.results:
             self.mocks.calls.setdefault(name, [])
             if name in step_kinds() and name != "http":
@@ -224,7 +224,7 @@ class _Attempt:
         """Note every expectation that does not hold."""
         expect = self.case.expect
         for step in dict.fromkeys(self.mocks.missing):
-            self.say(f"'{step}' was called, and no mock answers it")
+            self.say(f"'{step}' was called, but no mock matches the call")
         if expect.status is not None and answer.status != expect.status:
             message = f"expected status {expect.status}, found {answer.status}{_why(answer)}"
             self.say(message, "expect", "status")
@@ -250,7 +250,7 @@ class _Attempt:
             try:
                 found = compute(bare, self.host, names)
             except Failure as error:
-                self.say(f"the check cannot be computed: {error.message}", *path)
+                self.say(f"cannot evaluate the check: {error.message}", *path)
                 continue
             if found is not True:
                 self.say(f"expected true, found {shown(found)}: {self._text(at)}", *path)

@@ -80,7 +80,7 @@ def adopt(
     tables = {name: adopter.table(name) for name in sorted(wanted)}
     found = {name: table for name, table in tables.items() if table}
     checks = (
-        f"the CHECKs of table '{table}' are left out: say them as rules or 'checks'"
+        f"the CHECKs of table '{table}' are left out: write them as rules or 'checks'"
         for table in sorted(rest.checks)
     )
     return Adopted(found, (*adopter.remarks, *rest.remarks, *checks))
@@ -120,7 +120,7 @@ class _Adopter:
     def _is_named(self, table: str, name: str) -> bool:
         if _NAME(name) and name not in self._reserved:
             return True
-        why = "that is a word of expressions" if _NAME(name) else "it is not in lower_case"
+        why = "that is a reserved word in expressions" if _NAME(name) else "it is not in lower_case"
         self.remarks.append(f"column '{table}.{name}' is left out: {why}; rename it first")
         return False
 
@@ -173,7 +173,7 @@ class _Adopter:
             return {"default": read_literal(text, kind)}
         except ValueError:
             self.remarks.append(
-                f"the default of column '{table}.{name}' is left out: it is no value"
+                f"the default of column '{table}.{name}' is left out: it is not a constant"
             )
             return {}
 

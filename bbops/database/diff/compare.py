@@ -10,8 +10,8 @@ from bbops.database.diff.preflight import Preflight, Rows
 from bbops.database.diff.renames import Renames
 from bbops.database.schema import shape
 from bbops.database.schema.conversions import Conversions, reads_as
+from bbops.database.schema.ddl import Ddl
 from bbops.database.schema.shape import Difference
-from bbops.database.schema.words import Words
 from bbops.language.resources.table import Table
 
 
@@ -26,7 +26,7 @@ class Comparison:
         differences: from one to the other.
         renames: those that are still to be made.
         rows: asks the live rows.
-        words: those of the database, as the next.
+        ddl: that of the database, as the next.
     """
 
     tables: Mapping[str, Table]
@@ -35,7 +35,7 @@ class Comparison:
     differences: tuple[Difference, ...]
     renames: Renames
     rows: Preflight
-    words: Words
+    ddl: Ddl
     conversions: Conversions
 
     def changes(self) -> tuple[Change, ...]:
@@ -150,7 +150,7 @@ class _Judge:
         rows = self._rows.find(change.table, f"NOT ({condition})") if added else Rows()
         if rows:
             cure = f"change these rows of '{change.table}' first, or the rule"
-            yield _blocked(change, rows, "rows break the new rule", cure)
+            yield _blocked(change, rows, "rows violate the new rule", cure)
 
     def _reference(self, table: str, name: str) -> Iterator[Change]:
         wanted = self._of.want[table].columns[name].reference
@@ -179,14 +179,14 @@ class _Judge:
         index = self._of.want[table].indexes[name]
         first = index.columns[0]
         change = Change("create index", table, name)
-        if name == self._of.words.fit(f"uq_{table}_{first}") and (table, first) not in self._added:
+        if name == self._of.ddl.fit(f"uq_{table}_{first}") and (table, first) not in self._added:
             change = Change("require unique values in column", table, first)
         yield from self._unless_repeated(change, index.columns if index.unique else ())
 
     def _drop_index(self, table: str, name: str) -> Iterator[Change]:
         index = self._of.have[table].indexes[name]
         column = index.columns[0]
-        end = f"_{column}"[-9:]  # all that `Words.fit` keeps of a long one
+        end = f"_{column}"[-9:]  # all that `Ddl.fit` keeps of a long one
         if not name.startswith(("uq_", "ix_")) or not name.endswith(end):
             yield Change("drop index", table, name)
         elif index.unique and (table, column) not in self._added | self._dropped:
@@ -207,7 +207,7 @@ class _Judge:
 
     def _is_stored_as_recorded(self, table: str, name: str, kind: str) -> bool:
         have = self._of.have[table].columns[name]
-        return not have.kind or have.type == self._of.words.storage(kind)
+        return not have.kind or have.type == self._of.ddl.storage(kind)
 
 
 def _bare(rows: Rows) -> Rows:

@@ -10,15 +10,15 @@ from bbops.database.diff.renames import Renames
 from bbops.database.diff.row_mapping import Carry
 from bbops.database.schema import shape
 from bbops.database.schema.conversions import Conversions
+from bbops.database.schema.ddl import Ddl
 from bbops.database.schema.literals import Stored
 from bbops.database.schema.shape import Difference
-from bbops.database.schema.words import Words
 
 
 class LiveTables(ABC):
     """The tables of one database, inside a transaction of the caller."""
 
-    words: Words
+    ddl: Ddl
 
     @abstractmethod
     def ask(self, query: str) -> list[tuple[Stored, ...]]:
@@ -109,7 +109,7 @@ class LiveTables(ABC):
         """Insert a row of values with their types, unless one with its `key` is there.
 
         Raises:
-            MigrationRefused: it breaks a rule; says which, without a value.
+            MigrationRefused: it violates a constraint; says which, without a value.
         """
 
     @staticmethod

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from bbops.database.diff.renames import Renames
 from bbops.database.schema import shape
 from bbops.database.schema.conversions import guess_type
+from bbops.database.schema.ddl import Ddl
 from bbops.database.schema.literals import Stored, encode, literal, stamp
-from bbops.database.schema.words import Words
 from bbops.language.resources.table import Column, Table
 
 Convert = Callable[[str, str, str], str]
@@ -65,12 +65,12 @@ class Carrier:
     """What carrying rows over depends on.
 
     Attributes:
-        words: the database's.
+        ddl: the database's.
         convert: as the database can do it.
         now: what a `created` or `updated` column that joins gets, as stored.
     """
 
-    words: Words
+    ddl: Ddl
     convert: Convert
     now: str
 
@@ -98,12 +98,12 @@ class Carrier:
     def _carried(self, column: Column, origin: str, held: Mapping[str, shape.Column]) -> Carried:
         there = held.get(origin)
         stored = self._filler(column)
-        filler = None if stored is None else self.words.literal(stored, column.type)
+        filler = None if stored is None else self.ddl.literal(stored, column.type)
         fills = filler, literal(stored), column.nullable
         if there is None:
-            missing = self.words.literal(None, column.type)
+            missing = self.ddl.literal(None, column.type)
             return Carried("", column.type, column.type, *fills, missing)
-        old = there.kind or guess_type(self.words.storage, there.type, column.type)
+        old = there.kind or guess_type(self.ddl.storage, there.type, column.type)
         value = self.convert(f'"{origin}"', old, column.type)
         return Carried(origin, old, column.type, *fills, value)
 

@@ -137,7 +137,7 @@ def _refusal(error: Exception, *, writes: bool) -> BaseException:
     if not _is_denied(error):
         return DatabaseError(f"the statement failed: {str(error).removesuffix('.')}")
     if not writes:
-        return DatabaseError("this statement does not only read", hint="say --write to change rows")
+        return DatabaseError("this statement does not only read", hint="use --write to change rows")
     return DatabaseError(
         "this statement does more than read, insert, update or delete rows of the project's tables",
         hint="tables change by a commit; each statement is a transaction of its own",

@@ -15,7 +15,7 @@ from bbops.database.files.backup import DAMAGE, Contents, Tell, copy, open_still
 from bbops.database.files.files import PARTIAL, beside, remove, with_logs, written_whole
 from bbops.database.sqlite.gate import Gate
 
-_DAMAGED: Final = "take another backup; nothing has changed"
+_DAMAGED: Final = "use another backup; nothing has changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def _take_in(file: Path, partial: Path, tell: Tell | None) -> Contents:
         raise DatabaseError(f"cannot read '{file}': {error}") from None
     if not contents.spec_hash:
         raise DatabaseError(
-            f"'{file}' holds no data of a project", hint="take a file that 'bbops db backup' made"
+            f"'{file}' contains no project data", hint="use a file made by 'bbops db backup'"
         )
     return contents
 
@@ -111,5 +111,5 @@ def _settle(path: Path) -> None:
 def _in_use(path: Path) -> DatabaseError:
     return DatabaseError(
         f"another program has '{path}' open",
-        hint="close it; what is left of a server that was killed ends by itself within 10 s",
+        hint="close it; the processes of a killed server exit within 10 s",
     )

@@ -134,7 +134,9 @@ def _newest(table: Table, columns: Sequence[str]) -> list[str]:
 def _put(draft: LiveTables, name: str, row: Row, copy: _Copy) -> bool:
     table = copy.tables[name]
     if not table.key or any(one not in row for one in table.key):
-        raise MigrationRefused(f"rows of '{name}' cannot be told apart: it has no primary key")
+        raise MigrationRefused(
+            f"rows of '{name}' cannot be identified: the table has no primary key"
+        )
     if any(not _is_there(draft, column, row.get(one), copy) for one, column in _references(table)):
         return False
     hidden = [one for one in table.columns if _is_hidden(name, one, copy)]

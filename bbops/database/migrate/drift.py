@@ -13,9 +13,9 @@ from bbops.database.migrate import migrate
 from bbops.database.migrate.opened import read_tables
 from bbops.database.schema import shape
 from bbops.database.schema.checks import texts_of, write_checks
+from bbops.database.schema.ddl import Ddl
 from bbops.database.schema.place import Place
 from bbops.database.schema.shape import Difference
-from bbops.database.schema.words import Words
 from bbops.language.resources.table import Table
 
 _SAID: Final = {
@@ -68,7 +68,7 @@ def find_drift(place: Place) -> Drifted:
 
 def _find(live: LiveTables, spec: str) -> Drifted:
     applied, rest = migrate.tables_of(spec), live.rest()
-    want = live.words.describe(applied)
+    want = live.ddl.describe(applied)
     have = with_kinds(live.read(), migrate.types_of(spec))
     left_out = set() if migrate.describe(applied) == spec else {"table rules"}
     differences = [one for one in shape.differ(have, want) if one.kind in _SAID.keys() - left_out]
@@ -78,7 +78,7 @@ def _find(live: LiveTables, spec: str) -> Drifted:
         return Drifted((), {})
     adopted = adopt(have, rest, only=changed)
     tables = {
-        name: _merged(name, applied.get(name), adopted.tables.get(name), have.get(name), live.words)
+        name: _merged(name, applied.get(name), adopted.tables.get(name), have.get(name), live.ddl)
         for name in sorted(changed)
     }
     odd = (Drift("a check was added", table) for table in with_checks)
@@ -96,7 +96,7 @@ def _merged(
     applied: Table | None,
     live: Declared | None,
     have: shape.Table | None,
-    words: Words,
+    ddl: Ddl,
 ) -> Declared | None:
     """Return the table as it is now: what was applied, without what is gone, with what is new."""
     if applied is None or live is None or have is None:
@@ -108,7 +108,7 @@ def _merged(
         key: _column(declared["columns"].get(key), column)
         for key, column in live["columns"].items()
     }
-    checks = _kept_checks(applied, have, write_checks(name, applied, words.dialect))
+    checks = _kept_checks(applied, have, write_checks(name, applied, ddl.dialect))
     found = {**declared, **live, "columns": columns} | ({"checks": checks} if checks else {})
     if "indexes" not in live:
         found.pop("indexes", None)

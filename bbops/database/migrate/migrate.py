@@ -19,9 +19,9 @@ from bbops.database.migrate.opened import Opened, read_tables, write_tables
 from bbops.database.migrate.seed import seed
 from bbops.database.schema.checks import texts_of, write_checks
 from bbops.database.schema.conversions import guess_type
+from bbops.database.schema.ddl import Ddl
 from bbops.database.schema.place import Place
 from bbops.database.schema.shape import Difference, Shape, differ
-from bbops.database.schema.words import Words
 from bbops.language.resources.table import Table
 from bbops.language.sql.sqlite import SQLITE_CHECK
 
@@ -141,7 +141,7 @@ def carry_out(
         also()
 
     if planned.differences:
-        opened.prepare(planned.differences, live.words.describe(tables))
+        opened.prepare(planned.differences, live.ddl.describe(tables))
     opened.transact(work)
 
 
@@ -194,22 +194,22 @@ def plan_on(live: LiveTables, tables: Mapping[str, Table]) -> Migration:
 
 
 def _compare(live: LiveTables, tables: Mapping[str, Table], types: Types) -> Comparison:
-    want = live.words.describe(tables)  # refuses defaults that do not fit, before they are used
+    want = live.ddl.describe(tables)  # refuses defaults that do not fit, before they are used
     have = with_kinds(live.read(), types)
     renames = find_renames(have, tables)
     renamed = with_renames(have, renames)
     differences = differ(renamed, want)
-    conversions = live.convert(_changed_types(live.words, renamed, want, differences, renames))
-    carrier = Carrier(live.words, conversions.converted, live.now())
+    conversions = live.convert(_changed_types(live.ddl, renamed, want, differences, renames))
+    carrier = Carrier(live.ddl, conversions.converted, live.now())
     carried = carrier.carry(have, tables, renames)
     rows = Preflight(live.ask, have, live.name, tables, carried)
     return Comparison(
-        tables, renamed, want, differences, renames, rows, live.words, conversions
+        tables, renamed, want, differences, renames, rows, live.ddl, conversions
     )  # fmt: skip
 
 
 def _changed_types(
-    words: Words,
+    ddl: Ddl,
     renamed: Shape,
     want: Shape,
     differences: Collection[Difference],
@@ -220,7 +220,7 @@ def _changed_types(
     for one in differences:
         if one.kind == "type":
             old, new = (of[one.table].columns[one.what] for of in (renamed, want))
-            kind = old.kind or guess_type(words.storage, old.type, new.kind)
+            kind = old.kind or guess_type(ddl.storage, old.type, new.kind)
             table, column = renames.old_table(one.table), renames.old_column(one.table, one.what)
             found.append((table, column, kind, new.kind))
     return found
@@ -246,9 +246,7 @@ def refusal(migration: Migration) -> MigrationRefused:
         cures[f"approve it with 'bbops db approve {migration.hash}', or keep what is there"] = None
     elif migration.losses:
         cures["keep what is there and add a new column or table beside it"] = None
-    return MigrationRefused(
-        f"these changes of tables are not made unasked:\n{listed}", hint="; ".join(cures)
-    )
+    return MigrationRefused(f"these table changes need approval:\n{listed}", hint="; ".join(cures))
 
 
 def _make(
@@ -257,14 +255,14 @@ def _make(
     types: Types,
     differences: Collection[Difference],
 ) -> None:
-    want = live.words.describe(tables)
+    want = live.ddl.describe(tables)
     before = with_kinds(live.read(), types)
     renames = find_renames(before, tables)
     live.make_renames(renames)
     live.lock({one.table for one in differences if one.kind != "add table"})
     have = with_renames(before, renames)
-    conversions = live.convert(_changed_types(live.words, have, want, differences, Renames()))
-    carrier = Carrier(live.words, conversions.strictly, live.now())
+    conversions = live.convert(_changed_types(live.ddl, have, want, differences, Renames()))
+    carrier = Carrier(live.ddl, conversions.strictly, live.now())
     live.alter(want, differences, carrier.carry(have, tables, Renames()))
     left = differ(live.read(), want)
     if left:
@@ -321,7 +319,7 @@ def read_spec(live: LiveTables, place: Place) -> str:
     spec = live.recorded()[1]
     if not spec:
         raise DatabaseError(
-            f"'{place}' has no tables of a project yet", hint="the first release makes them"
+            f"'{place}' has no tables of a project yet", hint="the first release creates them"
         )
     return spec
 

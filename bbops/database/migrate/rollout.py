@@ -77,7 +77,7 @@ def plan(place: Place, wanted: Mapping[str, Table], *, seconds: float | None = N
 
 def _too_long(seconds: float | None) -> DatabaseError:
     return DatabaseError(
-        f"looking at the rows takes longer than {seconds:g} seconds",
+        f"checking the rows takes longer than {seconds:g} seconds",
         hint="make the checks and conversions of these tables simpler",
     )
 
@@ -182,7 +182,7 @@ def narrow(place: Place, release: str | None = None) -> Migration:
         release: the digest of the one that serves; those of another change nothing.
 
     Raises:
-        MigrationRefused: rows that were written meanwhile break a rule; the release serves on.
+        MigrationRefused: rows that were written meanwhile break a rule; the release keeps serving.
         DatabaseError: the database cannot be written.
     """
     with write_tables(place) as opened:
@@ -321,7 +321,7 @@ def _without_seed(table: Table) -> Table:
 def _explain(refused: MigrationRefused) -> MigrationRefused:
     _, _, listed = refused.message.partition("\n")
     return MigrationRefused(
-        f"rows that were written meanwhile break rules of the live release:\n{listed}",
+        f"rows written in the meantime violate constraints of the live release:\n{listed}",
         hint="change these rows with 'bbops db shell --write', then 'bbops db narrow'",
     )
 
@@ -345,6 +345,6 @@ def _in_time(until: float) -> Iterator[None]:
         if monotonic() <= until:
             raise
         raise DatabaseError(
-            "names and types were not changed in the time that requests can wait",
+            "changing names and types took longer than requests can wait",
             hint="add a column beside the old one, fill it, and drop the old one later",
         ) from None

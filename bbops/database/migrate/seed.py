@@ -72,7 +72,7 @@ def _key(table: Table, given: Mapping[str, Any], where: str) -> tuple[str, ...]:
             return columns
     raise MigrationRefused(
         f"{where} has neither its primary key nor anything else that is unique",
-        hint="by one of them we know whether the row is there already: name its columns",
+        hint="one of them is needed to find out whether the row exists: give its columns",
     )
 
 

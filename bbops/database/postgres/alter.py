@@ -17,9 +17,7 @@ import psycopg
 from bbops.base.errors import DatabaseError, MigrationRefused
 from bbops.base.render import plural
 from bbops.database.diff.row_mapping import Carry
-from bbops.database.postgres.reading import read_key_name, read_shape
-from bbops.database.postgres.validate import drop_filled
-from bbops.database.postgres.words import (
+from bbops.database.postgres.ddl import (
     create_index,
     create_table,
     listed,
@@ -28,6 +26,8 @@ from bbops.database.postgres.words import (
     write_rule,
     write_type,
 )
+from bbops.database.postgres.reading import read_key_name, read_shape
+from bbops.database.postgres.validate import drop_filled
 from bbops.database.schema import shape
 from bbops.database.schema.shape import Difference
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import psycopg
 
 from bbops.base.errors import DatabaseError
-from bbops.database.postgres.words import PostgresWords, stored_of, text_of
+from bbops.database.postgres.ddl import PostgresDdl, stored_of, text_of
 from bbops.database.schema.conversions import Conversions, convert_or_null, is_kept
 from bbops.database.schema.literals import literal
 
@@ -28,7 +28,7 @@ _FIND: Final = (
     "SELECT {} FROM pg_temp._bbops_converted AS c"
     ' WHERE c.was = $1 COLLATE "C" AND c.old = $2 AND c.new = $3'
 )
-"""The index serves one collation, and values come with that of their column."""
+"""The index keeps servinge collation, and values come with that of their column."""
 _FUNCTION: Final = (
     "CREATE OR REPLACE FUNCTION pg_temp.{name}(text, text, text) RETURNS {type} LANGUAGE {how}"
     " STABLE STRICT AS $body$ {body} $body$"
@@ -49,8 +49,8 @@ Types = tuple[str, str]
 class PostgresConversions(Conversions):
     """Conversions that were made for the columns that change."""
 
-    def __init__(self, words: PostgresWords) -> None:
-        self._words = words
+    def __init__(self, ddl: PostgresDdl) -> None:
+        self._ddl = ddl
 
     def converted(self, value: str, old: str, new: str) -> str:
         return self._call("bbops_convert", value, old, new)
@@ -62,8 +62,8 @@ class PostgresConversions(Conversions):
         return f"pg_temp.bbops_is_kept({value}::text, {literal(old)}, {literal(new)})"
 
     def _call(self, name: str, value: str, old: str, new: str) -> str:
-        storage = self._words.storage(new)
-        if storage == self._words.storage(old):
+        storage = self._ddl.storage(new)
+        if storage == self._ddl.storage(old):
             return f"{value}::{storage}"  # an adopted column may be of a type close to it
         return f"pg_temp.{name}({value}::text, {literal(old)}, {literal(new)})::{storage}"
 

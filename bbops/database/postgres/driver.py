@@ -67,7 +67,7 @@ class Postgres:
         except ERRORS as error:
             # PostgreSQL names a wrong password without it; other words might hold the URL
             words = str(error) if isinstance(error, asyncpg.PostgresError) else _named(error)
-            hint = "see that the server runs, and that DATABASE_URL names it"
+            hint = "check that the server is running, and that DATABASE_URL points to it"
             raise DatabaseError(f"cannot open {place}: {words}", hint=hint) from None
         database = cls(place, durability, case_collation(connection))
         await connection.close()
@@ -245,4 +245,4 @@ class Postgres:
 
 
 def _named(error: Exception) -> str:
-    return error.strerror or "it does not answer" if isinstance(error, OSError) else "wrong URL"
+    return error.strerror or "it is not responding" if isinstance(error, OSError) else "wrong URL"

@@ -13,10 +13,10 @@ import psycopg
 from bbops.base.errors import DatabaseError, MigrationRefused
 from bbops.database.diff.changes import Change
 from bbops.database.diff.live_tables import LiveTables
+from bbops.database.postgres.ddl import create_index
 from bbops.database.postgres.ending import END_WITH_CLIENT
 from bbops.database.postgres.tables import PostgresTables
 from bbops.database.postgres.validate import clean, forbid_null, validate
-from bbops.database.postgres.words import create_index
 from bbops.database.schema import shape
 from bbops.database.schema.place import PostgresPlace
 from bbops.database.schema.shape import Difference
@@ -127,7 +127,7 @@ class OpenedSchema:
                 time.sleep(0.1 * 2**tried)  # waiters behind us go on meanwhile
         raise DatabaseError(
             "a table stays locked by another transaction",
-            hint="find it in pg_stat_activity and end it; the migration is tried again",
+            hint="find it in pg_stat_activity and end it; the migration is retried",
         )
 
     def validate(self, give_up: Callable[[], None]) -> tuple[Change, ...]:

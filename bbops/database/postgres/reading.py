@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import psycopg
 
-from bbops.database.postgres.words import read_default
+from bbops.database.postgres.ddl import read_default
 from bbops.database.schema import shape
 
 OWNED: Final = (

@@ -63,7 +63,7 @@ def _remarks(live: psycopg.Connection[Any]) -> Iterator[str]:
     for table, name in live.execute(_TRIGGERS.encode()):
         yield f"trigger '{name}' of '{table}' stays as it is, and is not in the project"
     for table, name in live.execute(_ODD_INDEXES.encode()):
-        yield f"index '{name}' of '{table}' is left out: it is over a part of the rows, or computed"
+        yield f"index '{name}' of '{table}' is left out: it is partial, or on an expression"
     for table, name in live.execute(_MANY.encode()):
         yield f"reference '{name}' of table '{table}' over several columns is left out"
     for table, name in live.execute(_GENERATED.encode()):

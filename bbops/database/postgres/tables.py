@@ -18,10 +18,10 @@ from bbops.database.diff.renames import Renames
 from bbops.database.diff.row_mapping import Carry
 from bbops.database.postgres.alter import Alteration, references
 from bbops.database.postgres.conversions import PostgresConversions, make_conversions
+from bbops.database.postgres.ddl import PostgresDdl
 from bbops.database.postgres.own import make_own_tables
 from bbops.database.postgres.reading import read_shape
 from bbops.database.postgres.rest import read_rest
-from bbops.database.postgres.words import PostgresWords
 from bbops.database.schema import shape
 from bbops.database.schema.conversions import Conversions
 from bbops.database.schema.literals import Stored, stored_datetime
@@ -37,7 +37,7 @@ _COUNT_ON: Final = (
 class PostgresTables(LiveTables):
     """Those of one connection, whose search path is the schema."""
 
-    words = PostgresWords()
+    ddl = PostgresDdl()
 
     def __init__(self, live: psycopg.Connection[Any], schema: str) -> None:
         self._live, self._schema, self._until = live, schema, inf
@@ -74,7 +74,7 @@ class PostgresTables(LiveTables):
     def convert(self, columns: Collection[tuple[str, str, str, str]]) -> Conversions:
         if columns:
             make_conversions(self._live, columns, self._until)
-        return PostgresConversions(self.words)
+        return PostgresConversions(self.ddl)
 
     def lock(self, tables: Collection[str]) -> None:
         for table in sorted(tables):
@@ -84,7 +84,7 @@ class PostgresTables(LiveTables):
         for statement in renames.statements():
             self._live.execute(statement.encode())
         for table, column, to in references(self.read()):
-            name = self.words.fit(f"fk_{table}_{column}")
+            name = self.ddl.fit(f"fk_{table}_{column}")
             if to.name.startswith("fk_") and to.name != name:
                 change = f'ALTER TABLE "{table}" RENAME CONSTRAINT "{to.name}" TO "{name}"'
                 self._live.execute(change.encode())
@@ -100,7 +100,7 @@ class PostgresTables(LiveTables):
     def insert_missing(
         self, table: str, row: Mapping[str, tuple[Stored, str]], key: Collection[str]
     ) -> bool:
-        values = (self.words.literal(stored, of) for stored, of in row.values())
+        values = (self.ddl.literal(stored, of) for stored, of in row.values())
         sql = self.write_insert(table, row, values, key)
         self._live.execute("SET CONSTRAINTS ALL DEFERRED")
         try:

@@ -157,7 +157,9 @@ class Transaction:
             self._has_written = writes
             return await work(self._connection)
         except asyncio.CancelledError:
-            self._lost = FlowError("the transaction was undone: one of its steps was ended halfway")
+            self._lost = FlowError(
+                "the transaction was rolled back: one of its steps was interrupted"
+            )
             raise
         except (*ERRORS, Failure) as error:
             raise await self._failed(error, sql if isinstance(sql, str) else sql()) from None

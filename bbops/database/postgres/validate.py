@@ -69,9 +69,9 @@ class _Unproven:
         if self.parent:
             kind, why = "change the reference of column", "rows refer to nothing"
         elif self.name.startswith("ct_"):
-            kind, why = "change the checks of table", "rows break the new rule"
+            kind, why = "change the checks of table", "rows violate the new rule"
         else:
-            kind, why = "change the rules of column", "rows break the new rule"
+            kind, why = "change the rules of column", "rows violate the new rule"
         column = "" if self.name.startswith("ct_") else self.columns[0]
         cure = f"change these rows of '{self.table}' first, or the rule"
         return Change(kind, self.table, column, "impossible", why, Rows(rows), cure)

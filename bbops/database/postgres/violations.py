@@ -49,14 +49,14 @@ LookUp = Callable[[str, str], Awaitable[Sequence[str]]]
 _PASSING: Final = {
     "53100": (
         "storageFull", "the disk of the database is full",
-        "make room on the disk of the database server: writing then works again by itself", 10,
+        "free space on the disk of the database server; writes then resume automatically", 10,
     ),
     "25006": (
         "storageReadOnly", "the database is read-only",
         "DATABASE_URL must name the server that takes writes, not a replica", 10,
     ),
     "53200": ("storageFailed", "the database server has no memory left", "give it more", 10),
-    "58030": ("storageFailed", "the disk of the database fails", "see to the server's disk", 10),
+    "58030": ("storageFailed", "the database's disk has an error", "check the server's disk", 10),
     "55P03": (
         "storageBusy", "the database is locked by another program",
         "end the program that holds the lock, such as a shell with an open transaction", 1,
@@ -71,7 +71,7 @@ def unreachable() -> Unavailable:
     """Return what to raise when the server does not answer."""
     return Unavailable(
         "storageFailed", "the database server cannot be reached",
-        hint="see that it runs, and that DATABASE_URL names it", retry_seconds=2,
+        hint="check that it is running, and that DATABASE_URL points to it", retry_seconds=2,
     )  # fmt: skip
 
 
@@ -149,10 +149,12 @@ async def _violation(error: Any, sql: str, columns_of: LookUp) -> Exception:
         return DatabaseFailure("unique", table, columns, message)
     if isinstance(error, asyncpg.CheckViolationError) and rule.startswith(f"ct_{table}_"):
         check = rule.removeprefix(f"ct_{table}_")[:-9]
-        return DatabaseFailure("check", table, (), f"the row breaks the check '{check}'")
+        return DatabaseFailure("check", table, (), f"the row violates the check '{check}'")
     if isinstance(error, asyncpg.CheckViolationError):
         one = columns[0] if len(columns) == 1 else ""
-        message = f"'{one}' breaks a rule of its column" if one else "the row breaks a rule"
+        message = (
+            f"'{one}' violates a rule of its column" if one else "the row violates a constraint"
+        )
         return DatabaseFailure("check", table, columns if one else (), message)
     return FlowError("the statement failed: a value does not fit, or a trigger refused it")
 

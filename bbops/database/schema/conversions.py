@@ -105,7 +105,7 @@ def _to_text(value: Any, old: str) -> str:
     if old == "boolean":
         return "true" if value else "false"
     if old == "binary" or isinstance(value, bytes):
-        raise ValueError("bytes are no text")
+        raise ValueError("bytes are not text")
     return repr(value) if isinstance(value, float) else str(value)
 
 
@@ -147,7 +147,7 @@ def _read_json(text: str) -> Stored:
 
 
 def _refuse_binary(_text: str) -> Stored:
-    raise ValueError("text is no bytes")
+    raise ValueError("text is not bytes")
 
 
 _READERS: Final[dict[str, Callable[[str], Stored]]] = {

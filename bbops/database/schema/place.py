@@ -77,8 +77,8 @@ def read_url(url: str, schema: str) -> PostgresPlace:
         is_right = False
     if not is_right:
         raise DatabaseError(
-            "DATABASE_URL is no address of a PostgreSQL database",
-            hint="write it as 'postgresql://user:password@host:5432/database'",
+            "DATABASE_URL is not a PostgreSQL URL",
+            hint="expected 'postgresql://user:password@host:5432/database'",
         )
     return PostgresPlace(url, schema)
 

@@ -17,7 +17,7 @@ from bbops.base.errors import DatabaseError
 from bbops.database.diff.row_mapping import Carry
 from bbops.database.schema import shape
 from bbops.database.schema.shape import Difference
-from bbops.database.sqlite.words import create_index, create_indexes, create_table, write_column
+from bbops.database.sqlite.ddl import create_index, create_indexes, create_table, write_column
 
 _NEW: Final = "_bbops_rebuilt"
 _BY_ALTER: Final = frozenset({

@@ -64,7 +64,7 @@ def _problem(action: int, first: str, second: str) -> str:
     if action not in _ACTIONS:
         return "a step's statement reads or writes rows, and nothing else"
     if action == sqlite3.SQLITE_FUNCTION and second.lower() not in FUNCTIONS:
-        return f"function '{second}' is not open to a step's statement"
+        return f"function '{second}' is not allowed in a step's statement"
     name = first.lower()
     if action in _ON_TABLES and (name.startswith(_NOT_A_PROJECTS) or name in _VIRTUAL):
         return f"table '{first}' is not one of the project's"

@@ -233,7 +233,7 @@ class Sqlite:
         return cursor.fetchall() if cursor.description else [(cursor.rowcount,)]
 
     def _count_changed(self, before: int) -> int:
-        """Return how many rows an interrupted statement has changed all the same.
+        """Return how many rows an interrupted statement has changed anyway.
 
         SQLite looks at the clock a last time after a statement without rows is done. Both counts
         are needed: changes() is the one of a statement before where this one did not compile, and

@@ -22,7 +22,7 @@ if sys.platform == "win32":
 
     def _lock(descriptor: int) -> None:
         while not _try_lock(descriptor):
-            time.sleep(0.005)
+            time.sleep(0.005)  # another process holds it; Windows cannot wait for that
 
     def _unlock(descriptor: int) -> None:
         os.lseek(descriptor, 0, os.SEEK_SET)

@@ -51,7 +51,7 @@ def _remarks(live: sqlite3.Connection) -> Iterator[str]:
     for kind, name in live.execute(_OTHERS).fetchall():
         yield f"{kind} '{name}' stays as it is, and is not in the project"
     for table, index in live.execute(_ODD_INDEXES).fetchall():
-        odd = "it is over a part of the rows, or computed"
+        odd = "it is partial, or on an expression"
         yield f"index '{index}' of '{table}' is left out: {odd}"
     for table, sql in live.execute(_TABLES).fetchall():
         yield from _remarks_on(live, table, _TEXT.sub("''", sql or ""))

@@ -20,9 +20,9 @@ from bbops.database.schema.literals import Stored
 from bbops.database.schema.own import make_own_tables
 from bbops.database.schema.shape import Difference
 from bbops.database.sqlite.alter import Alteration
+from bbops.database.sqlite.ddl import SqliteConversions, SqliteDdl, add_conversions
 from bbops.database.sqlite.rest import read_rest
 from bbops.database.sqlite.violations import failure_of
-from bbops.database.sqlite.words import SqliteConversions, SqliteWords, add_conversions
 from bbops.runtime.values.failures import Failure
 
 OPERATIONS_PER_LOOK: Final = 1_000
@@ -50,7 +50,7 @@ _RULE: Final = re.compile(r'CONSTRAINT "?(c[kt]_\w+_([0-9a-f]{8}))"? CHECK \(([^
 class SqliteTables(LiveTables):
     """Those of one connection, which has foreign keys off: the end checks all of them."""
 
-    words = SqliteWords()
+    ddl = SqliteDdl()
 
     def __init__(self, live: sqlite3.Connection) -> None:
         self._live = live
@@ -110,7 +110,9 @@ class SqliteTables(LiveTables):
             return self._live.execute(sql, values).rowcount > 0
         except sqlite3.IntegrityError as error:
             failure = failure_of(error, self._live, sql)
-            message = failure.message if isinstance(failure, Failure) else "it breaks a rule"
+            message = (
+                failure.message if isinstance(failure, Failure) else "it violates a constraint"
+            )
             raise MigrationRefused(message) from None
 
     def finish_rows(self, tables: Collection[str]) -> None:

@@ -156,7 +156,7 @@ class Transaction:
         is_lost, self._is_lost = self._is_lost, True
         await self._of.leave(commit=error is None and not is_lost)
         if error is None and is_lost:
-            raise FlowError("the transaction was undone: one of its steps was ended halfway")
+            raise FlowError("the transaction was rolled back: one of its steps was interrupted")
 
     async def read(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
         """Return the rows of a statement that changes nothing; it sees the changes before it."""

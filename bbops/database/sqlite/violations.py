@@ -27,20 +27,20 @@ ERRORS: Final = (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError, Type
 
 _DAMAGE: Final = {
     sqlite3.SQLITE_CORRUPT: "the database file is damaged",
-    sqlite3.SQLITE_NOTADB: "the database file is no database",
+    sqlite3.SQLITE_NOTADB: "the file is not a database",
 }
 _BUSY: Final = (
     "storageBusy", "the database is locked by another program",
     "end the program that holds the database, such as a shell with an open transaction", 1,
 )  # fmt: skip
 _FAILS: Final = (
-    "storageFailed", "the disk of the database fails",
-    "see that the disk of the state folder has room and works", 10,
+    "storageFailed", "the database's disk has an error",
+    "check that the disk of the state folder works and has free space", 10,
 )  # fmt: skip
 _PASSING: Final = {
     sqlite3.SQLITE_FULL: (
         "storageFull", "the disk of the database is full",
-        "make room on the disk of the state folder: writing then works again by itself", 10,
+        "free space on the disk of the state folder; writes then resume automatically", 10,
     ),
     sqlite3.SQLITE_READONLY: (
         "storageReadOnly", "the database is read-only",
@@ -163,9 +163,11 @@ def _check(name: str, connection: sqlite3.Connection, sql: str) -> DatabaseFailu
     table = owners[0][0] if owners else target(sql)[1]
     if name.startswith(f"ct_{table}_"):
         check = name.removeprefix(f"ct_{table}_")[:-9]
-        return DatabaseFailure("check", table, (), f"the row breaks the check '{check}'")
+        return DatabaseFailure("check", table, (), f"the row violates the check '{check}'")
     column = name.removeprefix(f"ck_{table}_")[:-9] if name.startswith(f"ck_{table}_") else ""
-    message = f"'{column}' breaks a rule of its column" if column else "the row breaks a rule"
+    message = (
+        f"'{column}' violates a rule of its column" if column else "the row violates a constraint"
+    )
     return DatabaseFailure("check", table, (column,) if column else (), message)
 
 

@@ -58,7 +58,7 @@ class Folder:
     def _put(self, path: str, data: bytes | None) -> None:
         target = self.root / path
         if not is_safe(path) or _leads_out(self.root, target):
-            raise BbopsError(f"'{path}' leads out of the project's folder")
+            raise BbopsError(f"'{path}' is outside of the project's folder")
         if data is None:
             target.unlink(missing_ok=True)
             self._remove_empty(target.parent)

@@ -12,6 +12,7 @@ from bbops.edit.authoring.naming import Name
 from bbops.edit.authoring.setting import set_key
 from bbops.language.addons._base import kind as addon_kind
 from bbops.language.addons._base import kinds as addon_kinds
+from bbops.language.loading.load import kinds
 from bbops.source.yaml.nodes import Map
 
 _SECRET = re.compile(r"\$\{ *env\.([A-Z0-9_]+) *\}")
@@ -27,7 +28,7 @@ def make(change: Change, name: Name) -> None:
     """
     if change.exists(name):
         raise BbopsError(f"there is a '{name.file}' already", hint="'bbops set' changes it")
-    change.files[name.file] = _MAKERS[name.folder](change, name).encode()
+    change.files[name.file] = _MAKERS.get(name.folder, _fill)(change, name).encode()
 
 
 def _endpoint(change: Change, name: Name) -> str:
@@ -35,19 +36,6 @@ def _endpoint(change: Change, name: Name) -> str:
     return (
         f"method: GET\npath: /{name.name}\nfunction: {function}\n"
         f"authentication: {_authentication(change)}\ndescription: {_sentence(name)}\n"
-    )
-
-
-def _function(_: Change, name: Name) -> str:
-    return f"description: {_sentence(name)}\n\nsteps:\n  - return:\n      value: {{ ok: true }}\n"
-
-
-def _table(_: Change, name: Name) -> str:
-    return (
-        f"description: {_sentence(name)}\n\ncolumns:\n"
-        "  id: { type: uuid, primaryKey: true, auto: uuid }\n"
-        "  name: { type: string, maxLength: 120 }\n"
-        "  created_at: { type: datetime, auto: created }\n"
     )
 
 
@@ -60,15 +48,10 @@ def _channel(change: Change, name: Name) -> str:
     )
 
 
-def _task(change: Change, name: Name) -> str:
-    function = _need_function(change, name, _LOGS)
-    return f"description: {_sentence(name)}\nschedule: 0 3 * * *\nfunction: {function}\n"
-
-
 def _trigger(change: Change, name: Name) -> str:
     table = next((one.name for one in change.names() if one.folder == "tables"), None)
     if table is None:
-        raise BbopsError("a trigger needs a table", hint="'bbops new table NAME' makes one")
+        raise BbopsError("a trigger needs a table", hint="create one with 'bbops new table NAME'")
     function = _need_function(change, name, _LOGS)
     return (
         f"description: {_sentence(name)}\ndatabase: {{ table: {table}, operation: insert }}\n"
@@ -76,18 +59,11 @@ def _trigger(change: Change, name: Name) -> str:
     )
 
 
-def _realtime(change: Change, name: Name) -> str:
-    return (
-        f"description: {_sentence(name)}\ntopic: {name.name}\n"
-        f"authentication: {_authentication(change)}\nevents:\n  changed:\n    id: string\n"
-    )
-
-
 def _agent(change: Change, name: Name) -> str:
     addons = [one.name for one in change.names() if one.folder == "addons"]
     addon = next((one for one in addons if one in {"chatModel", "aiModel"}), None)
     if addon is None:
-        hint = "'bbops new addon chatModel' makes one"
+        hint = "create one with 'bbops new addon chatModel'"
         raise BbopsError("an agent needs the addon chatModel or aiModel", hint=hint)
     return (
         f"description: {_sentence(name)}\nmodel: {{ addon: {addon}, name: name-of-a-model }}\n"
@@ -99,7 +75,7 @@ def _agent(change: Change, name: Name) -> str:
 def _addon(change: Change, name: Name) -> str:
     found = addon_kind(name.name)
     if found is None:
-        hint = suggest(name.name, addon_kinds()) or "docs/language/addons lists them"
+        hint = suggest(name.name, addon_kinds()) or "see docs/language/addons"
         raise BbopsError(f"there is no addon '{name.name}'", hint=hint)
     declared = change.document("project.yaml").root.get("env") or {}
     for variable in _SECRET.findall(found.config_example):
@@ -120,7 +96,7 @@ def _test(change: Change, name: Name) -> str:
         )
     raise BbopsError(
         f"there is no endpoint or function '{name.name}' to test",
-        hint="a test has the name of what it tests",
+        hint="a test is named after what it tests",
     )
 
 
@@ -142,10 +118,23 @@ def _endpoint_test(change: Change, endpoint: Name) -> str:
 
 _LOGS = "steps:\n  - log:\n      message: It ran\n"
 _MAKERS: dict[str, Callable[[Change, Name], str]] = {
-    "endpoints": _endpoint, "functions": _function, "tables": _table, "channels": _channel,
-    "tasks": _task, "triggers": _trigger, "realtime": _realtime, "agents": _agent,
+    "endpoints": _endpoint, "channels": _channel, "triggers": _trigger, "agents": _agent,
     "addons": _addon, "tests": _test,
 }  # fmt: skip
+"""Of kinds whose skeleton depends on what else the project has."""
+
+
+def _fill(change: Change, name: Name) -> str:
+    """Return the skeleton of a kind."""
+    text = kinds()[name.folder].skeleton
+    if "{function}" in text:
+        text = text.replace("{function}", _need_function(change, name, _LOGS))
+    if "{authentication}" in text:
+        text = text.replace("{authentication}", _authentication(change))
+    words = {"{name}": name.name, "{words}": _words(name), "{sentence}": _sentence(name)}
+    for mark, word in words.items():
+        text = text.replace(mark, word)
+    return text
 
 
 def _need_function(change: Change, name: Name, steps: str) -> str:

@@ -34,8 +34,8 @@ def parse_name(text: str) -> Name:
     if folder in kinds() and folder and name:
         return Name(folder, name)
     known = [f"{one}/" for one in kinds() if one]
-    hint = suggest(f"{folder}/", known) or f"a name begins with one of {', '.join(known)}"
-    raise BbopsError(f"'{text}' names no resource, expected for example 'endpoints/{name or 'x'}'",
+    hint = suggest(f"{folder}/", known) or f"a name must begin with one of {', '.join(known)}"
+    raise BbopsError(f"'{text}' is not a resource, expected for example 'endpoints/{name or 'x'}'",
                      hint=hint)  # fmt: skip
 
 

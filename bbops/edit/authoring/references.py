@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from bbops.edit.authoring.naming import Name
+from bbops.language.loading.load import kinds
+from bbops.language.resources._kind import ANY, references_of
 from bbops.source.yaml.document import Document
 from bbops.source.yaml.nodes import Map, Mark, Seq
 
@@ -21,13 +23,11 @@ class Reference(NamedTuple):
     behind: str = ""
 
 
-_SINGLE = {"function": "functions", "channel": "channels", "endpoint": "endpoints"}
 _OF_STEPS = {
     "call": ("function", "functions"), "publish": ("realtime", "realtime"),
     **dict.fromkeys(("find", "insert", "update", "delete"), ("table", "tables")),
 }  # fmt: skip
 _BLOCKS = ("then", "else", "catch", "finally", "try", "transaction")
-_SESSION = ("login", "signup", "refresh", "logout")
 
 
 def find_references(file: str, document: Document) -> Iterator[Reference]:
@@ -35,33 +35,33 @@ def find_references(file: str, document: Document) -> Iterator[Reference]:
     root, folder = document.root, file.partition("/")[0]
     if not isinstance(root, Map):
         return
-    if file == "project.yaml":
-        yield from _named(root.get("auth"), "users", "tables")
-        for key in _SESSION:
-            yield from _named(root.get("session"), key, "endpoints")
-    elif folder == "functions":
+    kind = kinds().get("" if file == "project.yaml" else folder)
+    for reference in references_of(kind) if kind else ():
+        yield from _of_reference(root, reference.keys, reference.folder)
+    if folder == "functions":
         yield from _of_steps(root.get("steps"))
     elif folder == "tables":
         yield from _of_columns(root.get("columns"))
     elif folder == "tests":
         yield from _of_test(root)
-    if folder != "functions":
-        yield from _of_resource(root)
 
 
-def _of_resource(root: Map) -> Iterator[Reference]:
-    for key, kind in _SINGLE.items():
-        yield from _named(root, key, kind)
-    for key in ("middleware", "tools"):
-        names = root.get(key)
-        if isinstance(names, Seq):
-            for name, mark in zip(names, names.items_at, strict=True):
-                yield from _reference("functions", name, mark)
-    yield from _named(root.get("database"), "table", "tables")
-    runs_on = root.get("runsOn")
-    if isinstance(runs_on, Map):
-        yield from _named(runs_on.get("database"), "table", "tables")
-        yield from _named(runs_on, "realtime", "realtime")
+def _of_reference(node: Any, keys: tuple[str, ...], folder: str) -> Iterator[Reference]:
+    """Yield the names at a path of keys; `ANY` is each member of a list or map."""
+    first, *others = keys
+    for inner, mark in _inside(node, first):
+        if others:
+            yield from _of_reference(inner, tuple(others), folder)
+        else:
+            yield from _reference(folder, inner, mark)
+
+
+def _inside(node: Any, key: str) -> Iterator[tuple[Any, Mark]]:
+    if isinstance(node, Map):
+        names = node if key == ANY else [key] if key in node else []
+        yield from ((node[name], node.values_at[name]) for name in names)
+    elif isinstance(node, Seq) and key == ANY:
+        yield from zip(node, node.items_at, strict=True)
 
 
 def _of_steps(steps: Any) -> Iterator[Reference]:

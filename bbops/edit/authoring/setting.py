@@ -29,7 +29,7 @@ def set_key(change: Change, name: Name, key: str, text: str) -> None:
 
 
 def unset_key(change: Change, name: Name, key: str) -> None:
-    """Take a key away.
+    """Remove a key.
 
     Raises:
         BbopsError: it is not there, or cannot be removed alone.

@@ -45,7 +45,7 @@ def python_complaint(version: tuple[int, int]) -> str:
     if version >= OLDEST_PYTHON:
         return ""
     found, wanted = (".".join(map(str, pair)) for pair in (version, OLDEST_PYTHON))
-    cure = f"install bbops again with Python {wanted} or newer"
+    cure = f"reinstall bbops with Python {wanted} or newer"
     return f"error: Python {found} is too old, expected {wanted} or newer\n    hint: {cure}"
 
 

@@ -44,7 +44,7 @@ def load_command(name: str, module: str) -> click.Command:
     except (ImportError, AttributeError, TypeError) as error:
         raise BbopsError(
             f"command '{name}' cannot be loaded: {error}",
-            hint=f"install the package that brings '{module}' again",
+            hint=f"reinstall the package that provides '{module}' again",
         ) from error
 
 
@@ -62,7 +62,7 @@ def help_line(module: str) -> str:
 def _command_in(module: str) -> click.Command:
     command = importlib.import_module(module).command
     if not isinstance(command, click.Command):
-        raise TypeError(f"'{module}.command' is no command")
+        raise TypeError(f"'{module}.command' is not a click command")
     return command
 
 

@@ -53,7 +53,7 @@ def finish(change: Change, *, force: bool = False, as_json: bool, cure: str = ""
     try:
         changed = change.apply(force=force)
     except ProjectError:
-        click.echo("nothing was changed, for the project would have these errors:", err=True)
+        click.echo("nothing was changed, because the project would have these errors:", err=True)
         if cure:
             click.echo(f"    hint: {cure}", err=True)
         raise

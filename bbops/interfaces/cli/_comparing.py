@@ -11,8 +11,8 @@ import click
 CHANGES = 2
 
 NOTHING_KEPT = (
-    "nothing to ask again: no request was kept with its answer",
-    "    hint: write 'history: full' in an endpoint's file; its requests are kept from then on",
+    "nothing to replay: no recorded request has its response",
+    "    hint: write 'history: full' in an endpoint's file; its requests are recorded from then on",
 )
 """Lines for a project whose endpoints keep no answers, or that nobody has asked yet."""
 

@@ -80,7 +80,8 @@ def _write(servers: Mapping[str, Any]) -> Path:
     except (OSError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or "there is no home folder"
         raise ServerError(
-            f"the token cannot be kept: {reason.lower()}", hint="put it into BBOPS_TOKEN instead"
+            f"the token cannot be saved: {reason.lower()}",
+            hint="set the environment variable BBOPS_TOKEN instead",
         ) from None
     return path
 

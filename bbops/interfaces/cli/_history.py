@@ -18,7 +18,7 @@ project_option = click.option(
     "--project",
     default="",
     metavar="NAME",
-    help="The project, where several have versions here.",
+    help="The project, if this repository has versions of several.",
 )
 
 path_option = click.option(
@@ -40,7 +40,7 @@ class Here:
 
 
 def read_own_versions(here: Here, project: str = "") -> tuple[Version, ...]:
-    """Return the versions of the project that is meant here, the newest first.
+    """Return the versions of the project that is meant here, newest first.
 
     Args:
         here: where.

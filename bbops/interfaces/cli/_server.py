@@ -29,9 +29,9 @@ of_server = click.option(
     help="The control plane of the server.",
 )  # fmt: skip
 of_project = click.option(
-    "--project", metavar="NAME", help="The project, where a server has several."
+    "--project", metavar="NAME", help="The project, if the server has several."
 )
-as_json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
 def named_project(function: Callable[..., T]) -> Callable[..., T]:

@@ -48,13 +48,13 @@ def watch(ask: Callable[[], T], show: Callable[[T], None]) -> T:
 def _ask_again(ask: Callable[[], T]) -> Iterator[T]:
     is_lost = False
     while True:
-        time.sleep(LOOK_SECONDS)
+        time.sleep(LOOK_SECONDS)  # the server answers questions, and tells nothing unasked
         try:
             yield ask()
             is_lost = False
         except ServerError as error:
             if not is_lost:
-                click.echo(f"{printable(error.message)}; it is asked again", err=True)
+                click.echo(f"{printable(error.message)}; retrying", err=True)
             is_lost = True
 
 

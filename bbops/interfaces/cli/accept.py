@@ -16,20 +16,23 @@ from bbops.interfaces.cli._server import as_json_option, of_server, open_remote
 @click.command()
 @click.argument("commit", required=False)
 @click.option(
-    "--range", "between", metavar="A..B", help="All commits after A, the live one, up to B."
+    "--range",
+    "between",
+    metavar="A..B",
+    help="Accept all commits after A, the live one, up to and including B.",
 )
-@click.option("--project", metavar="NAME", help="The project, where a server has several.")
+@click.option("--project", metavar="NAME", help="The project, if the server has several.")
 @of_server
 @as_json_option
 def command(
     commit: str | None, between: str | None, project: str | None, server: str, *, as_json: bool
 ) -> None:  # fmt: skip
-    """Let a server serve COMMIT, which waits for a decision; 'bbops status' says why.
+    """Accept COMMIT, which is held back until someone decides; 'bbops status' says why.
 
-    HistoryRewritten: COMMIT does not follow the commit that is live; the decision holds for what
-    follows COMMIT, too. ReviewMissing: it came into a repository elsewhere without the review that
-    'review' asks for; --range lets several commits through. TooMuchRemoved: it removes more of the
-    project than 'review.maxRemovedPercent' lets.
+    HistoryRewritten: COMMIT does not follow the commit that is live; the decision also covers later
+    commits that follow COMMIT. ReviewMissing: it reached an external repository without the review
+    that 'review' requires; --range lets several commits through. TooMuchRemoved: it removes more of
+    the project than 'review.maxRemovedPercent' allows.
     """
     base, commit = _read(commit, between)
     with open_remote(server) as remote:
@@ -55,5 +58,5 @@ def _only(server: str, names: list[str]) -> str:
         return names[0]
     raise ServerError(
         f"the server at '{server}' has {len(names)} projects",
-        hint=f"name one with --project: {', '.join(names)}" if names else "",
+        hint=f"choose one with --project: {', '.join(names)}" if names else "",
     )

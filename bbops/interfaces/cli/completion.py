@@ -25,13 +25,13 @@ _LINES: Final = {
 @examples("bbops completion bash --install", "bbops completion zsh")
 @click.command()
 @click.argument("shell", type=click.Choice(list(_LINES)))
-@click.option("--install", is_flag=True, help="Add it to the shell's own file, once.")
+@click.option("--install", is_flag=True, help="Add it to the shell's startup file.")
 @click.pass_context
 def command(ctx: click.Context, shell: str, *, install: bool) -> None:
     """Print the script that completes commands and options in SHELL.
 
     With --install a line that runs it is added to ~/.bashrc, ~/.zshrc or fish's completions. A line
-    that is there stays as it is.
+    that is already there is not added again.
     """
     if install:
         _tell(*_install(shell))
@@ -42,7 +42,9 @@ def command(ctx: click.Context, shell: str, *, install: bool) -> None:
 def _script(root: click.Context, shell: str) -> str:
     kind = get_completion_class(shell)
     if kind is None:
-        raise BbopsError(f"this version of click does not complete in {shell}", hint="update click")
+        raise BbopsError(
+            f"this version of click does not support completion in {shell}", hint="update click"
+        )
     return kind(root.command, {}, "bbops", "_BBOPS_COMPLETE").source()
 
 

@@ -27,7 +27,7 @@ FORMS = ("openapi", "json", "markdown", "typescript", "python")
 @examples("bbops contract export --format openapi")
 @click.group(cls=Family)
 def command() -> None:
-    """Write what a project promises to those who call it."""
+    """Write the contract of a project's API."""
 
 
 @examples(
@@ -38,21 +38,21 @@ def command() -> None:
 @click.argument("folder", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
 @click.option(
     "form", "--format", type=click.Choice(FORMS), default="openapi", show_default=True,
-    help="How to write it.",
+    help="The output format.",
 )  # fmt: skip
 @click.option(
     "--out", metavar="FILE", default="-", type=click.File("w", encoding="utf-8", lazy=True),
-    help="Where to write it; to the terminal if not given.",
+    help="The file to write; standard output if not given.",
 )  # fmt: skip
-@click.option("--server", metavar="URL", default="", help="Where the project answers.")
+@click.option("--server", metavar="URL", default="", help="The base URL of the API.")
 def export(folder: Path, form: str, out: IO[str], server: str) -> None:
     """Write the contract of the project in DIR (default: the current folder).
 
-    The same files give the same text. Hidden endpoints are not in it.
+    The same files give the same text. Hidden endpoints are left out.
     """
     parts = split(server)
     if server and (parts is None or parts.scheme not in {"http", "https"}):
-        raise BbopsError(f"'{server}' is no address", hint="write https://api.example.com")
+        raise BbopsError(f"'{server}' is not a valid URL", hint="write https://api.example.com")
     contract = _describe(folder)
     from bbops.review.contract.export import FORMATS  # noqa: PLC0415 - as below
 

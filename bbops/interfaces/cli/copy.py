@@ -20,16 +20,16 @@ from bbops.interfaces.cli.set import split_pairs
 @click.argument("new")
 @click.option(
     "pairs", "--set", multiple=True, metavar="KEY=VALUE",
-    help="Change a key of the copy, for example path=/other; may be repeated.",
+    help="Set a key of the copy, for example path=/other; can be repeated.",
 )  # fmt: skip
 @path_option
 @as_json_option
 def command(old: str, new: str, folder: Path, pairs: tuple[str, ...], *, as_json: bool) -> None:
-    """Copy the resource OLD to NEW; a channel takes copies of its endpoints along.
+    """Copy the resource OLD to NEW. Copying a channel also copies its endpoints.
 
     'bbops copy channels/web-v1 channels/web-v2' makes the next version of an API: a basePath with
-    v1 gets v2, and each endpoint is copied to endpoints/web-v2/. Nothing is changed where the
-    project would have new errors.
+    v1 gets v2, and each endpoint is copied to endpoints/web-v2/. Nothing is changed if the project
+    would have new errors.
     """
     change = open_change(folder)
     from bbops.edit.authoring.moving import copy  # noqa: PLC0415 - after the cheap answers

@@ -28,16 +28,21 @@ MOST = 100
 @examples("bbops describe", "bbops describe endpoints/notes/list --write")
 @click.command()
 @click.argument("names", metavar="[NAME]…", nargs=-1)
-@click.option("writes", "--write", is_flag=True, help="Put them into the files; comments stay.")
+@click.option(
+    "writes",
+    "--write",
+    is_flag=True,
+    help="Write the descriptions to the files; comments are kept.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @path_option
 def command(names: tuple[str, ...], folder: Path, *, writes: bool, as_json: bool) -> None:
     """Draft the description of each endpoint and function without one, or of those named.
 
-    A chat model is asked, once for each: BBOPS_MODEL_URL is its address, such as
-    https://models.example.com, BBOPS_MODEL_KEY the key and BBOPS_MODEL the model's name. It is told
-    names, routes, shapes and steps, never values of env or rows. Read what it says before you
-    keep it.
+    It calls a chat model once for each: BBOPS_MODEL_URL is its URL, such as
+    https://models.example.com, BBOPS_MODEL_KEY the key and BBOPS_MODEL the model's name. The model
+    receives names, routes, shapes and steps, never rows or the values of env variables. Review the
+    descriptions before you keep them.
     """
     chat = _open_chat()
     with closing(chat):
@@ -63,7 +68,8 @@ def _open_chat() -> Chat:
     lacking = [name for name, value in zip(VARIABLES, given, strict=True) if not value]
     if lacking:
         raise BbopsError(
-            f"no model to ask: {', '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not set",
+            f"no chat model is configured: {', '.join(lacking)} "
+            f"{'is' if len(lacking) == 1 else 'are'} not set",
             hint="set BBOPS_MODEL_URL to the address of a chat API, BBOPS_MODEL_KEY to its key and"
             " BBOPS_MODEL to the name of a model",
         )
@@ -81,11 +87,13 @@ def _show(drafts: list[Draft], *, writes: bool, as_json: bool, left: int) -> Non
         say(json.dumps({"descriptions": described, "written": writes, "left": left}, indent=2))
         return
     for one in drafts:
-        said = one.text or "(the model's answer is no single sentence of at most 200 characters)"
+        said = one.text or "(the model's answer is not a single sentence of at most 200 characters)"
         say(f"{printable(one.name.file)}\n    {said}")
     if not drafts:
         say("everything has a description")
     elif not writes:
-        click.echo("nothing was written; --write puts them into the files", err=True)
+        click.echo("nothing was written; use --write to write them to the files", err=True)
     if left:
-        click.echo(f"{plural(left, 'resource')} left; ask again for the next", err=True)
+        click.echo(
+            f"{plural(left, 'resource')} left; run the command again for the next ones", err=True
+        )

@@ -23,9 +23,9 @@ from bbops.interfaces.cli._history import path_option, project_option
 @project_option
 @click.option(
     "form", "--format", type=click.Choice(("text", "markdown", "json")), default="text",
-    show_default=True, help="How to print it.",
+    show_default=True, help="The output format.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--json", "as_json", is_flag=True, help="Same as --format json.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -37,9 +37,9 @@ def command(
     *,
     as_json: bool,
 ) -> int:
-    """Say what changed from OLD to NEW: versions such as v3, branches, tags or commits.
+    """Show what changed from OLD to NEW: versions such as v3, branches, tags or commits.
 
-    Without NEW it is what is committed now. The same as 'bbops plan OLD..NEW'.
+    NEW defaults to the current commit. The same as 'bbops plan OLD..NEW'.
     """
     told: int = context.invoke(
         plan.command, revisions=f"{old}..{new}", against="", folder=folder, project=project,

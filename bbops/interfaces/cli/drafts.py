@@ -1,4 +1,4 @@
-"""List the previews of a server's branches, and get into one."""
+"""List the drafts of a server's branches, and get access to one."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _COLOURS = {"live": "green", "stalled": "red", "waking": "yellow"}
 @examples("bbops drafts list", "bbops drafts token new-prices --hours 8")
 @click.group(cls=Family)
 def command() -> None:
-    """List the previews of a server's branches, and get into one.
+    """List the drafts of a server's branches, and get access to one.
 
     Each branch but the live one answers below /~drafts/ of its project, with a database of its own.
-    It is made when somebody asks for it, sleeps when nobody does, and goes with its branch.
+    A draft starts with its first request, sleeps when it is idle, and is deleted with its branch.
     """
 
 
@@ -33,10 +33,10 @@ def command() -> None:
 @of_server
 @as_json_option
 def show(project: str | None, server: str, *, as_json: bool) -> None:
-    """List the drafts, the one committed to last first."""
+    """List the drafts, most recent commit first."""
     with open_remote(server) as remote:
         found = remote.drafts(project or remote.only_project())
-    none = "no branch beside the live one; push one, and it is previewed"
+    none = "no drafts: the server has only the live branch; push another branch to create one"
     say_list(found, _line, none=none, as_json=as_json)
 
 
@@ -44,16 +44,20 @@ def show(project: str | None, server: str, *, as_json: bool) -> None:
 @command.command("token")
 @click.argument("branch")
 @click.option(
-    "--hours", default=12, show_default=True, type=click.IntRange(1, 720), help="How long it lasts."
+    "--hours",
+    default=12,
+    show_default=True,
+    type=click.IntRange(1, 720),
+    help="How many hours the token is valid.",
 )
 @of_project
 @of_server
 @as_json_option
 def token(branch: str, hours: int, project: str | None, server: str, *, as_json: bool) -> None:
-    """Make a token for the draft of BRANCH; send it as the header x-draft-token.
+    """Create token for the draft of BRANCH; send it as the header x-draft-token.
 
-    It ends with your role in the project, and cannot be taken back before. Only the token is
-    printed to a pipe.
+    It stops working when you lose your role in the project, and cannot be revoked earlier. If the
+    output is a pipe, only the token is printed.
     """
     with open_remote(server) as remote:
         name = project or remote.only_project()
@@ -72,14 +76,14 @@ def token(branch: str, hours: int, project: str | None, server: str, *, as_json:
 @of_server
 @as_json_option
 def renew(branch: str, project: str | None, server: str, *, as_json: bool) -> None:
-    """Let the draft of BRANCH begin anew with an empty database."""
+    """Reset the draft of BRANCH to an empty database."""
     with open_remote(server) as remote:
         name = project or remote.only_project()
         remote.renew_draft(name, remote.draft(name, branch).slug)
     if as_json:
         say(json.dumps({"project": name, "renewed": branch}))
         return
-    say(f"the draft of {printable(branch)} begins anew when it is asked for")
+    say(f"the draft of {printable(branch)} starts again at its next request")
 
 
 @examples("bbops drafts allow new-prices api.example.com")
@@ -97,8 +101,8 @@ def allow(
     """Let the draft of BRANCH reach HOSTS; for maintainers.
 
     A draft is code that nobody has reviewed: it reaches only the hosts that the live release
-    reaches. What is allowed is allowed for one commit; the next push ends it. A host without a
-    port (api.example.com:8443) is reached at those of http and https.
+    reaches. The permission is for one commit; the next push ends it. A host without a
+    port (api.example.com:8443) is reached at the default ports of HTTP and HTTPS.
     """
     with open_remote(server) as remote:
         name = project or remote.only_project()
@@ -119,9 +123,9 @@ def allow(
 @click.argument("tables", nargs=-1)
 @click.option(
     "--rows", default=1_000, show_default=True, type=click.IntRange(1, 100_000),
-    help="How many of each table, the newest.",
+    help="How many rows to copy from each table, newest first.",
 )  # fmt: skip
-@click.option("--mask", multiple=True, metavar="TABLE.COLUMN", help="Hide this column, too.")
+@click.option("--mask", multiple=True, metavar="TABLE.COLUMN", help="Also mask this column.")
 @of_project
 @of_server
 @as_json_option
@@ -131,8 +135,8 @@ def copy(
 ) -> None:  # fmt: skip
     """Copy live rows of TABLES, by default of all, into the draft of BRANCH; for maintainers.
 
-    Columns that say 'private: true' get a value that says nothing, and so do those of --mask. What
-    a row refers to comes along; rows that are there stay as they are.
+    Columns that say 'private: true' are masked, and so are those of --mask. Rows that a row refers
+    to are copied too; rows that already exist are not changed.
     """
     with open_remote(server) as remote:
         name = project or remote.only_project()

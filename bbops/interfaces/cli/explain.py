@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @examples("bbops explain unknown-column", "bbops explain")
 @click.command()
 @click.argument("code", required=False)
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def command(code: str | None, *, as_json: bool) -> None:
     """Explain CODE, which a diagnostic shows in brackets; without it, list all codes."""
     from bbops.edit.authoring.codes import read_codes  # noqa: PLC0415 - after the arguments

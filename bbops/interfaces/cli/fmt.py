@@ -26,14 +26,14 @@ from bbops.interfaces.cli._examples import examples
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file would change.")
 @click.option(
     "--stdin", is_flag=True,
-    help="Read one file from stdin and print it; PATHS then says where it lies.",
+    help="Read one file from stdin and print it; PATHS then gives its path.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the files as JSON.")
 def command(paths: tuple[Path, ...], *, check: bool, stdin: bool, as_json: bool) -> int:
     """Write the project's files in one style: the files or folders in PATHS, else all.
 
-    Two blanks a level, quotes only where they are needed, keys in the order of the reference, LF at
-    the end of lines. Comments stay. A file that cannot be read as YAML is named and left alone.
+    Indents by two spaces, quotes only where needed, orders keys as the reference does, and ends
+    lines with LF. Comments are kept. A file that is not valid YAML is reported and left unchanged.
     """
     if stdin:
         return _format_stdin(paths, check=check)
@@ -70,7 +70,7 @@ def _format_stdin(paths: tuple[Path, ...], *, check: bool) -> int:
     from bbops.edit.authoring.formatting import format_file  # noqa: PLC0415
 
     if len(paths) > 1:
-        raise BbopsError(f"--stdin is one file, got {len(paths)} paths")
+        raise BbopsError(f"--stdin takes one path, got {len(paths)} paths")
     here = paths[0].resolve() if paths else Path("stdin.yaml").resolve()
     root = find_root(here.parent)
     name = here.relative_to(root).as_posix() if root else here.name
@@ -100,7 +100,7 @@ def _by_project(paths: tuple[Path, ...]) -> dict[Path, list[Path]]:
         root = find_root(path)
         if root is None:
             hint = "give a project's folder, or files in one"
-            raise BbopsError(f"there is no project.yaml in or above '{path}'", hint=hint)
+            raise BbopsError(f"project.yaml is missing in or above '{path}'", hint=hint)
         found.setdefault(root, []).append(path.resolve())
     return found
 

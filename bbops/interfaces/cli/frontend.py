@@ -35,12 +35,12 @@ def command() -> None:
 @examples("bbops frontend publish dist", 'bbops frontend publish dist --message "New start page"')
 @command.command("publish")
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--message", "-m", default="Publish the frontend", help="Of the commit of the files.")
+@click.option("--message", "-m", default="Publish the frontend", help="The commit message.")
 @of_project
 @of_server
 @as_json_option
 def publish(folder: Path, message: str, project: str | None, server: str, *, as_json: bool) -> int:
-    """Publish the files in FOLDER, such as dist, in the place of those before; for maintainers.
+    """Publish the files in FOLDER, such as dist, replacing the current ones; for maintainers.
 
     Exits with 0 once they are live, with 1 when they are not.
     """
@@ -62,10 +62,10 @@ def publish(folder: Path, message: str, project: str | None, server: str, *, as_
 @of_server
 @as_json_option
 def show(project: str | None, server: str, *, as_json: bool) -> None:
-    """List the frontends that were published on their own, the newest first."""
+    """List the frontends that were published separately, newest first."""
     with open_remote(server) as remote:
         found = remote.frontends(project or remote.only_project())
-    say_list(found, _line, none="no frontend was published on its own", as_json=as_json)
+    say_list(found, _line, none="no frontend has been published separately", as_json=as_json)
 
 
 def _line(one: Mapping[str, str]) -> str:

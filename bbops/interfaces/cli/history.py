@@ -27,13 +27,13 @@ from bbops.interfaces.cli._history import (
 @path_option
 @project_option
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1), help="How many.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON list.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def command(resource: str, folder: Path, project: str, limit: int, *, as_json: bool) -> None:
-    """Show the commits that changed RESOURCE, such as endpoints/orders/list, the newest first.
+    """Show the commits that changed RESOURCE, such as endpoints/orders/list, newest first.
 
-    Each names the version it went live in first, if it did. It follows a file that was renamed.
+    Each has the version in which it first went live, if any. Renames are followed.
     """
-    from bbops.source.git.past import read_past  # noqa: PLC0415 - after --help
+    from bbops.source.git.file_history import read_past  # noqa: PLC0415 - after --help
 
     here = find_here(folder)
     versions = read_own_versions(here, project)
@@ -61,5 +61,5 @@ def _unknown(here: Here, resource: str) -> BbopsError:
     entries = here.store.entries(head, here.under) if head else ()
     names = [str(one.path).removesuffix(".yaml") for one in entries]
     hint = suggest(resource.strip("/").removesuffix(".yaml"), names)
-    return BbopsError(f"no commit has a resource '{resource[:100]}'",
+    return BbopsError(f"no commit contains a resource '{resource[:100]}'",
                       hint=hint or "such as endpoints/orders/list")  # fmt: skip

@@ -26,10 +26,10 @@ _COLOURS = {"taken": "green", "waiting": "yellow", "dropped": "red"}
 @examples("bbops hooks list", "bbops hooks test")
 @click.group(cls=Family)
 def command() -> None:
-    """See what the webhooks of a server were sent, test them, send something again; for owners.
+    """List, test and redeliver the webhooks of a server; for owners.
 
-    Receivers are those under 'webhooks' in the server's file. They are shown without their paths,
-    for many hold a secret.
+    Receivers are those under 'webhooks' in the server's file. Their paths are not shown, because
+    many contain a secret.
     """
 
 
@@ -40,10 +40,10 @@ def command() -> None:
 @of_server
 @as_json_option
 def show(limit: int, server: str, *, as_json: bool) -> None:
-    """List the last messages, the newest first, and what came of each."""
+    """List the latest deliveries, newest first, with their results."""
     with open_remote(server) as remote:
         found = remote.of_server("GET", f"hooks?limit={limit}", list[SentMessage])
-    none = "nothing was sent yet; 'bbops hooks test' tries whom the server's file names"
+    none = "no deliveries yet; 'bbops hooks test' sends a test message to the receivers"
     say_list(found, _line, none=none, as_json=as_json)
 
 
@@ -55,7 +55,7 @@ def show(limit: int, server: str, *, as_json: bool) -> None:
 def test(receiver: str, server: str, *, as_json: bool) -> int:
     """Send a signed 'ping' now, once, to RECEIVER, a part of its address, or to all.
 
-    Exits with 1 unless each of them has taken it.
+    Exits with 1 unless every receiver accepts it.
     """
     with open_remote(server) as remote:
         found = remote.of_server(
@@ -71,9 +71,10 @@ def test(receiver: str, server: str, *, as_json: bool) -> int:
 @of_server
 @as_json_option
 def resend(message: str, server: str, *, as_json: bool) -> int:
-    """Send the message ID, or the one whose id begins so, once more; exits with 1 unless taken.
+    """Redeliver the message ID, or the one whose id starts with it.
 
-    It has the same id for its receiver, which knows by that what it has already.
+    Exits with 1 unless it is accepted. The message keeps its id, so the receiver can detect
+    duplicates.
     """
     path = f"hooks/{quote(message, safe='')}/resend"
     with open_remote(server) as remote:

@@ -56,7 +56,7 @@ def require_empty(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise BbopsError(f"'{folder}' is a file, expected a new folder")
     if folder.is_dir() and any(folder.iterdir()):
-        raise BbopsError(f"folder '{folder}' is not empty", hint="name a new or an empty folder")
+        raise BbopsError(f"folder '{folder}' is not empty", hint="choose a new or an empty folder")
 
 
 def template_files(name: str) -> dict[str, bytes]:
@@ -102,7 +102,7 @@ def _next(folder: Path, name: str) -> str:
     steps = [
         ("bbops dev", "run it, and see every change as you save it"),
         ("bbops serve", "run what is committed; a commit on main changes it"),
-        ("edit, then git commit", "functions/notes/create.yaml is a place to begin"),
+        ("edit, then git commit", "functions/notes/create.yaml is a good place to start"),
     ]
     widest = max(len(step) for step, _ in steps)
     lines = [f"  {step.ljust(widest)}  {why}" for step, why in steps]

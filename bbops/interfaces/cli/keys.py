@@ -28,13 +28,17 @@ WAKING_SECONDS: Final = 45.0
 SHOWN: Final = 9
 """The characters of a key that a server keeps: `bk_` and six more."""
 
-of_draft = click.option("--draft", metavar="BRANCH", help="Of this draft, which has its own.")
+of_draft = click.option(
+    "--draft",
+    metavar="BRANCH",
+    help="The keys of this draft, which are separate from the live ones.",
+)
 
 
 @examples("bbops keys issue partner", "bbops keys list")
 @click.group(cls=Family)
 def command() -> None:
-    """Give out API keys for channels with 'authentication: API Key'; for maintainers.
+    """Manage API keys for channels with 'authentication: API Key'; for maintainers.
 
     A key is sent as the header X-API-Key, or as api_key in the query. It is shown once: the server
     keeps its hash. KEY below is its id, or the beginning that 'bbops keys list' shows.
@@ -45,9 +49,12 @@ def command() -> None:
 @command.command("issue")
 @click.argument("name")
 @click.option("--channel", "channels", multiple=True, metavar="NAME",
-              help="A channel it opens; all that take keys when left out.")  # fmt: skip
+              help=("A channel the key gives access to; by default every channel that "
+                  "takes API keys."))  # fmt: skip
 @click.option(
-    "--expires", metavar="DURATION", help="How long it lasts, such as 90d; else for ever."
+    "--expires",
+    metavar="DURATION",
+    help="How long the key is valid, such as 90d; by default it does not expire.",
 )
 @click.option("--claims", metavar="JSON", help="A map that functions read as vars.apiKey.claims.")
 @of_draft
@@ -58,7 +65,7 @@ def issue(
     name: str, channels: tuple[str, ...], expires: str | None, claims: str | None,
     draft: str | None, project: str | None, server: str, *, as_json: bool,
 ) -> None:  # fmt: skip
-    """Make a key called NAME. Only the key is printed to a pipe."""
+    """Create a key called NAME. If the output is a pipe, only the key is printed."""
     body = {"name": name, "channels": channels, "expires_in": expires, "claims": _read(claims)}
     with open_remote(server) as remote:
         made = _ask(remote, project, draft, "POST", "", IssuedKey, body)
@@ -67,7 +74,9 @@ def issue(
 
 @examples("bbops keys list", "bbops keys list --all")
 @command.command("list")
-@click.option("--all", "ended_too", is_flag=True, help="Also those that have ended.")
+@click.option(
+    "--all", "ended_too", is_flag=True, help="Include keys that have expired or were revoked."
+)
 @of_draft
 @of_project
 @of_server
@@ -75,12 +84,12 @@ def issue(
 def show(
     draft: str | None, project: str | None, server: str, *, ended_too: bool, as_json: bool
 ) -> None:
-    """List the keys, the newest first, and when each was used last; never the keys themselves."""
+    """List the keys, newest first, and when each was last used; never the keys themselves."""
     with open_remote(server) as remote:
         found = _ask(remote, project, draft, "GET", "", list[ApiKey])
     now = datetime.now(UTC).timestamp()  # noqa: TID251 - what has ended is a matter of today
     shown = [one for one in found if ended_too or not one.has_ended(now)]
-    none = "no API keys; 'bbops keys issue NAME' makes one"
+    none = "no API keys; create one with 'bbops keys issue NAME'"
     say_list(shown, lambda one: _line(one, now), none=none, as_json=as_json)
 
 
@@ -88,7 +97,7 @@ def show(
 @command.command("rotate")
 @click.argument("key")
 @click.option("--overlap", default="24h", show_default=True, metavar="DURATION",
-              help="How long KEY counts on; 0s ends it now.")  # fmt: skip
+              help="How long the old key stays valid; 0s revokes it now.")  # fmt: skip
 @of_draft
 @of_project
 @of_server
@@ -96,7 +105,7 @@ def show(
 def rotate(
     key: str, overlap: str, draft: str | None, project: str | None, server: str, *, as_json: bool
 ) -> None:
-    """Make a key in the place of KEY, with its name, channels and claims."""
+    """Replace KEY by a new key with the same name, channels and claims."""
     with open_remote(server) as remote:
         what, body = f"/{_shown(key)}/rotate", {"overlap": overlap}
         made = _ask(remote, project, draft, "POST", what, IssuedKey, body)
@@ -111,7 +120,7 @@ def rotate(
 @of_server
 @as_json_option
 def revoke(key: str, draft: str | None, project: str | None, server: str, *, as_json: bool) -> None:
-    """End KEY: within five seconds it opens nothing, on every process of the server."""
+    """Revoke KEY. It stops working within five seconds, in every process of the server."""
     with open_remote(server) as remote:
         ended = _ask(remote, project, draft, "POST", f"/{_shown(key)}/revoke", dict[str, str])
     say(json.dumps(ended) if as_json else f"revoked {ended['id']}")
@@ -138,7 +147,9 @@ def _read(claims: str | None) -> dict[str, Any]:
     try:
         return msgspec.json.decode(claims, type=dict[str, Any]) if claims else {}
     except msgspec.DecodeError:
-        raise ServerError("--claims needs a map as JSON", hint="such as '{\"room\": 7}'") from None
+        raise ServerError(
+            "--claims must be a JSON object", hint="such as '{\"room\": 7}'"
+        ) from None
 
 
 def _show(made: IssuedKey, *, as_json: bool) -> None:

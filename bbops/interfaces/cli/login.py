@@ -32,11 +32,11 @@ SCOPES = ("read", "deploy", "admin", "git")
 )
 @click.option(
     "--scope", "scopes", multiple=True, type=click.Choice(SCOPES), default=("deploy",),
-    show_default=True, help="What the token is for; deploy includes read, admin both.",
+    show_default=True, help="What the token is for; deploy includes read, admin includes both.",
 )  # fmt: skip
 @click.option("--token", "from_stdin", is_flag=True, help="Read a token from stdin instead.")
-@click.option("--no-browser", is_flag=True, help="Only print the address.")
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON per step.")
+@click.option("--no-browser", is_flag=True, help="Print the URL instead of opening a browser.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON per step.")
 def command(
     url: str, scopes: tuple[str, ...], *, from_stdin: bool, no_browser: bool, as_json: bool
 ) -> None:
@@ -69,7 +69,10 @@ def _tell(login: Login, *, as_json: bool, opens: Callable[[str], bool] | None) -
     if as_json:
         say(json.dumps({"event": "approve", "url": login.url, "code": login.code}))
     else:
-        say(f"approve this in a browser, if it shows the code {login.code}:\n\n    {login.url}\n")
+        say(
+            f"open this in a browser, and approve it if it shows the code "
+            f"{login.code}:\n\n    {login.url}\n"
+        )
     sys.stdout.flush()
     if opens is not None and sys.stdout.isatty():
         opens(login.url)
@@ -88,5 +91,7 @@ def _wait(remote: Remote, login: Login) -> tuple[str, str]:
         if outcome.status == "denied":
             raise ServerError("the sign-in was refused in the browser")
         if outcome.status == "expired":
-            raise ServerError("nobody approved it in time", hint="begin again: bbops login")
+            raise ServerError(
+                "the sign-in was not approved in time", hint="start again: bbops login"
+            )
         time.sleep(login.interval_seconds)

@@ -18,13 +18,13 @@ from bbops.interfaces.cli._server import of_server
 @of_server
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def command(server: str, *, as_json: bool) -> None:
-    """Revoke the token of a server and forget it; where the server is gone, only forget it."""
+    """Revoke the token of a server and delete it here; if the server is gone, only the latter."""
     from bbops.interfaces.client import Remote  # noqa: PLC0415 - httpx: 100 ms
 
     url = server.rstrip("/")
     stored = read_all().get(url)
     if stored is None:
-        raise ServerError(f"you are not signed in at '{url}'")
+        raise ServerError(f"you are not signed in to '{url}'")
     revoked = True
     try:
         with Remote(url, stored["token"]) as remote:

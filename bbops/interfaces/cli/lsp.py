@@ -9,11 +9,15 @@ from bbops.interfaces.cli._examples import examples
 
 @examples("bbops lsp")
 @click.command()
-@click.option("--stdio", is_flag=True, help="Speak over stdin and stdout, which is what it does.")
+@click.option(
+    "--stdio",
+    is_flag=True,
+    help="Communicate over stdin and stdout (the default, and the only transport).",
+)
 def command(stdio: bool) -> None:  # noqa: ARG001 - editors give it, there is no other way
-    """Speak the language server protocol with an editor, over stdin and stdout.
+    """Run the language server (LSP) over stdin and stdout.
 
-    An editor starts it; docs/editor.md says how in each one.
+    Your editor starts it; docs/editor.md shows the settings for each editor.
     """
     from bbops.interfaces.lsp.server import serve  # noqa: PLC0415 - only an editor needs it
 

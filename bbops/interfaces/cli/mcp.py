@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 NAME = "bbops"
 of_clients = click.option(
     "--client", "names", multiple=True, metavar="NAME",
-    help="A client, such as claude-code or cursor; those that are used here when left out.",
+    help="A client, such as claude-code or cursor; by default those in use here.",
 )  # fmt: skip
 of_workspace = click.option(
     "--path", "workspace", default=".", metavar="DIR",
     type=click.Path(exists=True, file_okay=False, path_type=Path), help="The workspace.",
 )  # fmt: skip
-does = click.option("--yes", is_flag=True, help="Change the files; without it they are only named.")
+does = click.option(
+    "--yes", is_flag=True, help="Change the files; without it they are only listed."
+)
 
 
 @examples("bbops mcp init", "bbops mcp status")
@@ -38,7 +40,7 @@ does = click.option("--yes", is_flag=True, help="Change the files; without it th
 def command() -> None:
     """Connect coding agents to a server, over the Model Context Protocol.
 
-    No file ever holds a token: a client signs its person in, in the browser, when it first asks.
+    No file ever holds a token: the client signs the user in, in the browser, on its first request.
     """
 
 
@@ -48,16 +50,16 @@ def command() -> None:
 @of_server
 @of_workspace
 @click.option(
-    "--name", default=NAME, show_default=True, help="What clients call the server."
+    "--name", default=NAME, show_default=True, help="The server's name in the clients."
 )  # fmt: skip
 @does
 @as_json_option
 def init(
     names: tuple[str, ...], server: str, workspace: Path, name: str, *, yes: bool, as_json: bool
 ) -> None:
-    """Tell the clients of a workspace where a server is.
+    """Add a server to the MCP clients of a workspace.
 
-    Without --yes nothing is written: what is printed are the steps, for an agent to carry out.
+    Without --yes nothing is written; the steps are printed for an agent to carry out.
     """
     from bbops.base.addresses import check_address  # noqa: PLC0415 - not for the help
 
@@ -76,7 +78,7 @@ def init(
 def connect(
     project: str, names: tuple[str, ...], server: str, workspace: Path, *, yes: bool, as_json: bool
 ) -> None:
-    """Bind a workspace to PROJECT: its agents get the tools of that project alone.
+    """Connect a workspace to PROJECT: its agents get the tools of that project only.
 
     Only files of the workspace are changed. The address comes from the server.
     """
@@ -92,7 +94,7 @@ def connect(
 @command.command("status")
 @of_clients
 @of_workspace
-@click.option("--name", default=NAME, show_default=True, help="What clients call the server.")
+@click.option("--name", default=NAME, show_default=True, help="The server's name in the clients.")
 @as_json_option
 def status(names: tuple[str, ...], workspace: Path, name: str, *, as_json: bool) -> None:
     """Show which clients know the server, and whether it answers."""
@@ -109,12 +111,12 @@ def status(names: tuple[str, ...], workspace: Path, name: str, *, as_json: bool)
             state = f"{one['url']}  {_tell_reached(reached)}"
         say(f"{one['client']:<12} {printable(state)}")
     if not found["clients"]:
-        say("no client seems to be used here; 'bbops mcp init --client NAME' begins with one")
+        say("no MCP client found here; add one with 'bbops mcp init --client NAME'")
 
 
 @examples("bbops mcp serve --stdio")
 @command.command("serve")
-@click.option("--stdio", is_flag=True, required=True, help="Over standard input and output.")
+@click.option("--stdio", is_flag=True, required=True, help="Use standard input and output.")
 @click.option("--live", default="", metavar="BRANCH", help="The live branch; main if not given.")
 @click.option(
     "--path", "folder", default=".", type=click.Path(path_type=Path), metavar="DIR",
@@ -123,14 +125,14 @@ def status(names: tuple[str, ...], workspace: Path, name: str, *, as_json: bool)
 def serve(folder: Path, live: str, *, stdio: bool) -> None:
     """Let an agent work on the project of a checkout, without a server.
 
-    A client starts it by itself: give it the command 'bbops mcp serve --stdio'. Drafts are local
-    branches. The files here stay as they are, unless their branch is the draft that is committed
-    to, and none of them has changes.
+    The client starts it: configure the command 'bbops mcp serve --stdio'. Drafts are local
+    branches. The working tree is not changed, unless the draft's branch is checked out here without
+    changes.
     """
     del stdio
     from bbops.interfaces.mcp.local import open_checkout  # noqa: PLC0415 - not for the help
 
-    here = find_here(folder, cannot="there is nothing to work on")
+    here = find_here(folder, cannot="there is no project to work on")
     place = open_checkout(here.store, here.under, live)
     from bbops.interfaces.mcp.stdio import serve as speak  # noqa: PLC0415 - the SDK: 0.6 s
 

@@ -12,23 +12,23 @@ import click
 from bbops.interfaces.cli._change import as_json_option, finish, open_change, path_option
 from bbops.interfaces.cli._examples import examples
 
-_CURE = "--force renames it all the same, and you mend these afterwards"
+_CURE = "use --force to rename it anyway, and fix these afterwards"
 
 
 @examples("bbops mv functions/notes/list functions/notes/all", "bbops mv tables/notes tables/memos")
 @click.command()
 @click.argument("old")
 @click.argument("new")
-@click.option("--force", is_flag=True, help="Rename it although the project would have errors.")
+@click.option("--force", is_flag=True, help="Rename it even if the project would have errors.")
 @path_option
 @as_json_option
 def command(old: str, new: str, folder: Path, *, force: bool, as_json: bool) -> None:
     """Rename the resource OLD to NEW, and rewrite every reference to it.
 
     Both are named like 'functions/notes/create'. OLD may be a folder such as 'functions/notes', or
-    a column such as 'tables/notes.title': its values stay, by 'renamedFrom', and what functions
-    say of it is yours to change. Nothing is changed where the project would have new errors;
-    nothing is committed.
+    a column such as 'tables/notes.title': its values stay, by 'renamedFrom', but you have to change
+    the functions that use it. Nothing is changed where the project would have new errors; nothing
+    is committed.
     """
     change = open_change(folder)
     from bbops.edit.authoring.columns import parse_column, rename_column  # noqa: PLC0415

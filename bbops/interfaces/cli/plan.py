@@ -45,7 +45,7 @@ _Ask = Callable[["Project"], bytes | Mapping[str, Any]]
 @click.argument("revisions", metavar="[A..B]", default="")
 @click.option(
     "--against", metavar="REV", default="",
-    help="What this folder is compared with; the branch main if not given.",
+    help="The revision to compare with; the branch main if not given.",
 )  # fmt: skip
 @click.option(
     "--path", "folder", default=".", type=click.Path(path_type=Path), metavar="DIR",
@@ -56,39 +56,41 @@ _Ask = Callable[["Project"], bytes | Mapping[str, Any]]
     help="What 'bbops db plan --json' printed; '-' reads it from a pipe.",
 )  # fmt: skip
 @click.option(
-    "--live", is_flag=True, help="Ask the running server which rows are touched, and values miss."
+    "--live",
+    is_flag=True,
+    help="Ask the running server which rows are affected, and which env values are missing.",
 )
 @click.option(
     "--project", metavar="NAME", default="",
-    help="What the server calls the project; as it calls itself if not given.",
+    help="The project's name on the server; its own name if not given.",
 )  # fmt: skip
 @of_server
 @click.option(
     "form", "--format", type=click.Choice(_FORMS), default="text", show_default=True,
-    help="How to print the plan.",
+    help="The output format.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--json", "as_json", is_flag=True, help="Same as --format json.")
 def command(
     revisions: str, against: str, folder: Path, rows: IO[bytes] | None, project: str, server: str,
     form: str, *, live: bool, as_json: bool,
 ) -> int:  # fmt: skip
-    """Say what the change of this folder, or from commit A to B, will do.
+    """Show what the changes in this folder, or from commit A to B, will do.
 
     The folder is compared with the branch main as it is committed here (without one, with
     origin/main); on main itself, with what is committed. A and B are branches, tags or commits:
     'bbops plan v1..v2'. Nothing is checked out, and nothing changes.
 
-    It says which clients break, where access is loosened, what becomes of data and routes, and what
-    a review takes by the rules of the old project. Which rows are touched, and which values of env
-    are missing, is known to the server alone: --live asks it, and shows it tables and names of
-    variables, nothing else. Beside its state folder, 'bbops db plan --json | bbops plan --rows -'.
+    It shows which clients break, where access is loosened, what happens to data and routes, and
+    what the old project's rules require of a review. Only the server knows which rows are affected
+    and which env values are missing: --live asks it, sending only tables and names of variables.
+    Beside its state folder, 'bbops db plan --json | bbops plan --rows -'.
 
     Exits with 0 when nothing changes, with 2 when something does, and with 1 when it cannot be
-    said: a project has errors, a revision is unknown.
+    determined: a project has errors, a revision is unknown.
     """
     base, head = _trees(folder, revisions, against, project)
     if rows is not None and live:
-        raise BbopsError("'--live' asks for what '--rows' gives", hint="say one of them")
+        raise BbopsError("'--live' and '--rows' exclude each other", hint="use one of them")
     ask = None
     if rows is not None:
         ask = _reading(rows)
@@ -135,7 +137,7 @@ def _reading(rows: IO[bytes]) -> _Ask:
 
 def _asking(server: str, name: str) -> _Ask:
     def ask(project: Project) -> bytes | Mapping[str, Any]:
-        from bbops.review.plan.asking import read_question  # noqa: PLC0415 - only for this
+        from bbops.review.plan.question import read_question  # noqa: PLC0415 - only for this
 
         question = read_question(project)
         with open_remote(server) as remote:
@@ -155,7 +157,7 @@ def _project(tree: Tree, cache: Cache, base: Tree) -> CheckedProject:
 
     project, found = validate(tree, cache, base=base)
     if project is None or has_errors(found):
-        from bbops.review.plan.render.words import revision  # noqa: PLC0415 - only for this
+        from bbops.review.plan.render.phrases import revision  # noqa: PLC0415 - only for this
 
         click.echo(f"{revision(tree.revision)} has mistakes, so nothing can be compared:", err=True)
         raise ProjectError(found)
@@ -194,7 +196,7 @@ def _tree(here: Here, revision: str, project: str) -> Tree:
     if commit is None:
         raise GitError(
             f"there is no branch, tag or commit '{revision}'",
-            hint="name another: 'bbops plan --against REV' or 'bbops plan A..B'",
+            hint="choose another: 'bbops plan --against REV' or 'bbops plan A..B'",
         )
     return GitTree(store, commit, branch=revision, under=here.under)
 

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from bbops.interfaces.answers import Finding, MergeStatus, OtherProject, Proposal, Replayed
 
 _COLOURS = {"open": "green", "merged": "magenta", "closed": "red"}
-_VERBS = {"approved": "approved", "refused": "asked for changes", "commented": "said"}
+_VERBS = {"approved": "approved", "refused": "requested changes", "commented": "said"}
 
-with_text = click.option("-m", "--message", default="", metavar="TEXT", help="What to say.")
+with_text = click.option(
+    "-m", "--message", default="", metavar="TEXT", help="The text of the comment."
+)
 of_number = click.argument("number", type=click.IntRange(1))
 
 
@@ -48,11 +50,11 @@ def command() -> None:
 @of_server
 @as_json_option
 def show_all(state: str, project: str | None, server: str, *, as_json: bool) -> None:
-    """List proposals, the newest first."""
+    """List proposals, newest first."""
     with open_remote(server) as remote:
         name = project or remote.only_project()
         found = remote.proposals(name, None if state == "all" else state)
-    none = f"no proposal is {state}" if state != "all" else "there is no proposal yet"
+    none = f"no proposal is {state}" if state != "all" else "there are no proposals yet"
     say_list(found, _line, none=none, as_json=as_json)
 
 
@@ -65,14 +67,14 @@ def _line(one: Proposal) -> str:
 @examples("bbops proposals show 7", "bbops proposals show 7 --diff")
 @command.command()
 @of_number
-@click.option("--diff", "with_diff", is_flag=True, help="What it changes in files, too.")
+@click.option("--diff", "with_diff", is_flag=True, help="Also show the diff.")
 @of_project
 @of_server
 @as_json_option
 def show(number: int, project: str | None, server: str, *, with_diff: bool, as_json: bool) -> None:
-    """Show what a proposal would do, what was said of it, and what is in the way of a merge.
+    """Show what a proposal would do, its comments, and what blocks its merge.
 
-    Of one that was merged or closed, what it would have done when it was looked at last.
+    For one that was merged or closed, show the last plan that was made.
     """
     with open_remote(server) as remote:
         found = remote.proposal(project or remote.only_project(), number)
@@ -85,12 +87,12 @@ def show(number: int, project: str | None, server: str, *, with_diff: bool, as_j
 @examples("bbops proposals ready 7", "bbops proposals ready 7 --undo")
 @command.command()
 @of_number
-@click.option("--undo", is_flag=True, help="It is not ready after all.")
+@click.option("--undo", is_flag=True, help="Mark it as not ready again.")
 @of_project
 @of_server
 @as_json_option
 def ready(number: int, project: str | None, server: str, *, undo: bool, as_json: bool) -> None:
-    """Say that a proposal may be merged: your own, or any where you may merge."""
+    """Mark a proposal as ready to merge: your own, or any that you may merge."""
     with open_remote(server) as remote:
         done = remote.mark_proposal(project or remote.only_project(), number, ready=not undo)
     if as_json:
@@ -109,7 +111,7 @@ def ready(number: int, project: str | None, server: str, *, undo: bool, as_json:
 def ask(
     number: int, emails: tuple[str, ...], project: str | None, server: str, *, as_json: bool
 ) -> None:
-    """Ask people for a review: these, and nobody else."""
+    """Request a review from these people, replacing earlier requests."""
     with open_remote(server) as remote:
         done = remote.mark_proposal(project or remote.only_project(), number, reviewers=emails)
     if as_json:
@@ -123,14 +125,14 @@ def ask(
 @command.command()
 @of_number
 @with_text
-@click.option("--plan", default="", metavar="DIGEST", help="Only if it still does this.")
+@click.option("--plan", default="", metavar="DIGEST", help="Only if its plan is still this one.")
 @of_project
 @of_server
 @as_json_option
 def approve(
     number: int, message: str, plan: str, project: str | None, server: str, *, as_json: bool
 ) -> None:
-    """Approve of what a proposal would do now; another change of it needs another approval."""
+    """Approve a proposal as it is now; a later change needs a new approval."""
     _review(number, "approved", message, plan, project, server, as_json=as_json)
 
 
@@ -142,7 +144,7 @@ def approve(
 @of_server
 @as_json_option
 def refuse(number: int, message: str, project: str | None, server: str, *, as_json: bool) -> None:
-    """Ask for changes: it is not merged before you approve."""
+    """Request changes: it cannot be merged until you approve."""
     _review(number, "refused", message, "", project, server, as_json=as_json)
 
 
@@ -154,22 +156,22 @@ def refuse(number: int, message: str, project: str | None, server: str, *, as_js
 @of_server
 @as_json_option
 def comment(number: int, text: str, project: str | None, server: str, *, as_json: bool) -> None:
-    """Say TEXT of a proposal."""
+    """Comment on a proposal."""
     _review(number, "commented", text, "", project, server, as_json=as_json)
 
 
 @examples("bbops proposals merge 7", "bbops proposals merge 7 --head 9f2c1ab")
 @command.command()
 @of_number
-@click.option("--head", default="", metavar="COMMIT", help="Only if it is still this commit.")
+@click.option("--head", default="", metavar="COMMIT", help="Only if its head is still this commit.")
 @of_project
 @of_server
 @as_json_option
 def merge(number: int, head: str, project: str | None, server: str, *, as_json: bool) -> int:
     """Merge a proposal, and wait until it is live.
 
-    Exits with 0 when it is live, with 1 when it was merged and is not, with 2 when something is in
-    the way.
+    Exits with 0 when it is live, with 1 when it was merged and is not, with 2 when the merge is
+    blocked.
     """
     with open_remote(server) as remote:
         done = remote.merge(project or remote.only_project(), number, head)
@@ -189,10 +191,10 @@ def merge(number: int, head: str, project: str | None, server: str, *, as_json: 
 @of_server
 @as_json_option
 def replay(number: int, project: str | None, server: str, *, as_json: bool) -> None:
-    """Ask a proposal's draft what was asked of the live API, and show what would change.
+    """Replay recorded requests of the live API on a proposal's draft, and show what changes.
 
-    Only GETs that nobody had to sign in for, of endpoints with 'history: full'. What is found is
-    kept, and shown with the proposal until it changes; it never keeps a merge away.
+    Replays only public GET requests of endpoints with 'history: full'. What is found is kept, and
+    shown with the proposal until it changes; it never blocks a merge.
     """
     with open_remote(server) as remote:
         done = remote.replay_proposal(project or remote.only_project(), number)
@@ -209,7 +211,7 @@ def replay(number: int, project: str | None, server: str, *, as_json: bool) -> N
 @of_server
 @as_json_option
 def close(number: int, project: str | None, server: str, *, as_json: bool) -> None:
-    """Close a proposal that is not wanted: your own, or any where you may merge."""
+    """Close a proposal without merging it: your own, or any that you may merge."""
     with open_remote(server) as remote:
         done = remote.close_proposal(project or remote.only_project(), number)
     if as_json:
@@ -258,9 +260,9 @@ def _replayed(found: Replayed) -> list[str]:
         status = f"{one.before} → {one.now}" if one.before != one.now else str(one.now)
         lines.append(f"{one.method} {one.route} {status}  {one.target}")
         lines += [f"    {each.at or 'body'}: {each.before} → {each.now}" for each in one.places]
-    lines.append(f"{len(found.changed)} of {found.asked} answers would change")
+    lines.append(f"{len(found.changed)} of {found.asked} responses would change")
     if found.left:
-        lines.append(f"{found.left} not asked: signed in, with a secret, or too slow")
+        lines.append(f"{found.left} skipped: signed in, with a secret, or too slow")
     return lines
 
 
@@ -274,7 +276,7 @@ def _part(found: MergeStatus | OtherProject, folder: str = "") -> list[str]:
 
 def _hidden(count: int) -> list[str]:
     more = "1 more project" if count == 1 else f"{count} more projects"
-    return ["", f"it changes {more} of this repository that you may not read"] if count else []
+    return ["", f"it changes {more} of this repository that you cannot read"] if count else []
 
 
 def _tell(found: Sequence[Finding], folder: str = "") -> list[str]:

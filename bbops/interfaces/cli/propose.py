@@ -30,21 +30,21 @@ _READY = {None: "", True: "yes", False: "no"}
 @click.command()
 @click.option("--title", default="", help="By default the first line of the commit.")
 @click.option("-m", "--message", default="", metavar="TEXT", help="What to say about it.")
-@click.option("--topic", default="", help="Its name among yours; by default the branch's.")
+@click.option("--topic", default="", help="Its name; by default that of the branch.")
 @click.option("--target", default="", metavar="BRANCH", help="By default the live branch.")
 @click.option("--ready/--not-ready", default=None, help="Whether it may be merged.")
 @click.option(
     "--reviewer", "reviewers", multiple=True, metavar="EMAIL", help="Ask them for a review.",
 )  # fmt: skip
-@click.option("--force", is_flag=True, help="Replace what you have proposed by another history.")
-@click.option("--project", metavar="NAME", help="The project, where a server has several.")
+@click.option("--force", is_flag=True, help="Replace the proposed commits (force push).")
+@click.option("--project", metavar="NAME", help="The project, if the server has several.")
 @of_server
 @click.option("--json", "as_json", is_flag=True, help="Print the proposal as JSON.")
 def command(
     title: str, message: str, topic: str, target: str, project: str | None, server: str, *,
     ready: bool | None, reviewers: tuple[str, ...], force: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Propose what is committed in this folder's branch for the live branch of a server.
+    """Open a proposal to merge the checked-out branch into the live branch of a server.
 
     It is pushed, checked, previewed and planned; a second time with the same topic updates it. The
     token needs the scope 'git', too: bbops login --scope deploy --scope git.
@@ -58,8 +58,8 @@ def command(
         topic = topic or read_head(place)
         if topic in {"", onto}:
             raise BbopsError(
-                f"a proposal for '{onto}' needs a topic of its own",
-                hint="say --topic NAME, or commit on another branch",
+                f"a proposal for '{onto}' needs a topic",
+                hint="use --topic NAME, or commit on another branch",
             )
         options = {"title": title, "description": message, "force": "yes" if force else "",
                    "ready": _READY[ready], "reviewers": ",".join(reviewers)}  # fmt: skip

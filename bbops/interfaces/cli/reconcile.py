@@ -18,10 +18,10 @@ from bbops.interfaces.cli._server import as_json_option, named_project, of_serve
 @of_server
 @as_json_option
 def command(name: str | None, server: str, *, as_json: bool) -> None:
-    """Have the project NAME, by default the only one, try its newest commit now.
+    """Make the project NAME, by default the only one, publish its newest commit now.
 
-    It looks at the repository at once, and tries again what has stalled: also a change of names
-    and types that took too long, which no restart tries by itself. 'bbops status' says the rest.
+    It fetches the repository at once and retries what has stalled, including a migration that took
+    too long, which a restart does not retry. 'bbops status' shows the result.
     """
     with open_remote(server) as remote:
         project = name or remote.only_project()
@@ -29,4 +29,4 @@ def command(name: str | None, server: str, *, as_json: bool) -> None:
     if as_json:
         say(json.dumps({"project": project, "reconciling": True}))
         return
-    say(f"{printable(project)} tries its newest commit; 'bbops status' says how far it is")
+    say(f"{printable(project)} is publishing its newest commit; 'bbops status' shows the progress")

@@ -1,4 +1,4 @@
-"""Ask a draft what was asked of the live API, and tell which answers would change."""
+"""Ask a draft what was asked of the live API, and tell which responses would change."""
 
 from __future__ import annotations
 
@@ -28,30 +28,34 @@ if TYPE_CHECKING:
 @click.command(cls=Comparing)
 @named_project
 @of_server
-@click.option("--against", metavar="BRANCH", help="The draft of this branch; else the live API.")
+@click.option(
+    "--against", metavar="BRANCH", help="Send to the draft of this branch instead of the live API."
+)
 @click.option("--endpoint", metavar="NAME", help="Only requests of this endpoint.")
 @click.option(
     "--limit", default=100, show_default=True, type=click.IntRange(1, 1_000),
-    help="How many, the newest.",
+    help="How many requests, newest first.",
 )  # fmt: skip
 @click.option(
     "headers", "--header", "-H", multiple=True, metavar="NAME:VALUE",
-    help="Send this too, such as an authorization for requests that were signed in.",
+    help="Add this header, such as an authorization for requests that were signed in.",
 )  # fmt: skip
-@click.option("--writes", is_flag=True, help="Also POST, PUT, PATCH and DELETE; only of a draft.")
+@click.option(
+    "--writes", is_flag=True, help="Also replay POST, PUT, PATCH and DELETE; only on a draft."
+)
 @as_json_option
 def command(
     name: str | None, server: str, against: str | None,
     headers: tuple[str, ...], *, writes: bool, as_json: bool, **filters: Any,
 ) -> int:  # fmt: skip
-    """Ask again what was asked of the project NAME, and show which answers would change.
+    """Replay recorded requests of the project NAME, and show which responses change.
 
-    What was asked is kept of endpoints with 'history: full'. Values that were kept without their
-    secret count as equal. Exits with 0 when nothing changes, with 2 when something does, and with 1
-    when that cannot be said.
+    Requests are recorded for endpoints with 'history: full'. Values that were recorded without
+    their secret count as equal. Exits with 0 when nothing changes, with 2 when something does, and
+    with 1 when that cannot be determined.
     """
     if writes and not against:
-        raise click.UsageError("--writes asks a draft only: name it with --against")
+        raise click.UsageError("--writes only works on a draft: name one with --against")
     given = dict(map(_read_header, headers))
     from bbops.review.replay.recorded import choose  # noqa: PLC0415 - after the cheap answers
     from bbops.review.replay.sending import replay  # noqa: PLC0415
@@ -103,7 +107,7 @@ def _tell(
                 + printable(f"{different.at or 'body'}: {different.before} → {different.now}")
             )
     changed = sum(bool(differences) for _, differences in asked)
-    say(f"{changed} of {len(asked)} answers would change")
+    say(f"{changed} of {len(asked)} responses would change")
     for obstacle, count in Counter(one.obstacle for one in recorded if one.obstacle).items():
         say(f"{count} not asked: {obstacle}")
 

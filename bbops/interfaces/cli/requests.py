@@ -28,21 +28,27 @@ FOLLOW_SECONDS = 0.5
 @click.option("--method", help="Only this method.")
 @click.option("--path", help="Only this path.")
 @click.option("--endpoint", metavar="NAME", help="Only this endpoint.")
-@click.option("--text", help="Only those in which this text stands.")
-@click.option("--since", metavar="TIME", help="Not before: 2026-03-05T10:00, or 10m ago.")
-@click.option("--until", metavar="TIME", help="Not after, likewise.")
-@click.option("--slower-than", type=float, metavar="MS", help="Only those that took longer.")
+@click.option("--text", help="Only requests that contain this text.")
+@click.option(
+    "--since",
+    metavar="TIME",
+    help="Only requests since this time, such as 2026-03-05T10:00 or 10m (ago).",
+)
+@click.option("--until", metavar="TIME", help="Only requests until this time.")
+@click.option(
+    "--slower-than", type=float, metavar="MS", help="Only requests that took longer than this."
+)
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 1_000),
-              help="How many, the newest.")  # fmt: skip
-@click.option("--details", is_flag=True, help="With input and output, where they are kept.")
-@click.option("--follow", "-f", is_flag=True, help="Wait for more, until Ctrl-C.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per request.")
+              help="How many requests, newest first.")  # fmt: skip
+@click.option("--details", is_flag=True, help="Show input and output, where they were recorded.")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing new requests until Ctrl-C.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per request.")
 def command(name: str | None, server: str, *, follow: bool, as_json: bool, **filters: Any) -> None:
     """List the newest requests of the project NAME, by default the only one.
 
     Each line is the time, the answer's status, the milliseconds it took, and the route; a failure
-    names its file and line. Inputs and outputs are kept of endpoints with 'history: full', without
-    their secrets.
+    names its file and line. Inputs and outputs are recorded for endpoints with 'history: full',
+    with secrets removed.
     """
     for name_of_time in ("since", "until"):
         filters[name_of_time] = read_moment(filters[name_of_time])
@@ -55,9 +61,9 @@ def command(name: str | None, server: str, *, follow: bool, as_json: bool, **fil
                 say(json.dumps(one) if as_json else "\n".join(lines(one)))
             if not follow:
                 if not after and not as_json:
-                    say("no request that fits is remembered")
+                    say("no recorded request matches")
                 return
-            time.sleep(FOLLOW_SECONDS)
+            time.sleep(FOLLOW_SECONDS)  # the server tells nothing unasked
 
 
 def read_moment(text: str | None) -> float | None:

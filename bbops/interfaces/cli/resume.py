@@ -17,7 +17,7 @@ from bbops.interfaces.cli._server import as_json_option, named_project, of_serve
 @named_project
 @click.option(
     "--despite-freeze", is_flag=True,
-    help="Also let the newest commit through a freeze, once; the audit log says who did.",
+    help="Also publish the newest commit despite a freeze, once; the audit log records who did.",
 )  # fmt: skip
 @of_server
 @as_json_option
@@ -34,4 +34,4 @@ def command(name: str | None, server: str, *, despite_freeze: bool, as_json: boo
     word = "go on" if was_suspended else "were not suspended"
     say(f"publications of {printable(project)} {word}")
     if exempted:
-        say(f"{printable(exempted)} goes live in spite of the freeze")
+        say(f"{printable(exempted)} goes live despite the freeze")

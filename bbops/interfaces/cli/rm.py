@@ -14,13 +14,13 @@ from bbops.interfaces.cli._examples import examples
 @examples("bbops rm endpoints/notes/delete", "bbops rm functions/notes/list --force")
 @click.command()
 @click.argument("name")
-@click.option("--force", is_flag=True, help="Remove it although something names it.")
+@click.option("--force", is_flag=True, help="Remove it even if another file refers to it.")
 @path_option
 @as_json_option
 def command(name: str, folder: Path, *, force: bool, as_json: bool) -> int:
     """Remove the resource NAME, such as 'endpoints/notes/create'.
 
-    Refused with exit code 1 while another file names it. Nothing is committed.
+    Exits with 1 if another file still refers to it. Nothing is committed.
     """
     change = open_change(folder)
     from bbops.edit.authoring.moving import remove  # noqa: PLC0415 - after the cheap answers
@@ -30,9 +30,9 @@ def command(name: str, folder: Path, *, force: bool, as_json: bool) -> int:
     if found and not force:
         places = "\n    ".join(map(str, found))
         click.echo(
-            f"'{name}' is still named in {plural(len(found), 'place')}:\n    {places}", err=True
+            f"'{name}' is still used in {plural(len(found), 'place')}:\n    {places}", err=True
         )
-        click.echo("nothing was changed; --force removes it all the same", err=True)
+        click.echo("nothing was changed; use --force to remove it anyway", err=True)
         return 1
     finish(change, force=force, as_json=as_json)
     return 0

@@ -30,15 +30,15 @@ _LOOK_SECONDS = 0.1
 @click.argument("version")
 @click.option(
     "--only", multiple=True, metavar="RESOURCE",
-    help="Only this one, such as endpoints/orders/list; may be given several times.",
+    help="Only roll back this resource, such as endpoints/orders/list; can be repeated.",
 )  # fmt: skip
-@click.option("--propose", is_flag=True, help="Have the server open a proposal that does it.")
-@click.option("--now", is_flag=True, help="Have the server do it at once; for maintainers.")
+@click.option("--propose", is_flag=True, help="Have the server open a proposal for it.")
+@click.option("--now", is_flag=True, help="Have the server roll back at once; for maintainers.")
 @click.option(
     "--project", metavar="NAME",
-    help="The project, where there are several.",
+    help="The project, if there are several.",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Say what it would do, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen, without doing it.")
 @path_option
 @of_server
 @click.option("--json", "as_json", is_flag=True, help="Print the commit as JSON.")
@@ -47,7 +47,7 @@ def command(
     context: click.Context, version: str, only: tuple[str, ...], project: str | None,
     folder: Path, server: str, *, propose: bool, now: bool, dry_run: bool, as_json: bool,
 ) -> int:  # fmt: skip
-    """Go back to VERSION, such as v3: what was then comes back as a commit on top of today's.
+    """Roll back to VERSION, such as v3: its content becomes a new commit on top of the current one.
 
     It is made on the branch that is checked out here; push or propose it like any other. The server
     makes it without a clone: with --propose as a proposal, with --now on the live branch itself,
@@ -59,7 +59,9 @@ def command(
     'bbops db narrow' has deleted, or a backup alone holds, does not come back.
     """
     if now and propose:
-        raise BbopsError("'--now' is without a proposal", hint="leave out --now or --propose")
+        raise BbopsError(
+            "'--now' and '--propose' exclude each other", hint="leave out --now or --propose"
+        )
     if (now or propose) and not dry_run:
         ask = _at_once if now else _propose
         with open_remote(server) as remote:
@@ -161,10 +163,10 @@ def _wait(remote: Remote, project: str, commit: str) -> str:
         if stalled and stalled.status and is_tried:
             raise BbopsError(
                 f"the commit is on the branch, but not live: {stalled.message}",
-                hint="'bbops status' says more",
+                hint="see 'bbops status'",
             )
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_LOOK_SECONDS)  # the server answers questions, and tells nothing unasked
     raise ServerError(
         f"commit {commit[:12]} is on the branch, but not live after {WAIT_SECONDS:g} s",
-        hint="'bbops status' says how far it is",
+        hint="'bbops status' shows the progress",
     )

@@ -63,5 +63,5 @@ def _names(folder: Path) -> dict[str, list[str]]:
 
     found = load(FolderTree(folder)).project
     if found is None:
-        raise BbopsError("project.yaml cannot be read", hint="'bbops validate' says why")
+        raise BbopsError("project.yaml cannot be read", hint="see 'bbops validate'")
     return names_of(found)

@@ -19,7 +19,7 @@ from bbops.interfaces.cli._examples import examples
 @click.command()
 @click.argument("name")
 @click.argument("pairs", metavar="KEY=VALUE…", nargs=-1)
-@click.option("unset", "--unset", multiple=True, metavar="KEY", help="Take a key away.")
+@click.option("unset", "--unset", multiple=True, metavar="KEY", help="Remove a key.")
 @path_option
 @as_json_option
 def command(
@@ -27,8 +27,8 @@ def command(
 ) -> None:
     """Set keys of the resource NAME, such as 'endpoints/notes/create docsVisibility=hidden'.
 
-    VALUE is YAML on one line; a key below another is written 'cors.maxAge'. Settings are named
-    'project'. Nothing is changed where the project would have new errors.
+    VALUE is YAML on one line; nested keys are written 'cors.maxAge'. Use 'project' for the
+    settings. Nothing is changed if the project would have new errors.
     """
     if not pairs and not unset:
         raise BbopsError("nothing to set", hint="for example: docsVisibility=hidden")

@@ -34,17 +34,17 @@ _SHORT = 12
 @click.command()
 @named_project
 @of_server
-@click.option("--watch", "-w", "watches", is_flag=True, help="Show changes too, until Ctrl-C.")
-@click.option("--json", "as_json", is_flag=True, help="Print all that is known, as JSON.")
+@click.option("--watch", "-w", "watches", is_flag=True, help="Keep showing changes until Ctrl-C.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(name: str | None, server: str, *, watches: bool, as_json: bool) -> int:
-    """Show what a running server serves: all its projects, or the one called NAME.
+    """Show the status of a running server: all its projects, or the one called NAME.
 
-    With --watch it shows each stage of a publication that takes longer than a moment: a table that
-    stays in place, or a line for each change where no terminal is; with --json, the project that
-    has changed, one object a line.
+    With --watch it shows each stage of a publication that takes longer than a moment: as a table in
+    a terminal, else one line per change; with --json, one object per line for each project that
+    changed.
 
-    Exits with 0 when the newest commit of each is live, with 1 when one is not, or when a change of
-    the server's file is refused.
+    Exits with 0 when the newest commit of each project is live, with 1 when one is not, or when a
+    change to the server's file was rejected.
     """
     with open_remote(server) as remote:
         if watches:

@@ -15,13 +15,14 @@ from bbops.interfaces.cli._server import as_json_option, named_project, of_serve
 @examples("bbops suspend", 'bbops suspend shop --reason "Moving the database"')
 @click.command()
 @named_project
-@click.option("--reason", default="", metavar="TEXT", help="Why; the status shows it.")
+@click.option("--reason", default="", metavar="TEXT", help="The reason; the status shows it.")
 @of_server
 @as_json_option
 def command(name: str | None, reason: str, server: str, *, as_json: bool) -> None:
-    """Let nothing new of the project NAME, by default the only one, go live until 'bbops resume'.
+    """Suspend publishing of the project NAME, by default the only one, until 'bbops resume'.
 
-    What is live stays, drafts go on, and pushes are taken: the newest commit waits.
+    The live release keeps serving, drafts keep working, and pushes are accepted: the newest commit
+    waits.
     """
     with open_remote(server) as remote:
         project = name or remote.only_project()
@@ -30,4 +31,4 @@ def command(name: str | None, reason: str, server: str, *, as_json: bool) -> Non
         say(json.dumps({"project": project, "suspended": True}))
         return
     name = printable(project)
-    say(f"publications of {name} are suspended; 'bbops resume {name}' lets them go on")
+    say(f"publications of {name} are suspended; 'bbops resume {name}' resumes them")

@@ -36,18 +36,18 @@ _LOOK_SECONDS = 0.3
 )
 @click.option(
     "--database-url", metavar="URL", default="",
-    help="Run the cases on PostgreSQL, in schemas that are thrown away; without it on SQLite.",
+    help="Run the cases on PostgreSQL, in temporary schemas; by default on SQLite.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the cases as JSON.")
 def command(
     pattern: str, folder: Path, *, watch: bool, junit: Path | None, database_url: str, as_json: bool
 ) -> int:  # fmt: skip
-    """Run the tests in tests/**.yaml: those whose name holds PATTERN, or all.
+    """Run the tests in tests/**.yaml: all, or those whose name contains PATTERN.
 
-    Each case runs on a fresh database, with a clock that stands and ids that are counted; nothing
-    is sent anywhere, mocks answer. A case is called <file>::<case>; PATTERN may hold '*'. Exits
-    with 0 when all pass, with 1 when one fails or the project has errors, with 2 when no case has
-    such a name.
+    Each case runs on a fresh database, with a fixed clock and sequential ids. Nothing is sent over
+    the network; mocks answer instead. A case is called <file>::<case>; PATTERN can contain '*'.
+    Exits with 0 when all pass, with 1 when one fails or the project has errors, with 2 when no case
+    has such a name.
     """
     require_project(folder)
 
@@ -67,7 +67,7 @@ def _run(folder: Path, pattern: str, *, junit: Path | None, url: str, as_json: b
         raise ProjectError(built.diagnostics)
     chosen = choose(built.project, pattern)
     if pattern and not chosen:
-        raise BbopsError(f"no case has a name with '{pattern}'", hint="'bbops test' runs all")
+        raise BbopsError(f"no case matches '{pattern}'", hint="'bbops test' runs all")
     outcomes = []
     with Runner(built, url) as runner:
         for one in chosen:
@@ -106,5 +106,5 @@ def _repeat(folder: Path, once: Callable[[], int]) -> int:
                 say(render(error.diagnostics, "text", color=wants_color(sys.stdout)))
             except BbopsError as error:
                 say(f"error: {error.message}")
-            say("watching for changes; Ctrl-C ends it")
-        time.sleep(_LOOK_SECONDS)
+            say("watching for changes; press Ctrl-C to stop")
+        time.sleep(_LOOK_SECONDS)  # an editor writes the files: nobody tells

@@ -25,14 +25,14 @@ from bbops.source.tree import FolderTree
 @click.argument("folder", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
 @click.option(
     "form", "--format", type=click.Choice(FORMS), default="text", show_default=True,
-    help="How to print what is found.",
+    help="The output format.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--json", "as_json", is_flag=True, help="Same as --format json.")
 def command(folder: Path, form: Form, *, as_json: bool) -> int:
     """Check the project in DIR (default: the current folder) without running it.
 
-    Prints every mistake with its place and a cure. Exits with 0 when the project can go live, with
-    1 when it has errors, with 2 when it cannot be read.
+    Prints every error with its position and a hint how to fix it. Exits with 0 when the project can
+    go live, with 1 when it has errors, with 2 when it cannot be read.
     """
     form = "json" if as_json else form
     require_project(folder)
@@ -79,7 +79,7 @@ def require_project(folder: Path) -> None:
         message = f"'{folder}' is a file, expected the folder that holds project.yaml"
         raise BbopsError(message, hint=hint)
     if not os.path.lexists(folder / "project.yaml"):
-        raise BbopsError(f"there is no project.yaml in '{folder}'", hint=_cure(folder))
+        raise BbopsError(f"project.yaml is missing in '{folder}'", hint=_cure(folder))
 
 
 def _cure(folder: Path) -> str:
@@ -88,7 +88,7 @@ def _cure(folder: Path) -> str:
     above = next((one for one in folder.resolve().parents if (one / "project.yaml").exists()), None)
     if above is not None:
         return f"the project around it is '{above}'"
-    return "'bbops init DIR' makes a project"
+    return "create a project with 'bbops init DIR'"
 
 
 def _seen_from_here(folder: Path) -> str:

@@ -21,13 +21,13 @@ _FACTS = ("Author", "Proposal", "Plan")
 @path_option
 @project_option
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1), help="How many.")
-@click.option("--json", "as_json", is_flag=True, help="Print all that is known, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(folder: Path, project: str, limit: int, *, as_json: bool) -> None:
-    """List what went live, the newest first.
+    """List the published versions, newest first.
 
-    A server tags each commit that it has published, as bbops/PROJECT/v1 and so on; in a clone,
-    'git fetch --tags' brings the newest. 'bbops diff v1 v2' says what changed, 'bbops rollback v1'
-    goes back.
+    A server tags each commit it publishes, as bbops/PROJECT/v1 and so on; in a clone, 'git fetch
+    --tags' brings the newest. 'bbops diff v1 v2' shows what changed, 'bbops rollback v1' rolls
+    back.
     """
     found = read_own_versions(find_here(folder), project)[:limit]
     if as_json:
@@ -40,4 +40,4 @@ def command(folder: Path, project: str, limit: int, *, as_json: bool) -> None:
         if told:
             say(f"       {click.style(printable(' · '.join(told)), dim=True)}")
     if not found:
-        say("nothing went live yet; 'bbops serve' publishes the branch main, and tags it")
+        say("nothing has been published yet; 'bbops serve' publishes the branch main, and tags it")

@@ -15,9 +15,9 @@ from bbops.interfaces.cli._server import of_server, open_remote
 @examples("bbops whoami", "bbops whoami --server https://bbops.example.com")
 @click.command()
 @of_server
-@click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(server: str, *, as_json: bool) -> None:
-    """Show who you are signed in as at a server, and what you may do there."""
+    """Show which account you are signed in with, and its permissions."""
     with open_remote(server) as remote:
         one = remote.whoami()
     if as_json:

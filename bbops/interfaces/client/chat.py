@@ -27,13 +27,16 @@ class Chat:
         self._url, self._model = check_address(url), model
         if "@" in self._url:
             raise ServerError(
-                "the address of the model holds a password", hint="put the key into BBOPS_MODEL_KEY"
+                "the URL of the model contains a password", hint="put the key into BBOPS_MODEL_KEY"
             )
         if not (key.isascii() and key.isprintable()) or " " in key:
-            raise ServerError("BBOPS_MODEL_KEY is no key: it has blanks, or signs that no key has")
+            raise ServerError(
+                "BBOPS_MODEL_KEY is not a valid key: it contains spaces or characters "
+                "that keys cannot have"
+            )
         if self._url.startswith("http:") and not is_here(self._url):
             raise ServerError(
-                f"a key is not sent to '{self._url}' without https", hint="name its https address"
+                f"a key is not sent to '{self._url}' without https", hint="use its https address"
             )
         self._client = httpx.Client(
             timeout=TIMEOUT_SECONDS, trust_env=not is_here(self._url),
@@ -64,7 +67,7 @@ class Chat:
 
     def _read(self, answer: httpx.Response) -> bytes:
         if answer.status_code != httpx.codes.OK:
-            hint = _CURES.get(answer.status_code, "ask again later")
+            hint = _CURES.get(answer.status_code, "try again later")
             raise ServerError(
                 f"the model at '{self._url}' answered {answer.status_code}", hint=hint
             )
@@ -85,14 +88,14 @@ class Chat:
             texts = []
         if not texts or not all(type(one) is str for one in texts):
             raise ServerError(
-                f"what the model at '{self._url}' answered is no message",
-                hint="BBOPS_MODEL_URL is the address before '/v1/messages'",
+                f"what the model at '{self._url}' answered is not a message",
+                hint="BBOPS_MODEL_URL must be the URL up to '/v1/messages'",
             )
         return "".join(texts)
 
 
 _CURES = {
-    401: "see whether BBOPS_MODEL_KEY is right",
-    403: "see whether BBOPS_MODEL_KEY may use the model",
-    404: "see whether BBOPS_MODEL and BBOPS_MODEL_URL are right",
+    401: "check BBOPS_MODEL_KEY",
+    403: "check whether BBOPS_MODEL_KEY may use the model",
+    404: "check BBOPS_MODEL and BBOPS_MODEL_URL",
 }

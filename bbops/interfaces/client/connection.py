@@ -37,7 +37,7 @@ class Connection:
         if token and self._url.startswith("http:") and not is_here(self._url):
             raise ServerError(
                 f"a token is not sent to '{self._url}' without https",
-                hint="name its https address",
+                hint="use its https address",
             )
         headers = {"authorization": f"Bearer {token}"} if token else {}
         # A proxy for the internet must not be asked for this machine's own addresses.
@@ -109,7 +109,7 @@ class Connection:
         except httpx.TransportError as error:
             raise ServerError(
                 f"cannot reach a server at '{self._url}': {reason_of(error)}",
-                hint="is 'bbops serve' running? name another server with --server URL",
+                hint="is 'bbops serve' running? choose another server with --server URL",
             ) from None
 
     def _read(self, answer: httpx.Response, wanted: type[T]) -> T:

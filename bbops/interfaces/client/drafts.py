@@ -44,7 +44,7 @@ class Drafts(Connection):
         return self._read(self._ask_about("POST", name, path, {"hours": hours}), Preview)
 
     def renew_draft(self, name: str, slug: str) -> None:
-        """Have a draft begin anew with an empty database. Raises as `draft`."""
+        """Have a draft start again with an empty database. Raises as `draft`."""
         self._demand(self._ask_about("POST", name, f"drafts/{quote(slug, safe='')}/renew"))
 
     def allow_hosts(self, name: str, slug: str, commit: str, hosts: list[str]) -> list[str]:

@@ -19,7 +19,7 @@ class Proposals(Connection):
     """The proposals of projects."""
 
     def proposals(self, name: str, state: str | None = None) -> list[Proposal]:
-        """Return a project's proposals, the newest first.
+        """Return a project's proposals, newest first.
 
         Raises:
             ServerError: also when the server has no such project.

@@ -9,13 +9,13 @@ from typing import Any
 from lsprotocol import types as lsp
 
 from bbops.build.check import CheckedProject
+from bbops.interfaces.lsp.descriptions import about_key, about_model, signature, summary, written
 from bbops.interfaces.lsp.folder import Folder, kind_of
 from bbops.interfaces.lsp.names import fields_of, known, known_of_relations, named_at
 from bbops.interfaces.lsp.repair import WORD, Repaired, expression_in, repair
 from bbops.interfaces.lsp.scopes import Here, look
 from bbops.interfaces.lsp.slots import Slot, fields, node_at, slot_at, step_model
 from bbops.interfaces.lsp.text import Lines
-from bbops.interfaces.lsp.words import about_key, about_model, signature, summary, written
 from bbops.language.addons._base import step_keys
 from bbops.language.expressions.nodes import Filter, Literal, Member
 from bbops.language.expressions.related import RELATED

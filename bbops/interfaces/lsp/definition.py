@@ -183,9 +183,6 @@ def uses_of(project: Project, group: str, name: str) -> Iterator[Site]:
 
 def _files(project: Project) -> Iterator[tuple[str, Resource[Any]]]:
     yield "", project.settings
-    for kind in (
-        "tables", "functions", "endpoints", "channels", "tasks", "triggers", "realtime",
-        "agents", "addons", "tests",
-    ):  # fmt: skip
-        for one in resources(project, kind).values():
+    for kind, named in project.resources.items():
+        for one in named.values():
             yield kind, one

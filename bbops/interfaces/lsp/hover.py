@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from lsprotocol import types as lsp
 
+from bbops.interfaces.lsp.descriptions import about_key, signature, summary, written
 from bbops.interfaces.lsp.folder import Folder
 from bbops.interfaces.lsp.names import describe, known, resources
 from bbops.interfaces.lsp.pointed import Pointed, point
 from bbops.interfaces.lsp.slots import fields, node_at, slot_at, step_model
 from bbops.interfaces.lsp.spots import start_of
 from bbops.interfaces.lsp.text import Lines
-from bbops.interfaces.lsp.words import about_key, signature, summary, written
 from bbops.language.expressions.nodes import Call, Filter, Literal, Member, Name, Node
 from bbops.language.expressions.types import Type
 from bbops.runtime.values.filters import FILTERS, FUNCTIONS

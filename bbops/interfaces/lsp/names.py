@@ -8,15 +8,17 @@ from typing import Any
 
 from bbops.interfaces.lsp.slots import Path, node_at
 from bbops.language.expressions.types import Type
+from bbops.language.loading.load import kinds
 from bbops.language.project import Project, Resource
+from bbops.language.resources._kind import references_of
 from bbops.language.shape import Shape
 from bbops.language.steps._base import Step
 
 _BY_KEY = {
-    "table": "tables", "function": "functions", "middleware": "functions", "tools": "functions",
-    "channels": "channels", "endpoint": "endpoints", "realtime": "realtime", "addon": "addons",
+    "table": "tables", "function": "functions", "channels": "channels", "realtime": "realtime",
+    "addon": "addons",
 }  # fmt: skip
-_SESSION = frozenset({"login", "signup", "refresh", "logout"})
+"""Of steps, and of the model of an agent."""
 _COLUMNS = frozenset({"select", "orderBy", "columns", "primaryKey"})
 _GIVEN = frozenset({"input", "params", "query"})
 
@@ -45,20 +47,17 @@ def named_at(folder: str, name: str, root: Any, path: Path, *, is_key: bool) -> 
     if not keys:
         return None
     last = keys[-1]
+    for reference in references_of(kinds()[folder]):
+        if reference.fits(path):
+            return Named(reference.folder)
     if _is_in_value(folder, path):
         return None
     if folder == "functions" and last == "event":
         return Named("events", str(node_at(root, path[:-1]).get("realtime", "")))
     if last in _COLUMNS:
         return _columns(folder, name, root, path)
-    if folder == "endpoints" and last == "channel":
-        return Named("channels")
     if folder == "tables" and last == "references":
         return Named("references")
-    if not folder and keys[:1] == ["session"] and last in _SESSION:
-        return Named("endpoints")
-    if keys == ["auth", "users"] and not folder:
-        return Named("tables")
     return Named(_BY_KEY[last]) if last in _BY_KEY else None
 
 
@@ -156,8 +155,7 @@ def _unique(uniques: Iterable[frozenset[str]]) -> list[str]:
 
 def resources(project: Project, folder: str) -> Mapping[str, Resource[Any]]:
     """Return the resources of a folder by their names."""
-    found: Mapping[str, Resource[Any]] = getattr(project, folder, None) or {}
-    return found
+    return project.resources.get(folder, {})
 
 
 def describe(resource: Resource[Any]) -> str:

@@ -21,9 +21,9 @@ from bbops.interfaces.lsp.names import resources
 from bbops.interfaces.lsp.pointed import Pointed, point
 from bbops.interfaces.lsp.text import Lines
 from bbops.language.expressions.scope import SIGNED_IN
+from bbops.language.loading.load import folder_of_key
 
 _NAME = re.compile(r"[a-z][A-Za-z0-9_]{0,62}").fullmatch
-_MOVABLE = frozenset({"tables", "functions", "endpoints", "channels", "realtime"})
 
 
 class NoRename(BbopsError):
@@ -62,11 +62,11 @@ def plan_rename(folder: Folder, path: str, lines: Lines, offset: int, name: str)
         return _plan_move(folder, at, name)
     old = variable_at(at, offset) if at else ""
     if at is None or not old:
-        raise NoRename("only variables and resources are renamed here")
+        raise NoRename("only variables and resources can be renamed")
     if not _NAME(name):
-        raise NoRename(f"'{name}' is not a name of a variable", hint="names are in camelCase")
+        raise NoRename(f"'{name}' is not a variable name", hint="names are in camelCase")
     if name in SIGNED_IN or variable_sites(folder, path, name):
-        raise NoRename(f"'vars.{name}' is there already in function '{at.name}'")
+        raise NoRename(f"'vars.{name}' already exists in function '{at.name}'")
     _require_own(folder, at, old)
     return Plan([(site, name) for site in uses(folder, path, lines, offset)])
 
@@ -74,7 +74,7 @@ def plan_rename(folder: Folder, path: str, lines: Lines, offset: int, name: str)
 def _require_own(folder: Folder, at: Pointed, old: str) -> None:
     """Refuse a variable that reaches other functions, or comes from one."""
     if at.name in at.project.middleware:
-        raise NoRename(f"functions behind this middleware may read 'vars.{old}'")
+        raise NoRename(f"functions that run after this middleware may read 'vars.{old}'")
     inherited = at.project.flows.of(at.name).inherits
     if old in inherited or not variable_sites(folder, at.path, old):
         raise NoRename(f"'vars.{old}' is set by middleware before this function")
@@ -83,7 +83,7 @@ def _require_own(folder: Folder, at: Pointed, old: str) -> None:
 # ---- resources
 def _is_movable(at: Pointed) -> bool:
     named = at.named
-    if named is None or named.group not in _MOVABLE:
+    if named is None or named.group not in folder_of_key().values():
         return False
     return str(at.spot.value) in resources(at.project, named.group)
 

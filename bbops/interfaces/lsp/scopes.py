@@ -99,6 +99,6 @@ def _around(project: CheckedProject, one: Resource[Function]) -> Flows:
     project.flows.check_all()
     functions = {**project.functions, one.name: one}
     broken = project.broken - {("functions", one.name)}
-    variant = replace(project, functions=functions, broken=broken)
+    variant = replace(project.having("functions", functions), broken=broken)
     known = project.flows
     return Flows(variant, {}, dict(known.done), {one.name: t.ANY, **known.gives})

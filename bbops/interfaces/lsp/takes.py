@@ -8,16 +8,18 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from bbops.base.diagnostics import article
 from bbops.base.model import plain
 from bbops.interfaces.lsp.slots import is_model
 from bbops.language.addons._base import check_setting
 from bbops.language.expressions.values import read_bare, read_value
 from bbops.language.loading.explain import text_like
+from bbops.language.loading.load import folder_of_key, kinds
 from bbops.language.resources._schedule import check_cron, check_timezone
 from bbops.language.shape import Field, FieldName, check_type
 from bbops.language.steps._base import Step, read_static
 from bbops.language.steps._shape import read_select
-from bbops.review.contract.editor import REFERENCES
+from bbops.review.contract.editor import COLUMNS
 
 _READ = {
     read_bare: "an expression", read_value: "any value", plain: "a constant",
@@ -25,10 +27,6 @@ _READ = {
     check_cron: "a cron line of five fields", check_type: "a type",
     check_setting: "a value, or '${ env.NAME }'",
     check_timezone: "a time zone of the IANA list",
-}  # fmt: skip
-_FOLDERS = {
-    "functions": "a function", "channels": "a channel", "endpoints": "an endpoint",
-    "tables": "a table", "realtime": "a topic", "references": "'table.column'",
 }  # fmt: skip
 _PLAIN = {
     str: "a text", int: "a whole number", float: "a number", bool: "true or false", dict: "a map",
@@ -46,7 +44,8 @@ def _takes(of: Any, rules: Sequence[Any], key: str) -> str:
     if origin is Annotated:
         return _takes(arguments[0], (*rules, *_flat(arguments[1:])), key)
     read = next((_READ[rule.func] for rule in rules if getattr(rule, "func", None) in _READ), "")
-    if read and not (key in REFERENCES and "text" in read):
+    name = _name_of(key)
+    if read and not (name and "text" in read):
         return read
     if origin in {Union, UnionType}:
         arms = [_takes(one, rules, key) for one in arguments if one is not NoneType]
@@ -89,9 +88,17 @@ def _scalar(of: Any, rules: Sequence[Any], key: str) -> str:
         return "a step"
     patterns = (getattr(rule, "pattern", None) for rule in rules)
     like = next((text_like(str(pattern)) for pattern in patterns if pattern), "")
-    if like or (key in REFERENCES and of is not bool):
-        return like or _FOLDERS[REFERENCES[key]]
+    if like or (_name_of(key) and of is not bool):
+        return like or _name_of(key)
     return _PLAIN.get(of, "a text") + (_limits(rules) if of in {int, float} else "")
+
+
+def _name_of(key: str) -> str:
+    """Return what a key that takes the name of something takes; empty for others."""
+    if key == COLUMNS:
+        return "'table.column'"
+    folder = folder_of_key().get(key)
+    return article(kinds()[folder].noun or kinds()[folder].id()) if folder else ""
 
 
 def _limits(rules: Sequence[Any]) -> str:

@@ -18,7 +18,7 @@ from bbops.interfaces.mcp.tool import Place, Refused, Tool, call, find_tool
 
 _log = logging.getLogger(__name__)
 _LASTS: Final = CacheHint(ttl_ms=3_600_000, scope="public")
-_UNEXPECTED: Final = "something unexpected went wrong; the log of the server says what"
+_UNEXPECTED: Final = "internal error; see the server's log"
 
 PlaceOf = Callable[[Tool[Place]], Place]
 """Finds where a tool works for whoever asks now; raises Refused where they may not call it."""

@@ -16,13 +16,13 @@ import msgspec
 from bbops.base.errors import GitError
 from bbops.interfaces.mcp.project_backend import (
     Activity,
-    Answered,
-    Asked,
-    Attempt,
-    Judged,
-    Merged,
-    MergeStatus,
-    Said,
+    CommitProgress,
+    DraftRequest,
+    DraftResponse,
+    MergeOutcome,
+    ProjectState,
+    ProposalEdit,
+    PullRequestDetail,
     Tested,
 )
 from bbops.interfaces.mcp.tool import Refused
@@ -57,10 +57,10 @@ class Checkout:
 
         return cast("G", find_doing(work.name)(self._bench, taken))
 
-    async def stand(self) -> MergeStatus:
+    async def stand(self) -> ProjectState:
         """Return what a checkout knows: who works in it may change it."""
-        message = f"this is a checkout: nothing is known of what '{self._bench.live}' serves"
-        return MergeStatus("", message=message, may=("read", "change"))
+        message = f"this is a checkout: it does not know what '{self._bench.live}' serves"
+        return ProjectState("", message=message, may=("read", "change"))
 
     async def test(self, commit: str) -> Tested:
         """Run the tests of a commit on an empty database, against a world that stands still."""
@@ -88,11 +88,11 @@ class Checkout:
         return Tested(ran, failed, round(perf_counter() - began, 2), tuple(told))
 
     # ---- what a server alone can do
-    async def ask(self, asked: Asked) -> Answered:
+    async def ask(self, asked: DraftRequest) -> DraftResponse:
         """Refuse: nothing runs here."""
         raise _elsewhere("try a request", f"'bbops dev' serves the files; ask it for {asked.path}")
 
-    async def propose(self, draft: str, said: Said) -> Judged:
+    async def propose(self, draft: str, said: ProposalEdit) -> PullRequestDetail:
         """Refuse: a checkout keeps no proposals."""
         del said
         raise _elsewhere(
@@ -101,24 +101,24 @@ class Checkout:
             " server that follows the repository",
         )
 
-    async def judge(self, number: int) -> Judged:
+    async def judge(self, number: int) -> PullRequestDetail:
         """Refuse: a checkout keeps no proposals."""
-        raise _elsewhere("read a pull request", f"'bbops proposals show {number}' asks the server")
+        raise _elsewhere("read a pull request", f"'bbops proposals show {number}' shows it")
 
     async def comment(self, number: int, text: str) -> str:
         """Refuse: a checkout keeps no proposals."""
         del text
         raise _elsewhere("comment", f"'bbops proposals comment {number}' tells the server")
 
-    async def publish(self, number: int, head: str) -> Merged:
+    async def publish(self, number: int, head: str) -> MergeOutcome:
         """Refuse: a checkout publishes nothing."""
         del head
         raise _elsewhere("publish", f"'bbops proposals merge {number}' asks the server")
 
-    async def attempt(self, commit: str) -> Attempt:
+    async def attempt(self, commit: str) -> CommitProgress:
         """Refuse: a checkout publishes nothing."""
         del commit
-        raise _elsewhere("say what is live", "'bbops status' asks the server")
+        raise _elsewhere("show what is live", "'bbops status' shows it")
 
     async def activity(
         self, *, only_failed: bool, endpoint: str, since: float, before: int, limit: int,
@@ -126,9 +126,9 @@ class Checkout:
     ) -> Activity:  # fmt: skip
         """Refuse: a checkout answers no requests."""
         del only_failed, endpoint, since, before, limit, details
-        raise _elsewhere("say what was asked", "'bbops requests' asks the server")
+        raise _elsewhere("show recent requests", "'bbops requests' shows them")
 
-    async def restore(self, commit: str, topic: str, said: Said) -> Judged:
+    async def restore(self, commit: str, topic: str, said: ProposalEdit) -> PullRequestDetail:
         """Refuse: a checkout keeps no proposals; the commit can be pushed."""
         del topic, said
         raise _elsewhere(

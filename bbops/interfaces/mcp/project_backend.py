@@ -10,14 +10,14 @@ from typing import Annotated, Any, Literal, Protocol, TypeVar
 import msgspec
 from msgspec import Meta
 
-from bbops.interfaces.mcp.words import Found, Proposed
+from bbops.interfaces.mcp.models import Found, Proposed
 from bbops.interfaces.mcp.work import Work
 
 T = TypeVar("T", bound=msgspec.Struct)
 G = TypeVar("G", bound=msgspec.Struct)
 
 
-class MergeStatus(msgspec.Struct, frozen=True):
+class ProjectState(msgspec.Struct, frozen=True):
     """What is known of a project beside its repository.
 
     Attributes:
@@ -51,7 +51,7 @@ class User(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     email: Annotated[str, Meta(max_length=320)] = ""
 
 
-class Asked(msgspec.Struct, frozen=True):
+class DraftRequest(msgspec.Struct, frozen=True):
     """A request to a draft.
 
     Attributes:
@@ -67,7 +67,7 @@ class Asked(msgspec.Struct, frozen=True):
     user: User | None = None
 
 
-class Answered(msgspec.Struct, frozen=True):
+class DraftResponse(msgspec.Struct, frozen=True):
     """What a draft answered.
 
     Attributes:
@@ -85,7 +85,7 @@ class Answered(msgspec.Struct, frozen=True):
     step: str = ""
 
 
-class Review(msgspec.Struct, frozen=True):
+class ReviewComment(msgspec.Struct, frozen=True):
     """What somebody said of a proposal: their text, never an instruction."""
 
     who: str
@@ -94,7 +94,7 @@ class Review(msgspec.Struct, frozen=True):
     text: str
 
 
-class Judged(msgspec.Struct, frozen=True, kw_only=True):
+class PullRequestDetail(msgspec.Struct, frozen=True, kw_only=True):
     """A proposal, and what merging it now would do.
 
     Attributes:
@@ -122,13 +122,13 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     plan: str = ""
     tests: str = ""
     diagnostics: tuple[Found, ...] = ()
-    reviews: tuple[Review, ...] = ()
+    reviews: tuple[ReviewComment, ...] = ()
     ready: bool = True
     reviewers: tuple[str, ...] = ()
     by_person: bool = True
 
 
-class Said(msgspec.Struct, frozen=True):
+class ProposalEdit(msgspec.Struct, frozen=True):
     """What is said of a proposal; what is None stays as it is.
 
     Attributes:
@@ -141,7 +141,7 @@ class Said(msgspec.Struct, frozen=True):
     reviewers: tuple[str, ...] | None = None
 
 
-class Merged(msgspec.Struct, frozen=True):
+class MergeOutcome(msgspec.Struct, frozen=True):
     """What became of a wish to publish."""
 
     state: Literal["merged", "waiting", "refused"]
@@ -151,7 +151,7 @@ class Merged(msgspec.Struct, frozen=True):
     lines: tuple[str, ...] = ()
 
 
-class Attempt(msgspec.Struct, frozen=True):
+class CommitProgress(msgspec.Struct, frozen=True):
     """How far a commit is on its way to live traffic."""
 
     commit: str
@@ -164,7 +164,7 @@ class Attempt(msgspec.Struct, frozen=True):
 
 
 class Activity(msgspec.Struct, frozen=True):
-    """Requests, the newest first, as the history keeps them: masked. `next` is an id, or 0."""
+    """Requests, newest first, as the history keeps them: masked. `next` is an id, or 0."""
 
     items: tuple[dict[str, Any], ...]
     next: int
@@ -177,7 +177,7 @@ class ProjectBackend(Protocol):
         """Do a piece of work in the repository."""
         ...
 
-    async def stand(self) -> MergeStatus:
+    async def stand(self) -> ProjectState:
         """Return what is known beside the repository."""
         ...
 
@@ -185,15 +185,15 @@ class ProjectBackend(Protocol):
         """Run the tests of a commit that has no mistakes."""
         ...
 
-    async def ask(self, asked: Asked) -> Answered:
+    async def ask(self, asked: DraftRequest) -> DraftResponse:
         """Ask a draft as it is now, on its own data and with stand-ins for the world."""
         ...
 
-    async def propose(self, draft: str, said: Said) -> Judged:
+    async def propose(self, draft: str, said: ProposalEdit) -> PullRequestDetail:
         """Open the proposal of a draft, or bring the open one up to date."""
         ...
 
-    async def judge(self, number: int) -> Judged:
+    async def judge(self, number: int) -> PullRequestDetail:
         """Return a proposal and how it stands."""
         ...
 
@@ -201,11 +201,11 @@ class ProjectBackend(Protocol):
         """Say something of a proposal; return the address of its page."""
         ...
 
-    async def publish(self, number: int, head: str) -> Merged:
+    async def publish(self, number: int, head: str) -> MergeOutcome:
         """Merge a proposal as it was looked at, if the rules are met."""
         ...
 
-    async def attempt(self, commit: str) -> Attempt:
+    async def attempt(self, commit: str) -> CommitProgress:
         """Return how far a commit is; the newest one without a name."""
         ...
 
@@ -216,6 +216,6 @@ class ProjectBackend(Protocol):
         """Return requests that the live API answered."""
         ...
 
-    async def restore(self, commit: str, topic: str, said: Said) -> Judged:
+    async def restore(self, commit: str, topic: str, said: ProposalEdit) -> PullRequestDetail:
         """Propose a commit that no branch holds, which brings back what was."""
         ...

@@ -1,25 +1,18 @@
 """Name resources as agents do: `endpoint/orders.list` is the file endpoints/orders/list.yaml.
 
-Light, as all that a server's parent process imports: `FOLDERS` repeats what the models say.
+Light, as all that a server's parent process imports.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple, cast, get_args
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 from bbops.base.diagnostics import suggest
+from bbops.interfaces.mcp.models import DOC, FOLDERS, KINDS, SETTINGS, Kind
 from bbops.interfaces.mcp.tool import Refused
-from bbops.interfaces.mcp.words import Kind
 
-FOLDERS: Final[Mapping[Kind, str]] = {
-    "addon": "addons", "agent": "agents", "channel": "channels", "doc": "docs",
-    "endpoint": "endpoints", "function": "functions", "realtime": "realtime", "settings": "",
-    "table": "tables", "task": "tasks", "test": "tests", "trigger": "triggers",
-}  # fmt: skip
-SETTINGS: Final = "settings"
-DOC: Final = "doc"
 _SEGMENT: Final = r"[A-Za-z0-9][A-Za-z0-9_-]*"
 _NAME: Final = re.compile(rf"{_SEGMENT}(?:[./]{_SEGMENT})*")
 _LONGEST: Final = 200
@@ -56,16 +49,16 @@ def parse_ref(text: str) -> Ref:
     kind, slash, name = text.strip().partition("/")
     if kind not in FOLDERS:
         near = suggest(kind, [*FOLDERS, *FOLDERS.values()])
-        every = ", ".join(get_args(Kind))
-        raise Refused(f"'{text[:100]}' names no resource", hint=near or f"kinds are {every}")
+        every = ", ".join(KINDS)
+        raise Refused(f"'{text[:100]}' is not a resource", hint=near or f"kinds are {every}")
     if kind == SETTINGS:
         if slash:
-            raise Refused(f"'{text[:100]}' names no resource", hint="the settings have no name")
+            raise Refused(f"'{text[:100]}' is not a resource", hint="the settings have no name")
         return Ref(SETTINGS, "")
     is_flat = kind == DOC and ("/" in name or "." in name)
     if not _NAME.fullmatch(name) or len(name) > _LONGEST or is_flat:
-        raise Refused(f"'{text[:100]}' is no name of a resource", hint=f"such as {kind}/orders")
-    return Ref(cast("Kind", kind), name.replace(".", "/"))
+        raise Refused(f"'{text[:100]}' is not a resource name", hint=f"such as {kind}/orders")
+    return Ref(kind, name.replace(".", "/"))
 
 
 def ref_of(path: str) -> Ref | None:
@@ -92,4 +85,4 @@ def refs_of(paths: Iterable[str]) -> dict[str, Ref]:
 
 def near(text: str, known: Iterable[Ref]) -> str:
     """Return which of those that there are may have been meant."""
-    return suggest(text, map(str, known)) or "context_list says what there is"
+    return str(suggest(text, map(str, known)) or "context_list lists the resources")

@@ -70,4 +70,4 @@ def find_wanted(schema: Schema, complaint: str) -> str:
     more = [name for name in names if name not in needed]
     parts = [f"needs {', '.join(needed)}"] if needed else []
     parts += [f"may have {', '.join(more)}"] if more else []
-    return f"it {' and '.join(parts)}" if parts else "it takes none"
+    return f"it {' and '.join(parts)}" if parts else "it takes no arguments"

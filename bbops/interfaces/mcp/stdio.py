@@ -16,7 +16,7 @@ from bbops.interfaces.mcp.tool import find_tools
 INSTRUCTIONS: Final = (
     "One bbops project in a git checkout. Call context_get first. Then: read what you change,"
     " preview it, apply the plan to a draft, validate. A draft is a local branch; pull requests and"
-    " publishing are a server's, and what refuses says which command asks it."
+    " publishing are a server's, and a refused tool names the command to use instead."
 )
 
 

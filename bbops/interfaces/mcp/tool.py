@@ -49,7 +49,7 @@ class Refused(Exception):
     def __init__(self, message: str, *, hint: str = "", next: tuple[Call, ...] = ()) -> None:  # noqa: A002
         """Args: `next`: calls by which it goes on."""
         super().__init__(message)
-        self.message, self.hint, self.next = message, hint, next[:MOST_CALLS]
+        self.message, self.hint, self.next = message, str(hint), next[:MOST_CALLS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def find_tool(tools: Mapping[str, Tool[Any]], name: str) -> Tool[Any]:
     """Return a tool. Raises: Refused: there is none; the nearest name is said."""
     if name in tools:
         return tools[name]
-    near = suggest(name, tools) or "tools/list names them all"
+    near = suggest(name, tools) or "tools/list lists them"
     raise Refused(f"there is no tool '{name[:64]}'", hint=near)
 
 

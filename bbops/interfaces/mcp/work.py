@@ -16,14 +16,22 @@ Gives = TypeVar("Gives", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True)
 class Work(Generic[Takes, Gives]):
-    """One piece of it; who does it is `do` in `bbops.interfaces.mcp.workshop.<name>`.
+    """One piece of it, done by `do`.
+
+    `do` takes the bench and what the tool was given. It is in the tool's file, or, if it needs what
+    a server should not load, in `bbops.interfaces.mcp.workshop.<name>`.
 
     Attributes:
+        name: of the tool.
         takes, gives: structs; nothing else crosses between processes.
         writes: it moves a draft or makes a tag, for which reading is not permission enough.
+        leaves_something: in the repository, whether or not anybody uses it; a limit counts it.
+        noted: what the project's activity calls it; empty for what is not noted there.
     """
 
     name: str
     takes: type[Takes]
     gives: type[Gives]
     writes: bool = False
+    leaves_something: bool = False
+    noted: str = ""

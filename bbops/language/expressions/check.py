@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from bbops.base.diagnostics import article
+from bbops.base.diagnostics import Hint, ReplaceValue, article
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions import types as t
 from bbops.language.expressions.doubts import DOUBTS
@@ -80,7 +80,8 @@ def braces_hint(text: object, scope: Scope) -> str:
         node = parse(str(text))
     except SyntaxProblem:
         return ""
-    return f"write ${{ {str(text).strip()} }}" if _resolves(node, scope) else ""
+    meant = f"${{ {str(text).strip()} }}"
+    return Hint(f"write {meant}", ReplaceValue(meant)) if _resolves(node, scope) else ""
 
 
 def _resolves(node: s.Node, scope: Scope) -> bool:
@@ -104,7 +105,7 @@ def _constant(value: Constant, scope: Scope) -> Type:
             "'{{ }}' is plain text here", f"expressions are written ${{ {inner} }}",
         )  # fmt: skip
     elif hint := braces_hint(text, scope):
-        message = "this text reads like an expression, but stands without '${ }'"
+        message = "this text looks like an expression, but is not inside '${ }'"
         scope.report(value.mark, 0, "forgotten-braces", message, hint)
     return t.type_of_constant(text)
 
@@ -119,7 +120,7 @@ def _template(value: Template, scope: Scope) -> Type:
         inner.append(found)
         if found.kind in {"list", "map", "binary"}:
             cure = "base64" if found.kind == "binary" else "json"
-            message = f"{article(found.kind)} cannot stand inside a text"
+            message = f"{article(found.kind)} cannot be part of a text"
             checker.wrong(part.start, "type", message, f"add '| {cure}'")
         else:
             checker.without_null(part, found, "a text")

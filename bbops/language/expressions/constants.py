@@ -59,7 +59,7 @@ def check_divisor(at: Checks, node: s.Binary) -> None:
     """Report a divisor that is written there and is zero."""
     value = node.right.value if isinstance(node.right, s.Literal) else None
     if node.op in {"/", "%"} and type(value) in {int, float} and value == 0:
-        at.wrong(node.right.start, "bad-constant", "nothing can be divided by zero")
+        at.wrong(node.right.start, "bad-constant", "division by zero")
 
 
 def _first_constants(args: Sequence[s.Node]) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bbops.base.diagnostics import suggest
+from bbops.base.diagnostics import did_you_mean, suggest
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions.checks import Checks
 from bbops.language.expressions.narrow import path_of, spelt
@@ -27,8 +27,8 @@ def warn_of_same(at: Checks, node: s.Compare) -> None:
         if root in at.scope.roots and name in (at.scope.roots[root].fields or {})
     )  # fmt: skip
     near = next(given, "")
-    hint = f"did you mean '{near}'?" if near else "compare it with another value"
-    at.warn(node.right.start, "same-sides", f"'{name}' is compared with itself", hint)
+    hint = did_you_mean(name, near) if near else "compare it with another value"
+    at.warn(node.right.start, "same-sides", f"'{name}' is compared to itself", hint)
 
 
 def warn_of_null(at: Checks, node: s.Compare, left: Type, right: Type) -> None:
@@ -42,8 +42,8 @@ def warn_of_null(at: Checks, node: s.Compare, left: Type, right: Type) -> None:
             continue
         name = f"'{spelt(path, at.scope)}'" if path else "this"
         always = "false" if node.op == "==" else "true"
-        message = f"{name} cannot be null here, so this is always {always}"
-        at.warn(node.start, "never-null", message, "leave the comparison out")
+        message = f"{name} is never null here, so this is always {always}"
+        at.warn(node.start, "never-null", message, "remove the comparison")
 
 
 def warn_of_role(at: Checks, role: s.Node, value: s.Node) -> None:

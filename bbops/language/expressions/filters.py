@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bbops.base.diagnostics import suggest
+from bbops.base.diagnostics import did_you_mean, suggest
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions import types as t
 from bbops.language.expressions.checks import Checks
@@ -61,9 +61,9 @@ def check_filter(at: Checks, node: s.Filter) -> Type:
     known = FILTERS.get(node.name)
     if known is None:
         usual = _TYPED_AS.get(node.name)
-        hint = f"did you mean '{usual}'?" if usual else suggest(node.name, FILTERS) or _LISTED
+        near = did_you_mean(node.name, usual) if usual else suggest(node.name, FILTERS)
         message = f"unknown filter '{node.name}'"
-        return at.wrong(node.name_start, "unknown-filter", message, hint, hides=of.hides)
+        return at.wrong(node.name_start, "unknown-filter", message, near or _LISTED, hides=of.hides)
     _check_count(at, node, node.name_start, known.least, known.most)
     _check_pattern(at, node)
     wanted = known.takes.split()

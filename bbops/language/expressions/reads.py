@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbops.base.diagnostics import article, suggest
+from bbops.base.diagnostics import Hint, ReplaceWord, article, suggest
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions import types as t
 from bbops.language.expressions.checks import Checks
@@ -44,10 +44,10 @@ def _variables(at: Checks) -> Type:
 
 def _near(at: Checks, name: str, options: list[str]) -> str:
     if name in at.scope.known.vars:
-        return f"write 'vars.{name}'"
+        return Hint(f"write 'vars.{name}'", ReplaceWord(name, f"vars.{name}"))
     row = at.scope.roots.get("row")
     if row is not None and name in (row.fields or {}):
-        return f"write 'row.{name}'"
+        return Hint(f"write 'row.{name}'", ReplaceWord(name, f"row.{name}"))
     names = sorted(option for option in options if option not in SIGNED_IN)
     return suggest(name, names) or "known here: " + ", ".join(names)
 
@@ -161,7 +161,8 @@ def check_index(at: Checks, node: s.Index) -> Type:
     if of.kind not in {"list", "map", "any", "null"}:
         return at.wrong(
             node.start, "type", f"'[…]' needs a list or a map, got {of}",
-            "parts of a text: '| slice(0, 1)'" if of.kind == "text" else "", hides=of.hides,
+            "to get part of a text, use '| slice(0, "
+            "1)'" if of.kind == "text" else "", hides=of.hides,
         )  # fmt: skip
     wanted = {"list": "integer", "map": "text"}.get(of.kind, "any")
     if not t.fits(found, wanted):

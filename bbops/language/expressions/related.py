@@ -51,7 +51,7 @@ def _warn_of_unrelated(at: Checks, node: s.Call, wanted: s.Node | None) -> None:
     at.warn(
         wanted.start, "unrelated-condition",
         f"the condition of '{node.name}' reads no column of '{relation}'",
-        f"name a column of table '{found[0].name}', or move the condition out of '{node.name}'",
+        f"use a column of table '{found[0].name}', or move the condition out of '{node.name}'",
     )  # fmt: skip
 
 

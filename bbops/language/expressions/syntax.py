@@ -9,6 +9,7 @@ import math
 import re
 from dataclasses import dataclass
 
+from bbops.base.diagnostics import Hint, ReplaceWord
 from bbops.language.expressions.nodes import (  # fmt: skip
     Binary,
     Call,
@@ -52,10 +53,10 @@ _TOKEN = re.compile(
 _WORDS = frozenset({"and", "or", "not", "in", "if", "else", "true", "false", "null"})
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _WRONG = {
-    "&&": "write 'and'",
-    "||": "write 'or'",
-    "!": "write 'not'",
-    "=": "write '==' to compare",
+    "&&": Hint("write 'and'", ReplaceWord("&&", "and")),
+    "||": Hint("write 'or'", ReplaceWord("||", "or")),
+    "!": Hint("write 'not'", ReplaceWord("!", "not")),
+    "=": Hint("write '==' to compare", ReplaceWord("=", "==")),
     "?": "write 'a if condition else b'",
     ":": "write 'a if condition else b'",
     "{": "build maps in YAML, one key per line",
@@ -102,7 +103,7 @@ def _tokens(source: str, base: int) -> list[_Token]:
         found.append(_Token(kind, text, start, base + at))
         if len(found) > MAX_TOKENS:
             raise SyntaxProblem(
-                "the expression is too long", start, base + at, "set variables for its parts"
+                "the expression is too long", start, base + at, "move its parts into variables"
             )
     found.append(_Token("end", "", base + end, base + end))
     return found
@@ -112,7 +113,7 @@ def _unreadable(source: str, at: int, base: int) -> SyntaxProblem:
     start = at + len(source[at:]) - len(source[at:].lstrip())
     char = source[start]
     if char == "'":
-        return SyntaxProblem("the text is not closed", base + start, base + len(source))
+        return SyntaxProblem("the text has no closing quote", base + start, base + len(source))
     hint = "write texts in single quotes: 'like this'" if char in '"`' else ""
     return SyntaxProblem(f"unexpected '{char}'", base + start, base + start + 1, hint)
 
@@ -152,7 +153,7 @@ class _Parser:
 
     def unexpected(self, token: _Token) -> SyntaxProblem:
         if token.kind == "end":
-            return SyntaxProblem("the expression ends too early", token.start, token.start + 1)
+            return SyntaxProblem("the expression is incomplete", token.start, token.start + 1)
         hint = "compare two values at a time and join with 'and'" if token.text in "<=>=!=" else ""
         return SyntaxProblem(f"unexpected '{token.text}'", token.start, token.end, hint)
 
@@ -163,7 +164,7 @@ class _Parser:
                 "the expression is nested too deeply",
                 self.peek.start,
                 self.peek.end,
-                "set a variable for a part of it",
+                "move a part of it into a variable",
             )
         node = self.either()
         if self.is_next("if"):
@@ -239,7 +240,7 @@ class _Parser:
             before = {"else": "a if c else ", "-a": "-"}.get(op, f"a {op} ")
             last = "a" if op == "-a" else "b"
             raise SyntaxProblem(
-                f"it is unclear what '| {node.name}' belongs to",
+                f"it is ambiguous what '| {node.name}' belongs to",
                 node.name_start,
                 node.name_start + len(node.name),
                 f"write '({before}{last}) | {node.name}' or '{before}({last} | {node.name})'",
@@ -305,7 +306,7 @@ class _Parser:
                 raise SyntaxProblem(f"expected a name after '{op.text}'", name.start, name.end + 1)
             if self.is_next("("):
                 raise SyntaxProblem(
-                    f"'{name.text}' cannot be called: values have no methods",
+                    f"'{name.text}' cannot be called: there are no methods",
                     name.start,
                     name.end,
                     f"filters are written 'value | {name.text}'",

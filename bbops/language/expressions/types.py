@@ -313,7 +313,7 @@ def find_misfit(found: Type, wanted: Type, path: str = "") -> Misfit | None:
 
 
 def _find_field_misfit(found: Type | None, wanted: Type, path: str) -> Misfit | None:
-    """A field that may be left out takes no null all the same."""
+    """A field that may be left out takes no null anyway."""
     if found is None and wanted.kind == "any" and not wanted.absent:
         return Misfit(path, NULL, wanted, is_null=True)
     if not wanted.absent:

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator
 
+from bbops.base.diagnostics import Hint, ReplaceValue
 from bbops.base.model import NULL_IS_A_VALUE
 from bbops.language.expressions.nodes import Literal, Node
 from bbops.language.expressions.syntax import SyntaxProblem, parse
@@ -125,11 +126,12 @@ def _refuse_braces(text: str) -> None:
     found = _BRACES.search(text)
     if found is None:
         return
-    hint, at = "write: " + _BRACES.sub(r"\2", text.strip()), found.start()
+    meant, at = _BRACES.sub(r"\2", text.strip()), found.start()
+    hint = Hint(f"write: {meant}", ReplaceValue(meant))
     if found[1] == "{{":
-        message = "'{{ }}' is not used, and this field is an expression already"
+        message = "'{{ }}' is not supported; this field is already an expression"
         raise SyntaxProblem(message, at, at + 2, hint, "double-braces")
-    message = "this field is an expression already, without '${ }'"
+    message = "this field is already an expression; remove '${ }'"
     raise SyntaxProblem(message, at, at + 2, hint, "bare-expression")
 
 

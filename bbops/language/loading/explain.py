@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from bbops.base.diagnostics import Diagnostic, Place, suggest
+from bbops.base.diagnostics import Diagnostic, Place, did_you_mean, find_nearest, suggest
 from bbops.language.project import place
 from bbops.language.shape import USUAL_TYPES
 from bbops.language.steps._base import find_step_kind
@@ -34,7 +34,7 @@ _PATTERNS = {
     "^[A-Za-z0-9!": "a word such as Bearer",
     "^[A-Za-z0-9_-]{1,100}": "the name of a cookie",
     "^[A-Za-z0-9_-][A-Za-z0-9_.-]*(": "a folder such as frontend/dist",
-    "^/": "a path such as /notes/:id, without a slash at its end",
+    "^/": "a path such as /notes/:id, without a trailing slash",
     "^\\$\\{ *env": "exactly '${ env.NAME }'",
     "^[1-9][0-9]{0,6}(ms": "a duration such as 10s, 24h or 7d",
     "^[A-Z]": "a name such as JWT_SECRET",
@@ -83,13 +83,7 @@ def _misspelt(document: Document, model: type[BaseModel], item: Any) -> tuple[An
 
 def meant_key(model: type[BaseModel], root: Any, path: KeyPath) -> str | None:
     """Return the key that an unknown one at a key path should have been, if one is near."""
-    return nearest(str(path[-1]), _keys_at(model, root, path[:-1]))
-
-
-def nearest(word: str, options: Sequence[str]) -> str | None:
-    """Return the option that a hint would name for a word."""
-    hint = suggest(word, options)
-    return next((option for option in options if f"'{option}'" in hint), None)
+    return find_nearest(str(path[-1]), _keys_at(model, root, path[:-1])) or None
 
 
 def _diagnostic(file: str, document: Document, model: type[BaseModel], item: Any) -> Diagnostic:
@@ -104,7 +98,7 @@ def _diagnostic(file: str, document: Document, model: type[BaseModel], item: Any
         return Diagnostic(at, "missing-key", f"'{missing}' is missing")
     if kind == "empty":
         at = place(file, document, (*path, context["key"]), key=True)
-        return Diagnostic(at, "empty", item["msg"], "give it a value, or leave the key out")
+        return Diagnostic(at, "empty", item["msg"], "give it a value, or remove the key")
     if kind == "one_of" and context["key"]:
         at = place(file, document, (*path, context["key"]), key=True)
     if kind in {"unknown_step", "two_actions"}:
@@ -125,7 +119,7 @@ def _diagnostic(file: str, document: Document, model: type[BaseModel], item: Any
         message = f"'{name}' is {_LIMITS[kind]} {limit}, got {_word(item['input'])}"
         return Diagnostic(at, "bad-value", message)
     if kind in {"too_short", "string_too_short"}:
-        return Diagnostic(at, "empty", f"'{name}' may not be empty")
+        return Diagnostic(at, "empty", f"'{name}' must not be empty")
     if kind in _WANTED:
         message = f"'{name}' needs {_WANTED[kind]}, got {_word(item['input'])}"
         return Diagnostic(at, "wrong-type", message, _keys_of(document, model, path, kind))
@@ -144,7 +138,7 @@ _USUAL_KEYS = {
     "body": "value input", "as": "each", "do": "steps",
 }  # fmt: skip
 """How others call a key; of several the first that is known there."""
-_ENV_HINT = "declare the name under 'env'; its value never stands in the repository"
+_ENV_HINT = "declare the name under 'env'; its value is never stored in the repository"
 _PARAMETER_HINT = "a parameter is written ':id'"
 _LIMITS = {
     "greater_than_equal": "at least", "less_than_equal": "at most", "string_too_long": "at most",
@@ -173,7 +167,7 @@ def _unknown_key(
     known = _keys_at(model, document.root, path[:-1])
     name = str(path[-1])
     usual = next((one for one in _USUAL_KEYS.get(name.lower(), "").split() if one in known), "")
-    near = f"did you mean '{usual}'?" if usual else suggest(name, known)
+    near = did_you_mean(name, usual) if usual else suggest(name, known)
     near = _not_indented(document, model, path) or near
     listed = "known here: " + ", ".join(known) if known else ""
     is_field = {"type", "items", "fields"} <= set(known)
@@ -248,7 +242,8 @@ def _not_an_option(at: Place, given: Any, expected: str) -> Diagnostic:
     if isinstance(given, str):
         message = f"expected {expected}, got '{_short(given)}'"
     usual = USUAL_TYPES.get(str(given).lower())
-    hint = f"did you mean '{usual}'?" if usual in options else suggest(str(given), options)
+    near = usual if usual in options else find_nearest(str(given), options)
+    hint = did_you_mean(str(given), near) if near else ""
     return Diagnostic(at, "bad-value", message, hint)
 
 

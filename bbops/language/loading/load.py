@@ -14,12 +14,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bbops.base.diagnostics import Diagnostic, Place, Severity, article, suggest
+from bbops.base.diagnostics import Diagnostic, Place, Severity, article, find_nearest
 from bbops.base.model import Model
 from bbops.base.registry import members
 from bbops.language.loading.explain import explain
 from bbops.language.loading.recovery import mended
 from bbops.language.project import Project, Resource
+from bbops.language.resources._kind import ANY, Kind, references_of
 from bbops.language.resources.addon import addon_model
 from bbops.source.tree import BlobId, Entry, FilePath, Tree
 from bbops.source.yaml.document import Document, Map, Problem
@@ -30,14 +31,11 @@ MAX_FILES = 20_000
 MAX_PROJECT_BYTES = 16 << 20
 """Of all resources together: a server needs about 1.2 seconds to build each MiB."""
 _NOT_OURS = {"docs", "frontend"}
-_FLAT = {"tables", "channels", "tasks", "triggers", "realtime", "agents", "addons"}
-_SEGMENTS = {"tables": r"[a-z][a-z0-9_]*", "addons": r"[a-z][A-Za-z0-9]*"}
 _SETTINGS = {"project.yaml", "project.yml"}
 _NO_PROJECT = Diagnostic(
-    Place("project.yaml"), "no-project", "there is no project.yaml",
-    "'bbops init DIR' makes a project; else check the folder or --path",
+    Place("project.yaml"), "no-project", "project.yaml is missing",
+    "create a project with 'bbops init DIR'; else check the folder or --path",
 )  # fmt: skip
-_STYLES = {"tables": "lower-case snake_case", "addons": "ids of addons, in camelCase"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +87,29 @@ class Loaded:
 
 
 @cache
-def kinds() -> Mapping[str, type[Model]]:
+def kinds() -> Mapping[str, type[Kind]]:
     """Return the resource kinds by their folder; the project's own is the empty one."""
-    found: dict[str, type[Model]] = {}
+    found: dict[str, type[Kind]] = {}
     for name, module in members("bbops.language.resources"):
         model = vars(module)[name[0].upper() + name[1:]]
         found[model.folder] = model
     return found
+
+
+@cache
+def named_kinds() -> Mapping[str, type[Kind]]:
+    """Return the kinds whose files have names by their folder, as they are shown."""
+    every = sorted(kinds().values(), key=lambda kind: (kind.rank, kind.folder))
+    return {kind.folder: kind for kind in every if kind.folder}
+
+
+@cache
+def folder_of_key() -> Mapping[str, str]:
+    """Return the folder whose names a key takes, in whichever kind of file."""
+    return {
+        next(key for key in reversed(one.keys) if key != ANY): one.folder
+        for kind in kinds().values() for one in references_of(kind)
+    }  # fmt: skip
 
 
 def load(tree: Tree, cache: Cache | None = None) -> Loaded:
@@ -132,7 +146,7 @@ def _find_too_large(entries: Sequence[Entry]) -> Diagnostic | None:
     if size <= MAX_PROJECT_BYTES:
         return None
     message = f"all resources have {size:,} bytes, at most {MAX_PROJECT_BYTES:,} are read"
-    hint = "divide it into several projects, or keep data such as seed rows elsewhere"
+    hint = "split it into several projects, or move data such as seed rows elsewhere"
     return Diagnostic(Place("project.yaml"), "yaml-too-large", message, hint)
 
 
@@ -152,13 +166,8 @@ def _put_together(outcomes: Iterable[Outcome]) -> Loaded:
         if not any(d.place.file in _SETTINGS for d in wrong):
             wrong.append(_NO_PROJECT)
         return Loaded(None, tuple(sorted(wrong)))
-    project = Project(
-        settings, broken=frozenset(broken), mended=frozenset(mended_files),
-        tables=found["tables"], functions=found["functions"], endpoints=found["endpoints"],
-        channels=found["channels"], tasks=found["tasks"], triggers=found["triggers"],
-        realtime=found["realtime"], agents=found["agents"], addons=found["addons"],
-        tests=found["tests"],
-    )  # fmt: skip
+    resources = {folder: found[folder] for folder in named_kinds()}
+    project = Project(settings, resources, frozenset(broken), frozenset(mended_files))
     return Loaded(project, tuple(sorted(wrong)))
 
 
@@ -192,9 +201,7 @@ def judge_strays(loaded: Loaded, entries: Iterable[Entry]) -> tuple[Diagnostic, 
 
 
 def _as_file(near: str) -> str:
-    """Return `did you mean 'tables/<name>.yaml'?` for `did you mean 'tables'?`."""
-    is_project = near.endswith("'project'?")
-    return f"{near[:-2]}{'.yaml' if is_project else '/<name>.yaml'}'?"
+    return f"{near}.yaml" if near == "project" else f"{near}/<name>.yaml"
 
 
 class _File:
@@ -237,7 +244,7 @@ class _File:
         if self.entry.kind != "file":
             self._wrong(
                 "not-a-file", f"a {self.entry.kind} is not read",
-                "put the file itself into the repository",
+                "commit the file itself instead",
             )  # fmt: skip
             return None
         if path == "project.yaml":
@@ -262,25 +269,25 @@ class _File:
             known = [*filter(None, kinds())]
             where = f"resources are in {', '.join(known)}; others may be in docs/ or .{top}/"
             self._wrong(
-                STRAY, f"'{top}' is not a folder of resources, so nothing reads its YAML",
-                suggest(top, known) or where,
+                STRAY, f"'{top}' is not a resource folder, so its YAML files are ignored",
+                f"did you mean '{near}'?" if (near := find_nearest(top, known)) else where,
             )  # fmt: skip
-        elif near := suggest(path.rpartition(".")[0], ["project", *filter(None, kinds())]):
+        elif near := find_nearest(path.rpartition(".")[0], ["project", *filter(None, kinds())]):
             self._wrong(
-                "file-name", f"'{path}' is no resource, so nothing reads it", _as_file(near)
+                "file-name",
+                f"'{path}' is not a resource, so it is ignored",
+                f"did you mean '{_as_file(near)}'?",
             )
 
     def _check_name(self, folder: str, name: str) -> bool:
-        flat = folder in _FLAT
-        segment = _SEGMENTS.get(folder, r"[a-z0-9]+(?:-[a-z0-9]+)*")
-        pattern = segment if flat else f"{segment}(?:/{segment})*"
+        kind = kinds()[folder]
+        pattern = f"{kind.segment}(?:/{kind.segment})*" if kind.nests else kind.segment
         if re.fullmatch(pattern, name) and len(name) <= 200:
             return True
         self.broken = (folder, name)
-        style = _STYLES.get(folder, "lower-case kebab-case")
-        where = f", directly in {folder}/" if flat and "/" in name else ""
+        where = "" if kind.nests or "/" not in name else f", directly in {folder}/"
         self._wrong(
-            "file-name", f"'{name}' is not a name of {folder}", f"names are {style}{where}"
+            "file-name", f"'{name}' is not a name of {folder}", f"names are {kind.style}{where}"
         )  # fmt: skip
         return False
 

@@ -12,8 +12,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from bbops.base.diagnostics import find_nearest
 from bbops.base.model import Model
-from bbops.language.loading.explain import KeyPath, meant_key, nearest, options_in, path_in
+from bbops.language.loading.explain import KeyPath, meant_key, options_in, path_in
 from bbops.source.yaml.document import Map, Seq
 from bbops.source.yaml.scalars import resolve
 
@@ -62,8 +63,8 @@ def _guess(kind: type[Model], root: Map, item: Any) -> Iterator[_Edit]:
         yield _Edit((*path, context["key"]))
     elif found == "unknown_step":
         key = str(context["key"])
-        if step := _named_in(context["hint"]):
-            yield _Edit((*path, key), key=step)
+        if meant := context["meant"]:
+            yield _Edit((*path, key), key=meant)
     elif found == "bool_type":
         yield _Edit(path, value=True)
     elif found == "int_type" and type(number := _number(item["input"])) is int:
@@ -76,13 +77,9 @@ def _guess(kind: type[Model], root: Map, item: Any) -> Iterator[_Edit]:
         yield _Edit(path)
 
 
-def _named_in(hint: str) -> str:
-    return hint.removeprefix("did you mean '").removesuffix("'?") if "did you" in hint else ""
-
-
 def _option(item: Any) -> str | None:
     options = options_in(item["ctx"]["expected"])
-    return nearest(str(item["input"]), options) if isinstance(item["input"], str) else None
+    return find_nearest(item["input"], options) if isinstance(item["input"], str) else None
 
 
 def _number(value: Any) -> object:

@@ -21,7 +21,7 @@ def need_one_of(model: type[Model], data: Any, *keys: str) -> Any:
     if not given:
         raise PydanticCustomError("one_of", "{names} is missing", {"names": names, "key": ""})
     context = {"names": names, "first": given[0], "key": given[1]}
-    raise PydanticCustomError("one_of", "'{key}' cannot stand beside '{first}'", context)
+    raise PydanticCustomError("one_of", "'{key}' cannot be combined with '{first}'", context)
 
 
 def _has_misspelt(model: type[Model], data: dict[str, Any], keys: tuple[str, ...]) -> bool:

@@ -29,7 +29,7 @@ def check_cron(text: str) -> str:
         message = f"the field '{field}' of '{text}' is wrong"
         raise _bad_cron(message, f"in order: {_FIELDS}") from None
     except StopIteration:
-        raise _bad_cron(f"'{text}' never comes", "no month has that day") from None
+        raise _bad_cron(f"'{text}' never comes", "no month has this day") from None
     return text
 
 
@@ -40,14 +40,14 @@ def _bad_cron(message: str, hint: str) -> PydanticCustomError:
 def check_every(text: str) -> str:
     """Return a duration between two runs, at least a second."""
     if text.endswith("ms"):
-        raise _bad_cron("'every' is at least a second", "for example 'every: 10s'")
+        raise _bad_cron("'every' must be at least one second", "for example 'every: 10s'")
     return text
 
 
 def check_timezone(name: str) -> str:
     """Return the name of a time zone, or refuse one that does not exist."""
     if name not in _zones():
-        hint = suggest(name, _zones()) or "names are those of the IANA list, such as Europe/Berlin"
+        hint = suggest(name, _zones()) or "use an IANA name, such as Europe/Berlin"
         raise PydanticCustomError(
             "unknown_timezone", "time zone '{name}' does not exist", {"name": name, "hint": hint}
         )

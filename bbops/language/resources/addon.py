@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, ClassVar
 
 from pydantic import create_model
 
-from bbops.base.model import Model, Plain
+from bbops.base.model import Plain
 from bbops.language.addons._base import kind
+from bbops.language.resources._kind import Kind
 from bbops.runtime.vendors import module_of
 
 
-class Addon(Model):
+class Addon(Kind):
     """Settings of one addon of the catalog; the file's name is the addon's id.
 
     - It is disabled unless it says `enabled: true`. A step of an addon that is disabled or absent
@@ -27,10 +29,19 @@ class Addon(Model):
     """
 
     folder: ClassVar[str] = "addons"
+    rank: ClassVar[int] = 90
+    nests: ClassVar[bool] = False
+    segment: ClassVar[str] = r"[a-z][A-Za-z0-9]*"
+    style: ClassVar[str] = "ids of addons, in camelCase"
 
     description: str | None = None
     enabled: bool = False
     config: Plain = None
+
+    @classmethod
+    def summarize(cls, body: Mapping[str, Any]) -> str:
+        """Return what a list says of a resource beside its description."""
+        return "enabled" if body.get("enabled") else "disabled"
 
 
 @cache

@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model
 from bbops.base.names import Duration, EventName
+from bbops.language.resources._kind import FunctionName, Kind, RealtimeName
 from bbops.language.resources._schedule import Cron
 from bbops.language.resources.trigger import DatabaseTrigger, Webhook
 
@@ -34,7 +35,7 @@ class RunsOn(Model):
     webhook: Webhook | None = None
     database: DatabaseTrigger | None = None
     event: EventName | None = None
-    realtime: str | None = None
+    realtime: RealtimeName | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -57,11 +58,11 @@ class Limits(Model):
     timeout: Duration = "60s"
 
 
-class Agent(Model):
+class Agent(Kind):
     """A model with instructions, and functions as its tools.
 
     - A tool's arguments are the `input`, `params` and `query` of its function together, so no name
-      may stand twice. Its `description` is all that the model knows of it.
+      may be listed twice. Its `description` is all that the model knows of it.
     - `vars.auth` is the user of the chat; it is there where the agent runs on a chat with JWT, and
       on nothing else.
     - `runsOn` names any number of starts; at least one.
@@ -69,10 +70,12 @@ class Agent(Model):
 
     folder: ClassVar[str] = "agents"
     run_by: ClassVar[str] = "bbops.runtime.work.agents"
+    rank: ClassVar[int] = 80
+    nests: ClassVar[bool] = False
 
     description: str | None = None
     model: AgentModel
     instructions: Annotated[str, Field(min_length=1)]
-    tools: list[str] = []
+    tools: list[FunctionName] = []
     runs_on: RunsOn
     limits: Limits = Field(default_factory=Limits)

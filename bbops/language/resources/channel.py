@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
 from bbops.base.model import Model
+from bbops.language.resources._kind import FunctionName, Kind
 from bbops.language.resources.endpoint import RoutePath
 
 HeaderName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9-]{1,100}$")]
@@ -23,7 +25,7 @@ class Cors(Model):
     max_age: Annotated[int, Field(ge=0, le=86_400)] = 600
 
 
-class Channel(Model):
+class Channel(Kind):
     """What a group of endpoints shares: the REST channel of the specification.
 
     - Each endpoint that names the channel has its base path, authentication, limit, origins and
@@ -41,10 +43,17 @@ class Channel(Model):
     """
 
     folder: ClassVar[str] = "channels"
+    rank: ClassVar[int] = 40
+    nests: ClassVar[bool] = False
 
     name: str
     base_path: RoutePath
     authentication: Literal["None", "JWT", "API Key"]
     rate_limit: Annotated[int, Field(ge=0)] = 0
     cors: Cors = Cors()
-    middleware: list[str] = []
+    middleware: list[FunctionName] = []
+
+    @classmethod
+    def summarize(cls, body: Mapping[str, Any]) -> str:
+        """Return what a list says of a resource beside its description."""
+        return f"{body.get('basePath', '')}, {body.get('authentication', '')}"

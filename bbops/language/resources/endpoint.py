@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
 from bbops.base.model import Model
 from bbops.base.names import Duration, Size
+from bbops.language.resources._kind import ChannelName, FunctionName, Kind
 from bbops.language.shape import FieldName
 
 RoutePath = Annotated[
@@ -34,7 +36,7 @@ class Upload(Model):
     many: bool = False
 
 
-class Endpoint(Model):
+class Endpoint(Kind):
     """A route, and the function that answers it.
 
     - The full path is the channel's `basePath` and then `path`. Segments written `:name` are
@@ -59,16 +61,24 @@ class Endpoint(Model):
     """
 
     folder: ClassVar[str] = "endpoints"
+    rank: ClassVar[int] = 30
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: RoutePath
-    function: str
+    function: FunctionName
     authentication: Literal["None", "JWT"] | None = None
     description: str | None = None
     docs_visibility: Literal["visible", "hidden"] = "visible"
-    channel: str | None = None
+    channel: ChannelName | None = None
     timeout: Duration | None = None
     files: dict[FieldName, Upload] = {}
     max_body: Size | None = None
     idempotency: bool = False
     history: Literal["full", "meta", "off"] | None = None
+
+    @classmethod
+    def summarize(cls, body: Mapping[str, Any]) -> str:
+        """Return what a list says of a resource beside its description."""
+        inside = f" in channel {body['channel']}" if body.get("channel") else ""
+        who = f", {body['authentication']}" if body.get("authentication") else ""
+        return f"{body.get('method')} {body.get('path')} → {body.get('function')}{inside}{who}"

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import StringConstraints
 
 import bbops.language.addons._base  # noqa: F401 - it adds the steps of addons
-from bbops.base.model import Model, RunBy
+from bbops.base.model import RunBy
+from bbops.language.resources._kind import Kind
 from bbops.language.shape import Field, Shape
 from bbops.language.steps._base import Step, Steps, every_step
 
 Status = Annotated[str, StringConstraints(pattern=r"^[2-5][0-9][0-9]$")]
 
 
-class Function(Model):
+class Function(Kind):
     """Steps, and the shapes of what they are given.
 
     - It runs for endpoints, as middleware, for tasks, triggers and agents, and through `call`. What
@@ -32,6 +34,10 @@ class Function(Model):
     """
 
     folder: ClassVar[str] = "functions"
+    rank: ClassVar[int] = 20
+    skeleton: ClassVar[str] = (
+        "description: {sentence}\n\nsteps:\n  - return:\n      value: { ok: true }\n"
+    )
 
     description: str | None = None
     input: Shape | None = None
@@ -50,3 +56,8 @@ class Function(Model):
     def callees(self) -> tuple[str, ...]:
         """The functions that its steps call, in their order."""
         return tuple(name for step in self.every_step for name in step.calls())
+
+    @classmethod
+    def summarize(cls, body: Mapping[str, Any]) -> str:
+        """Return what a list says of a resource beside its description."""
+        return f"{len(body.get('steps') or ())} steps"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, model_validator
@@ -9,6 +10,7 @@ from pydantic import Field, StringConstraints, model_validator
 from bbops.base.model import Model
 from bbops.base.names import Duration, EnvName, EnvReference, VariableName, env_name
 from bbops.language.resources._automatic import Errors
+from bbops.language.resources._kind import EndpointName, Kind, TableName
 from bbops.language.resources._one_of import need_one_of
 from bbops.language.resources.channel import HeaderName
 
@@ -58,7 +60,7 @@ class Refresh(Model):
 class Auth(Model):
     """How session tokens are signed; `schemes` are the words before a token."""
 
-    users: str | None = None
+    users: TableName | None = None
     signing_key: EnvReference
     algorithm: Literal["HS256", "HS384", "HS512", "RS256", "ES256", "EdDSA"] = "HS256"
     expires_in: Duration = "24h"
@@ -100,10 +102,10 @@ class Session(Model):
     that is given, and from a page of an origin that the channel does not list with `credentials`.
     """
 
-    login: str
-    signup: str | None = None
-    refresh: str | None = None
-    logout: str | None = None
+    login: EndpointName
+    signup: EndpointName | None = None
+    refresh: EndpointName | None = None
+    logout: EndpointName | None = None
     token_field: VariableName = "token"  # noqa: S105 - the name of a field
     refresh_field: VariableName | None = None
     cookie: Cookie | None = None
@@ -172,14 +174,14 @@ class Frontend(Model):
     spa: bool = False
 
 
-class Project(Model):
+class Project(Kind):
     """The project itself: its name, its values from outside, how people sign in.
 
     - It stands alone at the root, as `project.yaml`; `bbops: 1` is the version of the language.
     - A value of `env` comes from the server's environment, else from `bbops env set`, else it is
       made up (`generate: true`), else it is `default`. Without one a variable is required unless
       it says `required: false`: a missing one stops the publication, and `bbops status` says the
-      command that sets it. Secrets never stand in git.
+      command that sets it. Secrets are never stored in git.
     - Tokens are signed with `auth.signingKey`, always `${ env.NAME }`, of at least 32 characters
       for HS256. For RS256, ES256 and EdDSA it is a private key in PEM, whose public one stands at
       `/~jwks.json` for others. `auth.users` names the table whose key `vars.auth.userId` is.
@@ -198,3 +200,8 @@ class Project(Model):
     review: Review = Field(default_factory=Review)
     tests: TestOptions = Field(default_factory=TestOptions)
     frontend: Frontend | None = None
+
+    @classmethod
+    def summarize(cls, body: Mapping[str, Any]) -> str:
+        """Return what a list says of a resource beside its description."""
+        return str(body.get("name", ""))

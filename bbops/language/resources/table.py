@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
 from bbops.base.model import Model, Plain
 from bbops.base.names import ColumnName
 from bbops.language.expressions.values import BareField
+from bbops.language.resources._kind import Kind
 
 ColumnType = Literal[
     "string", "text", "integer", "bigint", "number", "decimal", "boolean",
@@ -48,7 +50,7 @@ class Index(Model):
     unique: bool = False
 
 
-class Table(Model):
+class Table(Kind):
     """A table. Its primary key is the column that says `primaryKey`, or the list of that name.
 
     - The file's name is the table's, in snake_case. Columns are not nullable unless they say so.
@@ -65,10 +67,20 @@ class Table(Model):
       column's name.
     - Publishing makes every change that loses nothing: what is new, what rows fit in, and a new
       name that says its old one by `renamedFrom`. What would lose values, or what rows stand in
-      the way of, is refused and names them; the last good release serves on.
+      the way of, is refused and names them; the last good release keeps serving.
     """
 
     folder: ClassVar[str] = "tables"
+    rank: ClassVar[int] = 10
+    nests: ClassVar[bool] = False
+    segment: ClassVar[str] = r"[a-z][a-z0-9_]*"
+    style: ClassVar[str] = "lower-case snake_case"
+    skeleton: ClassVar[str] = (
+        "description: {sentence}\n\ncolumns:\n"
+        "  id: { type: uuid, primaryKey: true, auto: uuid }\n"
+        "  name: { type: string, maxLength: 120 }\n"
+        "  created_at: { type: datetime, auto: created }\n"
+    )
 
     description: str | None = None
     renamed_from: ColumnName | None = None
@@ -84,3 +96,8 @@ class Table(Model):
         if self.primary_key is not None:
             return tuple(self.primary_key)
         return tuple(name for name, column in self.columns.items() if column.primary_key)
+
+    @classmethod
+    def summarize(cls, body: Mapping[str, Any]) -> str:
+        """Return what a list says of a resource beside its description."""
+        return f"columns {', '.join(map(str, body.get('columns') or ()))}"

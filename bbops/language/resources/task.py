@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 
-from bbops.base.model import Model
 from bbops.base.names import Duration
+from bbops.language.resources._kind import FunctionName, Kind
 from bbops.language.resources._one_of import need_one_of
 from bbops.language.resources._schedule import Cron, Every, TimeZone
 
 
-class Task(Model):
+class Task(Kind):
     """A function that runs at times.
 
     - Either `schedule` or `every`. A cron line has five fields: minute, hour, day of the month,
@@ -27,12 +28,15 @@ class Task(Model):
 
     folder: ClassVar[str] = "tasks"
     run_by: ClassVar[str] = "bbops.runtime.work.tasks"
+    rank: ClassVar[int] = 50
+    nests: ClassVar[bool] = False
+    skeleton: ClassVar[str] = "description: {sentence}\nschedule: 0 3 * * *\nfunction: {function}\n"
 
     description: str | None = None
     schedule: Cron | None = None
     every: Every | None = None
     timezone: TimeZone = "UTC"
-    function: str
+    function: FunctionName
     timeout: Duration | None = None
     overlap: Literal["skip", "queue", "allow"] = "skip"
     enabled: bool = True
@@ -42,3 +46,8 @@ class Task(Model):
     def check_keys(cls, data: Any) -> Any:
         """Refuse a task that says twice, or never, when it runs."""
         return need_one_of(cls, data, "schedule", "every")
+
+    @classmethod
+    def summarize(cls, body: Mapping[str, Any]) -> str:
+        """Return what a list says of a resource beside its description."""
+        return f"{body.get('schedule', '')} → {body.get('function')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
@@ -9,6 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from bbops.base.model import Model
 from bbops.base.names import ColumnName
 from bbops.language.expressions.values import BareField, ValueField
+from bbops.language.resources._kind import EndpointName, FunctionName, Kind
 from bbops.language.resources._one_of import need_one_of
 
 Row = dict[ColumnName, ValueField]
@@ -84,7 +86,7 @@ class Case(Model):
     expect: Expect
 
 
-class Test(Model):
+class Test(Kind):
     """Cases of one function or endpoint: what is there, what is sent, what must come of it.
 
     - `bbops test` runs them, and so does `pytest` in the project's folder. Each case has a fresh
@@ -110,10 +112,11 @@ class Test(Model):
 
     __test__: ClassVar[bool] = False  # no class of tests, whatever its name
     folder: ClassVar[str] = "tests"
+    rank: ClassVar[int] = 95
 
     description: str | None = None
-    function: str | None = None
-    endpoint: str | None = None
+    function: FunctionName | None = None
+    endpoint: EndpointName | None = None
     data: dict[ColumnName, list[Row]] = {}
     mocks: dict[str, ValueField] = {}
     cases: list[Case] = Field(min_length=1)
@@ -123,3 +126,8 @@ class Test(Model):
     def check_keys(cls, data: Any) -> Any:
         """Refuse a test of nothing, or of two things."""
         return need_one_of(cls, data, "function", "endpoint")
+
+    @classmethod
+    def summarize(cls, body: Mapping[str, Any]) -> str:
+        """Return what a list says of a resource beside its description."""
+        return f"{len(body.get('cases') or ())} cases"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
@@ -9,6 +10,7 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 from bbops.base.model import Model
 from bbops.base.names import Duration, EnvReference, EventName
 from bbops.language.expressions.values import BareField
+from bbops.language.resources._kind import FunctionName, Kind, TableName
 from bbops.language.resources._one_of import need_one_of
 from bbops.language.resources.channel import HeaderName
 
@@ -21,7 +23,7 @@ WebhookPath = Annotated[
 class DatabaseTrigger(Model):
     """Rows of a table; `where` reads `newRow`, `oldRow` and the row's columns by their names."""
 
-    table: str
+    table: TableName
     operation: list[Operation] = Field(min_length=1)
     where: BareField | None = None
 
@@ -40,7 +42,7 @@ class Signature(Model):
 
 
 class Webhook(Model):
-    """A POST of JSON from elsewhere. One that nobody signs is an endpoint instead."""
+    """A JSON POST from another service. For unsigned requests, use an endpoint instead."""
 
     path: WebhookPath
     signature: Signature
@@ -54,7 +56,7 @@ class Retry(Model):
     factor: Annotated[float, Field(ge=1, le=10)] = 2
 
 
-class Trigger(Model):
+class Trigger(Kind):
     """A function that runs when rows change, on an event, or for a webhook.
 
     - It runs after the commit, outside the request, at least once. What it returns is ignored.
@@ -71,12 +73,14 @@ class Trigger(Model):
 
     folder: ClassVar[str] = "triggers"
     run_by: ClassVar[str] = "bbops.runtime.work.triggers"
+    rank: ClassVar[int] = 60
+    nests: ClassVar[bool] = False
 
     description: str | None = None
     database: DatabaseTrigger | None = None
     event: EventName | None = None
     webhook: Webhook | None = None
-    function: str
+    function: FunctionName
     retry: Retry | None = None
     enabled: bool = True
 
@@ -85,3 +89,8 @@ class Trigger(Model):
     def check_keys(cls, data: Any) -> Any:
         """Refuse a trigger of no kind, or of two."""
         return need_one_of(cls, data, "database", "event", "webhook")
+
+    @classmethod
+    def summarize(cls, body: Mapping[str, Any]) -> str:
+        """Return what a list says of a resource beside its description."""
+        return f"→ {body.get('function')}"

@@ -38,11 +38,11 @@ def closed(words: Sequence[str], calls: Collection[str]) -> str:
     """
     for word in words:
         if word.startswith(_NAMES) or word == "information_schema":
-            return f"'{word}' is not open to a step's statement"
+            return f"'{word}' is not allowed in a step's statement"
     for name in sorted(calls):
         if name in _FUNCTIONS or name.startswith((*_CALLS, *_TO_XML)):
-            return f"function '{name}' is not open to a step's statement"
+            return f"function '{name}' is not allowed in a step's statement"
     for before, word in zip(("", *words), words, strict=False):
         if word == "into" and before not in _BEFORE_INTO:
-            return "'INTO' of a SELECT makes a table: a step's statement reads or writes rows"
+            return "'SELECT … INTO' creates a table: a step's statement reads or writes rows"
     return ""

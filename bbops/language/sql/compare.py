@@ -78,7 +78,7 @@ def _is_json(query: Parts, node: s.Node) -> bool:
 
 def _by_value(query: Parts, node: s.Node, found: Template) -> Template:
     if query.path(node) is None:
-        raise NotInSql(node.start, "decimals are compared in SQL, but not computed")
+        raise NotInSql(node.start, "arithmetic on decimals is not supported in SQL")
     return seq(found, query.dialect.by_value)
 
 
@@ -87,7 +87,7 @@ def _member_of(query: Parts, node: s.Compare) -> Template:
     if isinstance(node.right, s.Call) and node.right.name == "list":
         return _among_related(query, node, node.right)
     if query.has_columns(node.right) and not isinstance(node.right, s.ListOf):
-        raise NotInSql(node.right.start, "'in' needs a list", "json columns are not searched")
+        raise NotInSql(node.right.start, "'in' needs a list", "json columns cannot be searched")
     if isinstance(node.right, s.ListOf):
         return _among(query, node, node.right)
     left = _side(query, node.left, node.right, "equal")

@@ -26,13 +26,13 @@ def filtered(query: Parts, node: s.Filter) -> Template:
         return _default(query, node)
     if node.name not in COLUMN_FILTERS:
         raise NotInSql(
-            node.name_start, f"filter '{node.name}' does not run on columns",
+            node.name_start, f"filter '{node.name}' does not work on columns",
             "use it on the value it is compared with, or on the rows",
         )  # fmt: skip
     if node.name == "toString":
         return to_text(query, node.of)
     if node.name in _NUMERIC and query.type_of(node.of).kind == "decimal":
-        message = f"'{node.name}' on decimals is not computed in SQL"
+        message = f"'{node.name}' on decimals is not supported in SQL"
         raise NotInSql(node.name_start, message)
     beside = _BESIDE.get(node.name) or query.type_of(node.of).kind
     of = query.scalar(node.of, beside)

@@ -69,8 +69,8 @@ class Parts:
             return Column(name, self.column_type(node, path), nullable=True)
         kind = self.type_of(node).kind
         if kind in {"any", "null", "list", "map"}:
-            hint = "select columns, and put the value beside them behind this step"
-            raise NotInSql(node.start, f"{kind} is not computed in SQL", hint)
+            hint = "select columns, and add the value in a step after this one"
+            raise NotInSql(node.start, f"{kind} is not supported in SQL", hint)
         return Column(name, "string" if kind in {"text", *TEXT_COLUMNS} else kind, nullable=True)
 
     def column_type(self, node: s.Node, path: tuple[str, ...]) -> str:

@@ -74,7 +74,7 @@ class Query(Parts):
             case s.Filter():
                 return filtered(self, node)
             case _:
-                raise NotInSql(node.start, "this cannot be computed on columns")
+                raise NotInSql(node.start, "this is not supported on columns")
 
     def binary(self, node: s.Binary) -> Template:
         of = [self.type_of(side).kind for side in (node.left, node.right)]
@@ -83,7 +83,7 @@ class Query(Parts):
             kinds = " and ".join(dict.fromkeys(of))
             hint = "read the columns, and compute it in a step after this one"
             raise NotInSql(
-                node.start, f"'{node.op}' on {kinds} columns is not computed in SQL", hint
+                node.start, f"'{node.op}' on {kinds} columns is not supported in SQL", hint
             )
         if node.op == "/":
             return self.dialect.divided(left, right)

@@ -85,7 +85,9 @@ def members(query: Parts, node: s.Call) -> Template:
 
 def _refuse_json(query: Parts, node: s.Node, done: str) -> None:
     if query.type_of(node).kind == "any":
-        raise NotInSql(node.start, f"json columns are not {done}", "read the rows first, with find")
+        raise NotInSql(
+            node.start, f"json columns cannot be {done}", "read the rows first, with find"
+        )
 
 
 def listed(query: Parts, node: s.Call) -> tuple[Template, Column]:

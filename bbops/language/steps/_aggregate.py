@@ -34,7 +34,7 @@ _TAKES = {
 
 
 class Aggregate(Model):
-    """The columns whose values make a group, and what is told of each group."""
+    """The columns whose values make a group, and what is computed for each group."""
 
     group_by: list[Static] = []
     values: Annotated[dict[VariableName, BareField], Field(min_length=1)]
@@ -89,7 +89,7 @@ def _check_call(
     at.fit(argument, of, _TAKES[node.name], f"'{node.name}'", place, null=True)
     if of.kind == "decimal" and node.name == "avg":
         hint = "take their sum and their count, and divide"
-        at.report(place, "not-in-sql", "'avg' of decimals is not computed in SQL", hint)
+        at.report(place, "not-in-sql", "'avg' of decimals is not supported in SQL", hint)
     try_sql(at, argument, query)
     if node.name == "sum":
         return of.not_null()
@@ -109,7 +109,7 @@ def check_group_order(
         name = ".".join(parse_order(text)[0])
         if name not in names:
             hint = suggest(name, names) or "known here: " + ", ".join(names)
-            at.report(mark or place, "order", f"'{text}' is no name of 'aggregate'", hint)
+            at.report(mark or place, "order", f"'{text}' is not a name in 'aggregate'", hint)
 
 
 # ---- code

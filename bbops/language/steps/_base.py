@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Field, PlainValidator, PrivateAttr, SerializeAsAny, model_validator
 from pydantic_core import PydanticCustomError
 
-from bbops.base.diagnostics import suggest
+from bbops.base.diagnostics import did_you_mean, find_nearest
 from bbops.base.model import Model
 from bbops.base.names import Duration, VariableName
 from bbops.base.registry import members
@@ -85,7 +85,7 @@ class Step(Model):
             raise PydanticCustomError("retry", "a step with steps inside has no 'retry'",
                                       {"hint": hint})  # fmt: skip
         if not self.waits and (self.timeout or self.retry):
-            raise PydanticCustomError("retry", "this step has neither 'timeout' nor 'retry'")
+            raise PydanticCustomError("retry", "this step takes neither 'timeout' nor 'retry'")
         return self
 
     @property
@@ -156,8 +156,8 @@ def refuse_return(at: Checking, steps: Iterable[Step], where: str) -> None:
     """Report each `return` inside steps that cannot leave the function."""
     for step in every_step(steps):
         if step.leaves:
-            hint = "set a variable, and return behind it"
-            at.report(step.mark, "return-inside", f"'return' cannot stand inside {where}", hint)
+            hint = "set a variable, and return after it"
+            at.report(step.mark, "return-inside", f"'return' is not allowed inside {where}", hint)
 
 
 _USUAL_STEPS = {
@@ -244,12 +244,13 @@ def _unknown_step(data: dict[str, Any], kinds: Mapping[str, object]) -> Pydantic
     name = unknown[0]
     if "." in name:
         kinds = dict.fromkeys(key for one in _added for key in one.keys(name.partition(".")[0]))
-    usual = _USUAL_STEPS.get(name.lower())
-    hint = f"did you mean '{usual}'?" if usual in kinds else suggest(name, kinds)
+    usual = _USUAL_STEPS.get(name.lower(), "")
+    meant = usual if usual in kinds else find_nearest(name, kinds)
+    listed = "steps are: " + ", ".join(list(kinds)[:40])
+    hint = did_you_mean(name, meant) if meant else listed
     return PydanticCustomError(
-        "unknown_step", "unknown step '{key}'",
-        {"key": name, "hint": hint or "steps are: " + ", ".join(list(kinds)[:40])},
-    )  # fmt: skip
+        "unknown_step", "unknown step '{key}'", {"key": name, "hint": hint, "meant": meant}
+    )
 
 
 def read_static(data: Any) -> Text:

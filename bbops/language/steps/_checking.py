@@ -227,7 +227,7 @@ class Checking:
         if found.hides:
             self.report(
                 mark_of(value), "private-data",
-                f"{what} would give away a private column or a secret",
+                f"{what} would expose a private column or a secret",
                 "choose the fields you want, or use '| omit(…)'",
             )  # fmt: skip
         return found

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from bbops.base.diagnostics import suggest
+from bbops.base.diagnostics import Hint, ReplaceWord, suggest
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions.known import Facts
 from bbops.language.expressions.types import Type
@@ -69,7 +69,7 @@ def check_order(
 def _check_cursor(at: Checking, column: Column, place: Mark | None) -> None:
     """Report a column whose values cannot be in a cursor."""
     if column.private:
-        message = f"the cursor would give away the private column '{column.name}'"
+        message = f"the cursor would expose the private column '{column.name}'"
         at.report(place, "private-data", message, "order by another column")
     elif column.type in _UNPAGED:
         message = f"a cursor cannot hold '{column.name}' of type {column.type}"
@@ -84,12 +84,12 @@ def _check_computed(
     if found.kind not in {"text", "any"}:
         at.report(place, "order", "'orderBy' is 'column.desc', or a list of such")
     elif found.kind == "text" and not found.options:
-        message = "'orderBy' is one of some texts, but this may be any text"
+        message = "'orderBy' must be one of a fixed set of texts, but this can be any text"
         at.report(place, "order", message, f"give it an 'enum', such as [{names[0]}.desc]")
     known = [f"{name}.{direction}" for name in names for direction in ("asc", "desc")]
     for option in found.options:
         if option not in known:
-            message = f"'{option}', which this may be, is no order that a request can choose"
+            message = f"'{option}', which this may be, is not an order that a request can choose"
             at.report(place, "order", message, suggest(option, known))
 
 
@@ -111,8 +111,8 @@ def _check_part(at: Checking, table: Table, text: str, place: Mark | None) -> Co
         table = table.tables[table.relations[relation].table]
     if name in table.relations and name not in table.columns:
         message = f"'{name}' is a row of table '{table.relations[name].table}', not a value"
-        key = table.relations[name].key
-        at.report(place, "order", message, f"write '{'.'.join([*path, key])}.{direction}'")
+        meant = f"{'.'.join([*path, table.relations[name].key])}.{direction}"
+        at.report(place, "order", message, _write(text, meant))
         return None
     if name not in table.columns:
         report_column(at, table, name, place)
@@ -125,7 +125,11 @@ def _cure(text: str) -> str:
     if found is None:
         return ""
     way = "desc" if found["down"] else found["way"].lower()
-    return f"write '{found[2] or found[3]}.{way}'"
+    return _write(text, f"{found[2] or found[3]}.{way}")
+
+
+def _write(text: str, meant: str) -> Hint:
+    return Hint(f"write '{meant}'", ReplaceWord(text, meant))
 
 
 # ---- code

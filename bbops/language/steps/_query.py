@@ -99,7 +99,7 @@ def assigned_in_sql(query: Query, value: Value) -> Template | None:
         case _:
             return None
     if any(assigned_in_sql(query, item) is not None for item in inside):
-        raise NotInSql(0, "maps and lists are not made of columns", "read the row first, with find")
+        raise NotInSql(0, "maps and lists cannot contain columns", "read the row first, with find")
     return None
 
 
@@ -155,7 +155,7 @@ def _check_column(
         at.report(mark, "type", message, conversion(of, column.value_type))
         return False
     if of.hides and not column.private:
-        message = f"column '{column.name}' is not private, but would hold a private value"
+        message = f"column '{column.name}' is not private, but would store a private value"
         at.report(mark, "private-stored", message, "add 'private: true' to the column")
     if not column.nullable:
         at.refuse_null(value, of, f"column '{column.name}'", mark)

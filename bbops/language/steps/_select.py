@@ -56,12 +56,12 @@ def _check(at: Checking, shape: Selected, scope: Scope, query: Parts) -> Type:
 
 def _check_many(at: Checking, name: str, many: Many, scope: Scope, query: Parts) -> Type:
     if len(list(_tables(query))) > MOST_LISTS:
-        message = f"lists stand in lists at most {MOST_LISTS} deep"
-        at.report(many.mark, "not-in-sql", message, "find the inner rows in a step of their own")
+        message = f"lists can be nested at most {MOST_LISTS} deep"
+        at.report(many.mark, "not-in-sql", message, "find the inner rows in a separate step")
         return NEVER
     inner = related_scope(scope, (name,))
     if isinstance(inner, str):
-        message = f"'{name}' is no relation of table '{query.table.name}' to many rows"
+        message = f"'{name}' is not a relation of table '{query.table.name}' to many rows"
         at.report(many.mark, "relation", message, inner)
         return NEVER
     rows = _rows(query, name)

@@ -40,7 +40,7 @@ def read_select(data: Any) -> Columns | Selected:
         message = "'select' is a list of columns, or a map of names"
         raise PydanticCustomError("columns", message, {"hint": hint})
     if "*" in data:
-        hint = "leave 'select' out for all columns"
+        hint = "omit 'select' to get all columns"
         message = "'select' is a list of columns, without '*'"
         raise PydanticCustomError("columns", message, {"hint": hint})
     return tuple(data)

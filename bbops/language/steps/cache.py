@@ -68,7 +68,7 @@ class Cache(Step):
         of = at.value(given.value)
         at.scope.watch = watch
         self.check_key(at, read)
-        why = f"the 'cache' in line {at.line} runs its steps only where nothing is kept"
+        why = f"the 'cache' on line {at.line} runs its steps only when nothing is cached"
         at.rejoin(("", before), (why, at.scope.known))
         return of
 
@@ -77,7 +77,7 @@ class Cache(Step):
         if read and isinstance(self.cache.key, Constant):
             at.report(
                 self.place("key"), "constant-key",
-                f"all requests share what is kept here, and it is made of '{read[0]}'",
+                f"all requests share this cached value, which depends on '{read[0]}'",
                 f"add it to the key: '{self.cache.key.value}/${{ {read[0]} }}'",
             )  # fmt: skip
 

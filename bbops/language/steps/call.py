@@ -16,10 +16,10 @@ from bbops.language.steps._checking import Signature
 from bbops.language.steps._flow import Flow
 
 _WRONGS = {
-    "private-data": "give away a private value it is given here",
-    "private-stored": "store a private value it is given here in a column that is not private",
+    "private-data": "expose a private value it receives here",
+    "private-stored": "store a private value it receives here in a column that is not private",
     "secret-compared":
-        "compare a secret env variable it is given here with a value that is not a constant",
+        "compare a secret env variable it receives here with a value that is not a constant",
 }  # fmt: skip
 
 
@@ -129,7 +129,7 @@ class Call(Step):
             message = f"{who} takes no null, and this may be null"
             at.report(mark_of(given) or place, "maybe-null", message, hint)
         else:
-            hint = "add '| default(…)', or allow null there with '?' behind the type"
+            hint = "add '| default(…)', or allow null there with '?' after the type"
             at.refuse_null(given, of, who, place, hint)
 
     def code(self, flow: Flow) -> list[ast.stmt]:

@@ -62,7 +62,7 @@ class CreateApiKey(Step):
                 )  # fmt: skip
         elif found != "API Key":
             at.report(
-                mark_of(name), "no-keys", f"channel '{name}' takes no keys",
+                mark_of(name), "no-keys", f"channel '{name}' does not take API keys",
                 f"it has authentication: {found}; 'API Key' takes keys",
             )  # fmt: skip
 

@@ -12,7 +12,7 @@ from bbops.language.expressions.types import NULL, Type
 from bbops.language.expressions.values import ValueField
 from bbops.language.steps._base import Checking, Example, Step
 from bbops.language.steps._flow import Flow
-from bbops.language.steps._told import check_payload
+from bbops.language.steps._mismatches import check_payload
 
 
 class EmitParameters(Model):

@@ -66,7 +66,7 @@ class GenerateAuthToken(Step):
                 for column in _unbounded(at, value):
                     at.report(
                         mark_of(value) or self.place(name), "long-claim",
-                        f"a token has room for {MAX_BYTES:,} bytes, and column '{column}' may hold"
+                        f"a token can hold {MAX_BYTES:,} bytes, and column '{column}' may hold"
                         " more", f"give '{column}' a 'maxLength'",
                     )  # fmt: skip
         at.need_signing_key()

@@ -46,7 +46,7 @@ class If(Step):
         if not at.is_clear(self.if_):
             at.scope.known.doubtful = True
         then, other = at.branch(self.then, yes), at.branch(self.else_ or (), no)
-        where = f"of the 'if' in line {at.line} sets it"
+        where = f"of the 'if' on line {at.line} sets it"
         at.rejoin((f"only 'then' {where}", then), (f"only 'else' {where}", other))
         return NULL
 

@@ -130,7 +130,7 @@ class Insert(Step):
         if is_known and frozenset(conflict.columns) not in table.uniques:
             names = ", ".join(conflict.columns)
             at.report(
-                self.place("onConflict"), "on-conflict", f"nothing says that '{names}' is unique",
+                self.place("onConflict"), "on-conflict", f"no constraint makes '{names}' is unique",
                 f"'unique: true' for the column, or a unique index, in tables/{table.name}.yaml",
             )  # fmt: skip
         if isinstance(conflict.do, MapValue):

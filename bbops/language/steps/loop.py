@@ -63,7 +63,7 @@ class Loop(Step):
                 at.set(loop.index, INTEGER, self.place("index"))
             collected = self.one_round(at, why)
 
-        why = f"only the 'loop' in line {at.line} sets it, and it may have no rounds"
+        why = f"only the 'loop' on line {at.line} sets it, and it may have no rounds"
         at.repeat(body, [*self.own(), *variables(loop.steps or ())], why, id(self))
         if loop.collect is None and self.as_:
             at.report(

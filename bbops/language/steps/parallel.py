@@ -65,7 +65,7 @@ class Parallel(Step):
         for one, other in permutations(self.parallel, 2):
             for shared in sorted(sets[one] & (sets[other] | reads[other])):
                 message = f"branch '{other}' uses 'vars.{shared}', which branch '{one}' sets"
-                hint = "they run at the same time: use another name, or do it behind 'parallel'"
+                hint = "they run at the same time: use another name, or do it after 'parallel'"
                 at.report(self.key_place(other), "parallel", message, hint)
 
     def take(self, at: Checking, name: str, end: Known) -> None:

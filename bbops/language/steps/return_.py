@@ -77,9 +77,12 @@ class Return(Step):
         at.notes.leaves.append(at.scope.known.copy())
         at.fit(file, at.value(file), "text", "'file'", self.place("file"))
         if "value" in self.return_.model_fields_set:
-            at.report(self.place("file"), "bad-value", "an answer is a 'value' or a 'file'")
+            at.report(self.place("file"), "bad-value", "a response is either a 'value' or a 'file'")
         if not at.answers:
-            message, hint = "this function is only called, and answers nobody", "return its path"
+            message, hint = (
+                "this function is only called by others, so it sends no response",
+                "return its path",
+            )
             at.report(self.place("file"), "bad-value", message, hint)
 
     def check_value(self, at: Checking) -> None:
@@ -99,8 +102,8 @@ class Return(Step):
         """Warn of a value that is never sent: the answer has no body."""
         status = self.return_.status.value if isinstance(self.return_.status, Constant) else None
         if status in _EMPTY and not (isinstance(value, Constant) and value.value is None):
-            message = f"an answer of {status} has no body, so its value is never sent"
-            hint = "leave 'value' out, or answer 200"
+            message = f"an answer of {status} has no body, so its value would not be sent"
+            hint = "remove 'value', or use status 200"
             at.report(self.place("value"), "no-content", message, hint)
 
     def code(self, flow: Flow) -> list[ast.stmt]:

@@ -45,8 +45,8 @@ class RevokeAuthToken(Step):
         given = self.revoke_auth_token
         if (given.refresh_token is None) == (given.user_id is None):
             at.report(
-                None, "one-of", "expected 'refreshToken' or 'userId', and not both",
-                "'refreshToken' ends one sign-in, 'userId' all of a user's",
+                None, "one-of", "expected either 'refreshToken' or 'userId', not both",
+                "'refreshToken' ends one session, 'userId' all sessions of a user",
             )  # fmt: skip
         at.need(given.refresh_token, "text", "'refreshToken'", self.place("refreshToken"))
         at.need(given.user_id, "text integer", "'userId'", self.place("userId"))

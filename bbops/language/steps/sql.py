@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import ClassVar, Literal
 
-from bbops.base.diagnostics import suggest
+from bbops.base.diagnostics import Hint, SetEntry, suggest
 from bbops.base.model import Model
 from bbops.base.names import VariableName
 from bbops.language.expressions.emit import load
@@ -18,6 +18,8 @@ from bbops.language.sql.own import READS, WRITES, OwnStatement, read_statement
 from bbops.language.sql.types import Column, Table
 from bbops.language.steps._base import Checking, Example, Static, Step, mark_of
 from bbops.language.steps._flow import Flow
+
+_ADD_MODE = Hint("add 'mode: write'", SetEntry("mode", "write"))
 
 
 class SqlParameters(Model):
@@ -81,7 +83,7 @@ class Sql(Step):
         self.check_statement(at, own)
         for name in dict.fromkeys(own.names):
             if name not in given:
-                message = f"nothing in 'params' gives ':{name}'"
+                message = f"'params' has no value for ':{name}'"
                 at.report(
                     mark_of(self.sql.statement), "sql-parameter", message, suggest(name, given)
                 )
@@ -97,8 +99,8 @@ class Sql(Step):
             at.report(mark_of(self.sql.statement), "sql", own.problem)
         elif own.verb not in verbs:
             listed = ", ".join(sorted(verbs))
-            hint = "add 'mode: write'" if own.verb in WRITES else ""
-            message = f"with 'mode: {self.sql.mode}' a statement begins with one of {listed}"
+            hint = _ADD_MODE if own.verb in WRITES else ""
+            message = f"with 'mode: {self.sql.mode}' a statement must begin with one of {listed}"
             at.report(mark_of(self.sql.statement), "sql", message, hint)
 
     def result(self, at: Checking, own: OwnStatement, *, is_private: bool) -> Type:

@@ -87,7 +87,7 @@ class Try(Step):
         return NULL
 
     def why(self, at: Checking, part: str) -> str:
-        return f"only '{part}' of the 'try' in line {at.line} sets it"
+        return f"only '{part}' of the 'try' on line {at.line} sets it"
 
     def check_catch(self, at: Checking, start: Known) -> Known:
         roots = at.scope.roots

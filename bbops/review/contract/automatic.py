@@ -24,7 +24,7 @@ from bbops.language.steps.update import Update
 from bbops.language.steps.validate import Validate
 from bbops.language.steps.verify_jwt import VerifyJwt
 from bbops.review.contract.contract import Schema
-from bbops.review.contract.kept import is_guarded
+from bbops.review.contract.cookie_sessions import is_guarded
 from bbops.review.contract.outputs import type_of
 from bbops.review.contract.requests import PARTS
 from bbops.review.contract.schema import type_schema
@@ -120,8 +120,8 @@ def _schema(value: Value, title: str) -> Schema:
 # ---- which of them
 def _before(project: Project, route: Route, *, has_body: bool) -> Iterator[tuple[int, str]]:
     """Yield what answers before the function begins, and what may happen to any request."""
-    yield 500, "something failed that nobody meant"
-    yield 503, "it cannot be answered now, or took too long"
+    yield 500, "an unexpected error"
+    yield 503, "unavailable, or it took too long"
     own = [project.functions[name] for name in (route.endpoint.model.function, *route.middleware)]
     if has_body or any(getattr(one.model, part) is not None for one in own for part in PARTS):
         yield 400, "the request has invalid values"
@@ -136,15 +136,15 @@ def _before(project: Project, route: Route, *, has_body: bool) -> Iterator[tuple
     session = project.settings.model.session
     signs_in = session is not None and route.endpoint.name in {session.login, session.signup}
     if signs_in or (route.channel is not None and route.channel.model.rate_limit):
-        yield 429, "there were too many requests in this minute"
+        yield 429, "too many requests in the current minute"
     if route.parameters:
-        yield 404, "there is no such thing"
+        yield 404, "not found"
     if route.endpoint.model.idempotency and route.method != "GET":
-        yield 400, "the Idempotency-Key is none"
-        yield 409, "the first request with this Idempotency-Key is under way, or was lost"
+        yield 400, "the Idempotency-Key is invalid"
+        yield 409, "the first request with this Idempotency-Key is still running, or was lost"
         yield 422, "another request has used this Idempotency-Key"
     if is_guarded(project, route):
-        yield 403, "a request by cookie comes from a page that may not send it"
+        yield 403, "a request with a cookie comes from a page of another origin"
 
 
 def _inside(functions: list[Resource[Function]]) -> Iterator[tuple[int, str]]:
@@ -158,25 +158,25 @@ def _inside(functions: list[Resource[Function]]) -> Iterator[tuple[int, str]]:
 
 def _of_find(step: Step) -> Iterator[tuple[int, str]]:
     if isinstance(step, Find) and step.find.one == "required":
-        yield 404, "there is no such thing"
+        yield 404, "not found"
     if isinstance(step, Find) and step.is_paged:
         yield 400, "the request has invalid values"
 
 
 def _of_change(step: Step) -> Iterator[tuple[int, str]]:
-    yield 409, "a rule of the data is in the way"
+    yield 409, "a constraint of the data was violated"
     if not isinstance(step, Delete):
         yield 400, "the request has invalid values"
     one = getattr(getattr(step, step.key, None), "one", False)
     if one == "required":
-        yield 404, "there is no such thing"
+        yield 404, "not found"
 
 
 def _of_sql(step: Step) -> Iterator[tuple[int, str]]:
     if isinstance(step, Sql) and step.sql.mode == "write":
         yield from _of_change(step)
     elif isinstance(step, Sql) and step.sql.one == "required":
-        yield 404, "there is no such thing"
+        yield 404, "not found"
 
 
 def _of_shape(_: Step) -> Iterator[tuple[int, str]]:

@@ -13,8 +13,13 @@ from bbops.build.check import CheckedProject
 from bbops.language.project import Route
 from bbops.review.contract.answers import answers, running
 from bbops.review.contract.contract import Contract, Operation, Page
+from bbops.review.contract.cookie_sessions import (
+    answers_by_cookie,
+    body_by_cookie,
+    csrf,
+    examples_by_cookie,
+)
 from bbops.review.contract.examples import examples
-from bbops.review.contract.kept import answers_by_cookie, body_by_cookie, csrf, examples_by_cookie
 from bbops.review.contract.requests import body, parameters
 from bbops.review.contract.sessions import operation_id, schemes, schemes_of, session
 from bbops.review.contract.shared import share

@@ -17,7 +17,7 @@ from pydantic_core import core_schema
 from bbops.base.model import Model
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.addons._base import step_keys
-from bbops.language.loading.load import kinds
+from bbops.language.loading.load import folder_of_key, kinds
 from bbops.language.resources.addon import addon_model
 from bbops.language.shape import TYPES
 from bbops.language.steps._base import Step, find_step_kind, step_kinds
@@ -29,13 +29,8 @@ NO_ACTION = "<a step: find, insert, set, if, loop, call, return, ...>"
 Names = Mapping[str, list[str]]
 """The names of a project's resources by folder; they become the options of references."""
 
-REFERENCES = {
-    "function": "functions", "channel": "channels", "endpoint": "endpoints", "table": "tables",
-    "users": "tables", "realtime": "realtime", "middleware": "functions", "tools": "functions",
-    "login": "endpoints", "signup": "endpoints", "refresh": "endpoints", "logout": "endpoints",
-    "references": "references",
-}  # fmt: skip
-"""The folder whose names a key takes."""
+COLUMNS = "references"
+"""The key of a column that takes `table.column`."""
 _ANY_TEXT = {"type": "string"}
 _BARE = {"anyOf": [{"type": "string"}, {"type": "boolean"}, {"type": "number"}]}
 _STEP = {"$comment": "a step"}
@@ -182,7 +177,7 @@ def _with_names(node: Any, names: Names) -> Any:
     found = {key: _with_names(one, names) for key, one in node.items()}
     properties = found.get("properties")
     if isinstance(properties, dict):
-        for key, folder in REFERENCES.items():
+        for key, folder in (*folder_of_key().items(), (COLUMNS, COLUMNS)):
             if key in properties and names.get(folder):
                 properties[key] = _one_of(properties[key], names[folder])
     return found

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
 from typing import Any
 
 import msgspec
 
+from bbops.language.loading.load import folder_of_key
 from bbops.language.project import Project
 from bbops.review.contract.editor import DIALECT, Names, schemas
 
@@ -29,18 +29,17 @@ def names_of(project: Project) -> dict[str, list[str]]:
         for column, found in table.model.columns.items()
         if found.unique or (column,) == table.model.key
     ]
-    folders: dict[str, Collection[str]] = {
-        "functions": project.functions, "channels": project.channels,
-        "endpoints": project.endpoints, "tables": project.tables, "realtime": project.realtime,
-    }  # fmt: skip
     return {
-        **{folder: sorted({*one, *_broken(project, folder)}) for folder, one in folders.items()},
+        **{
+            folder: sorted({*project.resources[folder], *_broken(project, folder)})
+            for folder in sorted({*folder_of_key().values()})
+        },
         "references": sorted(references),
     }
 
 
 def _broken(project: Project, folder: str) -> set[str]:
-    """Return the names of files that cannot be read as they stand: they are there all the same."""
+    """Return the names of files that cannot be read as they stand: they are there anyway."""
     return {name for kind, name in project.broken if kind == folder}
 
 

@@ -46,7 +46,7 @@ def find_access(pairs: Pairs) -> tuple[Finding, ...]:
 # ---- routes
 def _of_routes(pairs: Pairs, base: Route, head: Route) -> Iterator[Finding]:
     if base.authentication in _CLOSED and head.authentication == "None":
-        message = f"is open to everybody, it needed {base.authentication}"
+        message = f"is now public; it required {base.authentication}"
         place = authentication_place(head)
         yield finding("authentication-removed", title(head), message, place)
     for code, key, message in _of_surroundings(pairs, base, head):
@@ -87,7 +87,7 @@ def _wider(base: Cors | None, head: Cors | None) -> Iterator[str]:
     new = [origin for origin in head.origins if origin not in was and "*" not in was]
     if new:
         named = "any origin" if "*" in new else ", ".join(new)
-        yield f"answers may be read by {named}"
+        yield f"responses can be read by {named}"
     if head.credentials and not (base and base.credentials):
         yield "cookies come along from other origins"
     for what in ("methods", "headers"):
@@ -125,7 +125,7 @@ def _topics(pairs: Pairs) -> Iterator[Finding]:
     for base, head in pairs.both("realtime"):
         subject = f"topic {head.model.topic}"
         if (base.model.authentication, head.model.authentication) == ("JWT", "None"):
-            message, place = "is open to everybody, it needed JWT", head.place("authentication")
+            message, place = "is now public; it required JWT", head.place("authentication")
             yield finding("authentication-removed", subject, message, place)
         for key in ("subscribe", "publish"):
             if not _is_true(getattr(base.model, key)) and _is_true(getattr(head.model, key)):
@@ -161,7 +161,7 @@ def _agents(pairs: Pairs) -> Iterator[Finding]:
 def _private_columns(pairs: Pairs) -> Iterator[Finding]:
     for number, (table, column) in enumerate(_opened(pairs)):
         routes = _answers_with(pairs.head, table, column) if number < _LOOKED else []
-        message = "is not private any more"
+        message = "is no longer private"
         if routes:
             shown = ", ".join(f"{title(one)} ({one.authentication})" for one in routes[:3])
             more = f" and {len(routes) - 3} more" if len(routes) > 3 else ""
@@ -186,7 +186,8 @@ def _answers_with(project: CheckedProject, table: str, column: str) -> list[Rout
     columns = {**found.model.columns}
     columns[column] = columns[column].model_copy(update={"private": True})
     model = found.model.model_copy(update={"columns": columns})
-    closed = replace(project, tables={**project.tables, table: replace(found, model=model)})
+    tables = {**project.tables, table: replace(found, model=model)}
+    closed = project.having("tables", tables)
 
     def gives(route: Route) -> bool:
         flows = (closed.flows.of(name) for name in run_by(project, route))

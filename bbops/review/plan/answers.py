@@ -44,7 +44,7 @@ def _output_breaks(old: Output, answers: tuple[Output, ...]) -> Iterator[Said]:
     same = [one for one in answers if one.status == old.status and not one.is_error]
     if not same:
         if not any(one.status is None for one in answers):
-            yield Said("status-removed", "no answer has this status any more")
+            yield Said("status-removed", "no response has this status any more")
         return
     new = next((one for one in same if one.content_type == old.content_type), None)
     if new is None and old.content_type:
@@ -64,7 +64,7 @@ def schema_breaks(old: Schema, new: Schema, path: str = "") -> Iterator[Said]:
     if {} in before:
         return
     if {} in after:
-        yield Said("field-type", f"{_named(path)} was {_words(old)}, and is not known any more")
+        yield Said("field-type", f"{_named(path)} was {_words(old)}, and is unknown now")
         return
     if is_null and not was_null:
         yield Said("field-null", f"{_named(path)} may be null now")
@@ -83,7 +83,7 @@ def _inner_breaks(old: Schema, new: Schema, path: str) -> Iterator[Said]:
     if "items" in old and "items" in new:
         yield from schema_breaks(old["items"], new["items"], f"{path}[]")
     if "properties" in old and "properties" not in new:
-        yield Said("field-type", f"the fields of {_named(path)} are not known any more")
+        yield Said("field-type", f"the fields of {_named(path)} are unknown now")
     elif "properties" in old:
         yield from _property_breaks(old, new, path)
 

@@ -93,7 +93,7 @@ def _scheme_breaks(pairs: Pairs) -> Iterator[Finding]:
     if base is None or head is None:
         return
     for word in [word for word in base.schemes if word not in head.schemes]:
-        message = f"the word '{word}' before a token is not accepted any more"
+        message = f"the word '{word}' before a token is no longer accepted"
         place = pairs.head.settings.place("auth", "schemes")
         yield finding("authentication-changed", "tokens", message, place)
 
@@ -189,5 +189,5 @@ def _webhook_breaks(pairs: Pairs) -> Iterator[Finding]:
     kept = webhook_paths(pairs.head)
     for path, base in webhook_paths(pairs.base).items():
         if path not in kept and ("POST", path) not in answered:
-            message = "nothing takes its calls any more"
+            message = "nothing handles its calls any more"
             yield finding("webhook-removed", f"POST {path}", message, base.place("webhook"))

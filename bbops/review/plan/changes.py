@@ -10,7 +10,7 @@ import msgspec
 
 from bbops.base.model import plain
 from bbops.language.project import Project, Resource, Route
-from bbops.review.plan.pairs import FOLDERS, Pairs, RoutePair, of, run_by, title
+from bbops.review.plan.pairs import Pairs, RoutePair, of, run_by, title
 
 Verb = Literal["added", "changed", "removed", "renamed"]
 RouteVerb = Literal["added", "changed", "removed", "moved"]
@@ -60,7 +60,7 @@ class RouteChange:
 def find_resources(pairs: Pairs) -> tuple[ResourceChange, ...]:
     """Return what changed in the files, the project's own first, then by kind and name."""
     found = list(_changed(pairs.base.settings, pairs.head.settings))
-    for folder in FOLDERS:
+    for folder in pairs.head.resources:
         found += sorted(_in_folder(pairs, folder), key=lambda change: change.name)
     return tuple(found)
 

@@ -16,7 +16,7 @@ class Code:
     Attributes:
         section: `break`, clients of today stop working; `access`, somebody may more than today.
         text: what it says of a change.
-        cure: what to do where it was not meant.
+        cure: what to do where it was not intended.
     """
 
     section: Section
@@ -48,7 +48,7 @@ CODES: Final[Mapping[str, Code]] = {
         "leave a copy of the endpoint at the old path",
     ),
     "authentication-required": _breaks(
-        "what was open needs a token now", _BESIDE
+        "a public route now needs a token", _BESIDE
     ),
     "authentication-changed": _breaks(
         "another kind of authentication, or another word before the token, is needed now", _BESIDE
@@ -59,13 +59,13 @@ CODES: Final[Mapping[str, Code]] = {
         "name it with '?', or give it a default",
     ),
     "input-removed": _breaks(
-        "a field of the request is dropped without a word", "go on taking it"
+        "a field of the request is silently dropped", "keep accepting it"
     ),
     "input-type": _breaks(
-        "a field of the request takes another type, one that what was sent need not fit", _BESIDE
+        "a field of the request takes another type, which existing requests may not match", _BESIDE
     ),
     "input-null": _breaks(
-        "a field of the request may not be null any more", "write '?' behind its type"
+        "a field of the request can no longer be null", "write '?' after its type"
     ),
     "input-enum": _breaks(
         "a field of the request takes fewer values", "keep the values that clients send"
@@ -76,9 +76,9 @@ CODES: Final[Mapping[str, Code]] = {
     "status-removed": _breaks(
         "a route no longer answers with a status that clients wait for", "keep the status"
     ),
-    "field-removed": _breaks("an answer lacks a field that it had", "keep the field"),
+    "field-removed": _breaks("a response lacks a field that it had", "keep the field"),
     "field-optional": _breaks(
-        "an answer may lack a field that it always had", "give it in every answer"
+        "a response may lack a field that it always had", "include it in every response"
     ),
     "field-null": _breaks(
         "a field of an answer may be null, which it never was", "give a value in its place"
@@ -92,21 +92,21 @@ CODES: Final[Mapping[str, Code]] = {
         "tell the clients first, or keep the values",
     ),
     "signing-changed": _breaks(
-        "everybody signs in again, and programs that verify tokens need another key",
+        "everyone must sign in again, and programs that verify tokens need a new key",
         "say so before, or keep 'auth.algorithm'",
     ),
     "session-changed": _breaks(
-        "frontends sign people in in another way than before", "keep the names of `session`"
+        "frontends must sign in differently", "keep the names of `session`"
     ),
     "topic-removed": _breaks(
         "a realtime topic, or an event of one, is gone", "keep it until nobody subscribes"
     ),
     "webhook-removed": _breaks(
-        "nothing takes the calls of a webhook any more",
-        "have the other side stop calling first",
+        "nothing handles the calls of a webhook any more",
+        "stop the calls on the other side first",
     ),
     "authentication-removed": _opens(
-        "what needed a token or key is open to everybody", "keep the authentication"
+        "a route that needed a token or key is now public", "keep the authentication"
     ),
     "rows-opened": _opens(
         "anybody may read values or rows that no public route gave",
@@ -123,7 +123,7 @@ CODES: Final[Mapping[str, Code]] = {
         "a private column may reach answers", "keep 'private: true'"
     ),
     "secret-opened": _opens(
-        "an env variable is no secret any more, and may reach answers and the log",
+        "an env variable is no longer a secret, and may reach answers and the log",
         "keep 'secret: true'",
     ),
     "guard-removed": _opens(
@@ -138,34 +138,34 @@ CODES: Final[Mapping[str, Code]] = {
         "a function that ran before others no longer does", "keep it in 'middleware'"
     ),
     "outside-address": _opens(
-        "a server is asked that was not asked before", "check who that is, and what is sent"
+        "requests go to a new server", "check whose server it is, and what is sent"
     ),
     "secret-read": _opens(
-        "a function reads a secret that nothing read before", "check where it is sent"
+        "a function reads a secret for the first time", "check where it is sent"
     ),
     "signature-dropped": _opens(
-        "what a webhook took signed is taken unsigned, or by another secret",
+        "a webhook accepts unsigned requests, or another secret",
         "keep the signature of the trigger",
     ),
     "sql-writes": _opens(
-        "a function writes by SQL of its own, which no rule of a step bounds",
-        "use 'insert', 'update' or 'delete' where they can say it",
+        "a function writes with its own SQL, which the rules of steps do not limit",
+        "use 'insert', 'update' or 'delete' if possible",
     ),
     "topic-opened": _opens(
         "more clients may subscribe to a topic, or publish on it",
         "keep the condition of 'subscribe' or 'publish'",
     ),
     "cookie-loosened": _opens(
-        "the session cookie is guarded less than before", "keep 'secure', 'sameSite', 'csrfHeader'"
+        "the session cookie is less protected", "keep 'secure', 'sameSite', 'csrfHeader'"
     ),
     "key-trusted": _opens(
-        "tokens of somebody else count", "check whose key it is"
+        "tokens of another issuer are accepted", "check whose key it is"
     ),
     "agent-tool-added": _opens(
         "a model may call a function that it could not call", "check what the function changes"
     ),
     "review-loosened": _opens(
-        "changes need less of a review, or no passing tests",
+        "changes need less review, or no passing tests",
         "keep the rules; this change is still reviewed by the old ones",
     ),
 }  # fmt: skip

@@ -18,7 +18,7 @@ class Finding:
         message: what is the matter, without the subject.
         file: in the new project, or in the old one where the new one has nothing to show.
         line: in that file, from 1.
-        cure: what to do where it was not meant.
+        cure: what to do where it was not intended.
     """
 
     code: str

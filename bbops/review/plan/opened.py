@@ -142,7 +142,7 @@ class _Giving:
         }
         model = found.model.model_copy(update={"columns": hidden})
         tables = {**self._project.tables, table: replace(found, model=model)}
-        closed = replace(self._project, tables=tables)
+        closed = self._project.having("tables", tables)
         flows = map(closed.flows.of, functions)
         return any(d.code == "private-data" for flow in flows for d in flow.diagnostics)
 

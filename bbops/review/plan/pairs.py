@@ -12,12 +12,6 @@ from bbops.build.check import CheckedProject
 from bbops.database.diff.renames import find_renames
 from bbops.language.project import Project, Resource, Route
 
-FOLDERS = (
-    "tables", "functions", "endpoints", "channels", "tasks", "triggers", "realtime", "agents",
-    "addons", "tests",
-)  # fmt: skip
-"""The kinds whose files have names, as they are shown."""
-
 
 @dataclass(frozen=True, slots=True)
 class RoutePair:
@@ -41,7 +35,7 @@ class Pairs:
     @cached_property
     def renames(self) -> Mapping[str, Mapping[str, str]]:
         """By folder: old names by new ones."""
-        return {folder: self._renames(folder) for folder in FOLDERS}
+        return {folder: self._renames(folder) for folder in self.head.resources}
 
     def _renames(self, folder: str) -> Mapping[str, str]:
         base, head = of(self.base, folder), of(self.head, folder)
@@ -98,8 +92,7 @@ class Pairs:
 
 def of(project: Project, folder: str) -> Mapping[str, Resource[Any]]:
     """Return the resources in a folder of a project, by name."""
-    found: Mapping[str, Resource[Any]] = getattr(project, folder)
-    return found
+    return project.resources[folder]
 
 
 def address(route: Route) -> tuple[str, str]:

@@ -32,13 +32,13 @@ PORTS: Final = {"http": 80, "https": 443}
 def find_reached(pairs: Pairs) -> Iterator[Finding]:
     """Yield what functions reach that no function of the old project did."""
     for _, called, place in _new(pairs, _addresses):
-        message = f"asks {called}, which nothing asked before"
+        message = f"calls {called}, which nothing called before"
         yield finding("outside-address", _function(place), message, place)
     for _, called, place in _new(pairs, _secrets(pairs.head)):
         message = f"reads {called}, which no function read before"
         yield finding("secret-read", _function(place), message, place)
     for _, called, place in _new(pairs, _writes):
-        yield finding("sql-writes", _function(place), f"writes by SQL: {called}", place)
+        yield finding("sql-writes", _function(place), f"writes with SQL: {called}", place)
     yield from _enabled_addons(pairs)
 
 
@@ -73,7 +73,7 @@ def _addresses(function: Resource[Function]) -> Iterator[Reached]:
         if isinstance(step, Http):
             called = _called(step.http.url)
             key = called or f"made by {function.file}"
-            called = called or "an address that is made when it runs"
+            called = called or "a URL computed at run time"
             yield key, called, function.at(step.place("url") or step.mark)
 
 

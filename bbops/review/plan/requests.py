@@ -77,7 +77,7 @@ def _field_breaks(old: Field, new: Field, name: str, path: str) -> Iterator[Said
         yield Said("input-type", name, f"'{path}' was {words(old)}, and is {words(new)} now")
         return
     if null and not takes_null:
-        yield Said("input-null", name, f"'{path}' may not be null any more")
+        yield Said("input-null", name, f"'{path}' can no longer be null")
     yield from _limit_breaks(old, new, name, path)
     if item is not None and new_item is not None:
         yield from _field_breaks(item, new_item, name, f"{path}[]")

@@ -76,7 +76,7 @@ def _reasons(access: Collection[Finding], tables: Collection[TableChange]) -> It
     if losing := _names(tables, "destructive"):
         yield f"values would be lost: {_few(losing)}"
     if unknown := _names(tables, "depends"):
-        yield f"rows may stand in the way, or lose values: {_few(unknown)}"
+        yield f"rows may block the migration, or lose values: {_few(unknown)}"
     if access:
         yield f"access is loosened: {_few(sorted({one.code for one in access}))}"
 

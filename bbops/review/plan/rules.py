@@ -31,7 +31,7 @@ def find_loosened_review(base: Project, head: Project) -> Iterator[Loosened]:
     """Yield how changes would need less of a review, or no passing tests."""
     yield from compare_reviews(base.review, head.review)
     if base.tests.gate and not head.tests.gate:
-        yield "tests no longer keep a commit from being published", ("tests", "gate")
+        yield "tests no longer gate publishing", ("tests", "gate")
 
 
 def _secrets(base: Settings, head: Settings) -> Iterator[Finding]:
@@ -39,7 +39,7 @@ def _secrets(base: Settings, head: Settings) -> Iterator[Finding]:
         old = base.model.env.get(name)
         if old is not None and old.secret and not variable.secret:
             place = head.place("env", name, key=True)
-            yield finding("secret-opened", f"env {name}", "is no secret any more", place)
+            yield finding("secret-opened", f"env {name}", "is no longer a secret", place)
 
 
 def _cookies(base: Settings, head: Settings) -> Iterator[Finding]:
@@ -49,13 +49,13 @@ def _cookies(base: Settings, head: Settings) -> Iterator[Finding]:
     for message, path in _cookie(old.cookie, new.cookie):
         yield finding("cookie-loosened", "session", message, head.place("session", "cookie", path))
     if old.csrf_header and not new.csrf_header:
-        message = "changes by cookie need no header any more"
+        message = "changes with a cookie no longer need a header"
         yield finding("cookie-loosened", "session", message, head.place("session"))
 
 
 def _cookie(old: Cookie, new: Cookie) -> Iterator[tuple[str, str]]:
     if old.secure and not new.secure:
-        yield "the cookie travels without TLS", "secure"
+        yield "the cookie is also sent without TLS", "secure"
     if _SAME_SITE.index(new.same_site) > _SAME_SITE.index(old.same_site):
         yield f"the cookie has sameSite {new.same_site}, it had {old.same_site}", "sameSite"
     if new.domain and new.domain != old.domain:
@@ -83,7 +83,7 @@ def _source(key: VerifyingKey) -> str:
 def compare_reviews(old: Review, new: Review) -> Iterator[Loosened]:
     """Yield how `review:` asks for less than it did."""
     if (old.main, new.main) == ("proposals", "direct"):
-        yield "people may push to main directly", ("review", "main")
+        yield "pushing to main directly is allowed", ("review", "main")
     if new.approvals < old.approvals:
         yield f"needs {new.approvals} approvals, not {old.approvals}", ("review", "approvals")
     was, now = old.destructive.approvals, new.destructive.approvals

@@ -17,7 +17,7 @@ from bbops.database.diff.preflight import Preflight, Rows
 from bbops.database.diff.renames import find_renames, with_renames
 from bbops.database.diff.row_mapping import Carrier
 from bbops.database.schema.shape import Reference, differ
-from bbops.database.sqlite.words import SqliteConversions, SqliteWords
+from bbops.database.sqlite.ddl import SqliteConversions, SqliteDdl
 from bbops.review.plan.pairs import Pairs
 
 Risk = Literal["safe", "depends", "destructive", "impossible"]
@@ -66,13 +66,13 @@ def find_tables(pairs: Pairs) -> tuple[TableChange, ...]:
         and base.keys() == head.keys()
     ):
         return ()
-    words, conversions = SqliteWords(), SqliteConversions()
-    live, renames = words.describe(base), find_renames(base, head)
-    have, want = with_renames(live, renames), words.describe(head)
-    carried = Carrier(words, conversions.converted, "").carry(live, head, renames)
+    ddl, conversions = SqliteDdl(), SqliteConversions()
+    live, renames = ddl.describe(base), find_renames(base, head)
+    have, want = with_renames(live, renames), ddl.describe(head)
+    carried = Carrier(ddl, conversions.converted, "").carry(live, head, renames)
     rows = _AnyRows(_ask_nobody, live, str, head, carried)
     differences = differ(have, want)
-    compared = Comparison(head, have, want, differences, renames, rows, words, conversions)
+    compared = Comparison(head, have, want, differences, renames, rows, ddl, conversions)
     return sort_changes(_unknown(pairs, change) for change in compared.changes())
 
 

@@ -95,7 +95,7 @@ def _length(target: str, query: str) -> str:
 def _obstacle(request: Mapping[str, Any], given: Mapping[str, str]) -> str:
     exchange = request["exchange"]
     if request["status"] == _NOT_MODIFIED:
-        return "its answer was that nothing had changed"
+        return "its response was 304 Not Modified"
     if MASK in request["path"] or any(value == MASK for _, value in exchange["query"]):
         return "its address holds a secret"
     if not _NEEDED.isdisjoint(exchange["headers"]) and _NEEDED.isdisjoint(given):

@@ -69,7 +69,7 @@ def send(
         ):
             return Reply(answer.status_code, dict(answer.headers), _read(answer))
     except httpx.HTTPError as error:
-        raise ServerError(f"the draft cannot be asked: {type(error).__name__}") from None
+        raise ServerError(f"cannot send the request to the draft: {type(error).__name__}") from None
 
 
 def _ask(client: httpx.Client, url: str, one: Recorded) -> Sent:
@@ -87,7 +87,7 @@ def _ask(client: httpx.Client, url: str, one: Recorded) -> Sent:
         is_waking = answer.status_code == httpx.codes.SERVICE_UNAVAILABLE != one.status
         if not (is_waking and "retry-after" in answer.headers and time.monotonic() < until):
             return Sent(answer.status_code, body)
-        time.sleep(1)
+        time.sleep(1)  # as it asks to by 'retry-after'
 
 
 def _encode(headers: Mapping[str, str]) -> dict[bytes, bytes]:

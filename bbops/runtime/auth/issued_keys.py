@@ -63,7 +63,7 @@ async def issue_key(
 
 
 async def list_keys(host: Any) -> list[dict[str, Any]]:
-    """Return the keys, the newest first, at most MOST_LISTED; times are seconds since 1970.
+    """Return the keys, newest first, at most MOST_LISTED; times are seconds since 1970.
 
     `used_at` is a minute late, see `KeyUses`; None of one that never opened anything.
     """
@@ -81,7 +81,9 @@ async def rotate_key(host: Any, wanted: str, overlap_seconds: float) -> dict[str
     old = await _find_one(host, wanted)
     now = _now(host)
     if old["revoked_at"] is not None or (old["expires_at"] or now + 1) <= now:
-        raise FlowError(f"API key '{wanted}' has ended already; issue another one")
+        raise FlowError(
+            f"API key '{wanted}' has already expired or been revoked; issue another one"
+        )
     lasts = None if old["expires_at"] is None else old["expires_at"] - old["created_at"]
     given, statement = _new(host, old["name"], old["channels"], old["claims"], lasts)
     ends = min(now + overlap_seconds, old["expires_at"] or now + overlap_seconds)
@@ -146,7 +148,7 @@ async def _find_one(host: Any, wanted: str) -> dict[str, Any]:
     if not rows:
         raise FlowError(f"there is no API key '{wanted}'; 'bbops keys list' shows them")
     if len(rows) > 1:
-        raise FlowError(f"several API keys begin with '{wanted}'; name one by its id")
+        raise FlowError(f"several API keys begin with '{wanted}'; use the id of one")
     return _told(rows[0])
 
 

@@ -91,17 +91,17 @@ class KeySet:
         """Yield the keys that are for verifying tokens of this algorithm; others are left out.
 
         Raises:
-            Failure: it is no set of keys, or has none of them.
+            Failure: it is not a JWKS, or has none of them.
         """
         try:
             every = msgspec.json.decode(body)["keys"]
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, KeyError, TypeError):
-            raise Failure("it is no set of keys") from None
+            raise Failure("it is not a JWKS") from None
         if type(every) is not list or len(every) > MAX_KEYS:
             raise Failure(f"expected a list of at most {MAX_KEYS} keys")
         found = [key for one in every if (key := self._key(one)) is not None]
         if not found:
-            raise Failure(f"no key in it is for {self.algorithm}")
+            raise Failure(f"it has no key for {self.algorithm}")
         yield from found
 
     def _key(self, one: Any) -> VerifyingKey | None:

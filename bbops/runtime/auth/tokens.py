@@ -96,7 +96,7 @@ class Tokens:
                 the token would be longer than a server takes.
         """
         if self._signing is None:
-            raise FlowError("the project's signing key is public: it only verifies tokens")
+            raise FlowError("the project's signing key is public: it can only verify tokens")
         now = int(self._clock.now().timestamp())
         lasts = self._expires_seconds if expires_seconds is None else expires_seconds
         given = {

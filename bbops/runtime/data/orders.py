@@ -79,7 +79,7 @@ class OrderBy:
         if found is None:
             name, _, direction = value.rpartition(".") if type(value) is str else ("", "", "")
             if name not in self.sortable or direction not in {"asc", "desc"}:
-                raise BadValue("'orderBy' needs a column with '.asc' or '.desc' behind it")
+                raise BadValue("'orderBy' needs a column followed by '.asc' or '.desc'")
             found = self.chosen[value] = self.order([(name, direction == "desc")])
         return found
 

@@ -94,7 +94,7 @@ class Pages:
         """
         by = self.fixed or self.orders.choose(order)
         if type(size) is not int or not 0 < size < _MOST:
-            message = "'limit' of a page needs a whole number from 1 on"
+            message = "'limit' of a page needs a whole number of at least 1"
             raise BadValue(f"{message}, got {kind(size)}", said=message)
         secret = str(env.get(KEY_VARIABLE) or "").encode()
         signing = (secret, f"{self.context}\0{by.clause}".encode())

@@ -74,7 +74,7 @@ def bind_as(value: Any, of: str) -> Any:
     """Return a value nothing is known of as a parameter beside a column of kind `of`.
 
     Raises:
-        FlowError: it is of another kind; a database would compare the two all the same.
+        FlowError: it is of another kind; a database would compare the two anyway.
     """
     if value is not None and type(value) not in _FITS.get(of, (type(value),)):
         raise FlowError(f"cannot compare {kind(value)} with a column of kind {of}")
@@ -94,7 +94,7 @@ def bind_searched(value: Any, field: str) -> Any:
 def check_searched(value: Any, field: str) -> None:
     """Refuse a text that is too long to be looked for; raises as `bind_searched`."""
     if type(value) is str and len(value) > LONGEST_SEARCHED:
-        raise TooLong(field, LONGEST_SEARCHED, "a text that is searched for is too long")
+        raise TooLong(field, LONGEST_SEARCHED, "the search text is too long")
 
 
 def fit(value: Any, column: str, most: int) -> Any:
@@ -146,7 +146,7 @@ def row_count(value: Any, what: str, field: str = "") -> int:
     """
     if type(value) is int and 0 <= value < 2**63:
         return value
-    message = f"'{what}' needs a whole number from 0 on"
+    message = f"'{what}' needs a whole number of at least 0"
     raise BadValue(f"{message}, got {kind(value)}", field, message)
 
 

@@ -53,10 +53,10 @@ async def find_file(folder: Folder | None, path: Any, declared: str | None) -> S
     if type(path) is not str:
         raise FlowError(f"'file' needs a text, got {kind(path)}")
     if folder is None:
-        raise FlowError("'file' answers a request, and here is none that could have files")
+        raise FlowError("'file' only works in a request, and this run has none")
     size = await folder.size(path)
     if size is None:
-        raise FlowError("the folder of this run has no such file")
+        raise FlowError("this run has no such file")
     return SentFile(folder, path, size, declared or await _find_type(folder, path))
 
 

@@ -76,4 +76,4 @@ def unreadable(error: Exception) -> InvalidInput:
     """Return what a client hears of a form that cannot be read."""
     if isinstance(error, ParserLimitReached):
         return InvalidInput({}, f"the form has more than {MAX_FIELDS:,} parts, or too long headers")
-    return InvalidInput({}, "the form cannot be read: its parts are not as its boundary says")
+    return InvalidInput({}, "the form cannot be parsed: its parts do not match its boundary")

@@ -147,7 +147,7 @@ def _replayed(status: int, body: bytes, headers: dict[str, str], kind: str | Non
 
 def _under_way() -> Thrown:
     return Thrown(
-        409, "the first request with this Idempotency-Key is under way",
+        409, "the first request with this Idempotency-Key is still running",
         code="requestUnderWay", headers={"retry-after": "1"},
     )  # fmt: skip
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from time import perf_counter
 from typing import Any, Literal
 
@@ -57,6 +58,7 @@ class Flights:
 
     def __init__(self) -> None:
         self.flying: set[Flight] = set()
+        self._landed: asyncio.Event | None = None  # made by who waits: requests pay for a look
         self.loop: asyncio.AbstractEventLoop | None = (
             None  # known, a task is found in half the time
         )
@@ -79,8 +81,20 @@ class Flights:
         """
         flight.receive = flight.task = None
         self.flying.discard(flight)
+        if self._landed is not None:
+            self._landed.set()
+            self._landed = None
         if flight.watcher is not None:
             flight.watcher.cancel()
+
+    async def wait(self, is_over: Callable[[], bool], seconds: float | None) -> bool:
+        """Return True once something is true, as it may be after each answer; False when late."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not is_over():
+                    self._landed = self._landed or asyncio.Event()
+                    await self._landed.wait()
+        return is_over()
 
     async def keep_sweeping(self) -> None:
         """Sweep until cancelled."""

@@ -130,7 +130,7 @@ class SessionCookies:
             return
         if site is None and (origin is None or origin.partition(b"//")[2] == found.get(b"host")):
             return
-        raise Thrown(403, "a page of another origin may not do this by cookie")
+        raise Thrown(403, "a page of another origin cannot use the session cookie")
 
     def _check_csrf(self, scope: Any, token: str | None, *, at: int) -> None:
         if self._header is None or token is None:
@@ -140,7 +140,9 @@ class SessionCookies:
         if len(parts) > at and hmac.compare_digest(parts[at], _mark(token)):
             return
         raise Thrown(
-            403, f"a request by cookie needs '{self._rules.csrf_header}' with the cookie '{CSRF}'"
+            403,
+            f"a request with the session cookie needs '{self._rules.csrf_header}' "
+            f"with the cookie '{CSRF}'",
         )
 
     # ---- after
@@ -238,11 +240,13 @@ def _cookie(
 ) -> tuple[bytes, bytes]:  # fmt: skip
     """Return a `set-cookie` header; with 0 seconds the browser forgets the cookie."""
     if value and not _VALUE(value):
-        raise Failure("the token cannot be kept in a cookie: it has other characters than tokens")
+        raise Failure(
+            "the token cannot be stored in a cookie: it contains characters that tokens do not have"
+        )
     if len(name) + len(value) > MAX_COOKIE_BYTES:
         raise Failure(
-            f"the token cannot be kept in a cookie: it has {len(value):,} bytes, and browsers take"
-            f" {MAX_COOKIE_BYTES:,}; put less into its claims"
+            f"the token cannot be stored in a cookie: it has {len(value):,} bytes, and browsers"
+            f" take {MAX_COOKIE_BYTES:,}; put less into its claims"
         )
     parts = [f"{name}={value}", f"Path={_below(scope, path, name)}", f"Max-Age={int(seconds)}"]
     parts += [f"Domain={rules.domain}"] if rules.domain else []

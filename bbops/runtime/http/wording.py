@@ -68,7 +68,7 @@ class Wording:
         error = {"code": "invalidInput", "status": 400, "fields": {}}
         said = self._compute(message, error | {"message": text, "limit": limit})
         if type(said) is not str:
-            raise FlowError(f"'errors.messages.{rule}' of project.yaml gives no text")
+            raise FlowError(f"'errors.messages.{rule}' of project.yaml does not return text")
         return said
 
     def _compute(self, value: Worded, error: Mapping[str, Any]) -> Any:

@@ -43,7 +43,7 @@ def link_tokens(
         except ValueError as error:
             raise _cannot_sign(auth, str(error)) from None
         if tokens.is_public:
-            raise _cannot_sign(auth, "the key is the public one, it only verifies")
+            raise _cannot_sign(auth, "it is a public key, which can only verify tokens")
         return tokens
 
     known = [(*one.values(), env.get(one["key"] or "")) for one in listed]

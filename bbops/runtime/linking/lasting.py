@@ -13,7 +13,7 @@ from bbops.runtime.limits.shared_counters import SharedCounters
 
 
 class Lasting:
-    """One per project and process. A changed limit or key begins anew; an equal one goes on.
+    """One per project and process. A changed limit or key starts again; an equal one goes on.
 
     With `counters`, limits count together with those of other processes that have the same `scope`.
     """

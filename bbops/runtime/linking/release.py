@@ -169,7 +169,7 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     """
     data = marshal.loads(artifact)  # noqa: S302 - our own file, see bbops.build.compile.release
     if data["format"] != FORMAT:  # the byte code of another Python would crash this one
-        raise FlowError("the release was made by another version, it must be published again")
+        raise FlowError("the release was built by another version; publish it again")
     wording = _wording(data["wording"], given["host"])
     functions: dict[str, Function] = {}
     spaces: list[tuple[Mapping[str, str], dict[str, Any]]] = []
@@ -272,7 +272,7 @@ def resolve(target: str) -> Any:
     if module == "function":
         return FUNCTIONS[name].apply
     if not module.startswith("bbops.runtime."):
-        raise ImportError(f"compiled code may not use {target}")
+        raise ImportError(f"compiled code must not use {target}")
     return getattr(import_module(module), name)
 
 

@@ -36,7 +36,7 @@ async def call_addon(
     if addon is None:
         raise AddonFailure("addon-disabled", f"addon '{name}' is not enabled in this project")
     if action not in addon.steps:
-        raise AddonFailure("addon-not-built", f"this version cannot do '{step}' yet")
+        raise AddonFailure("addon-not-built", f"this version does not support '{step}' yet")
     given = {key: value for key, value in parameters.items() if value is not None}
     return read(await addon.steps[action](Work(name, run.host, addon.config, folder), given))
 
@@ -53,7 +53,7 @@ def make_reader(step: str, spec: Spec) -> Read:
         errors: dict[str, list[str]] = {}
         typed = check({"result": answer}, "", errors)
         for path, texts in errors.items():
-            message = f"'{step}' gave something else than it should: {path} {texts[0]}"
+            message = f"'{step}' returned an unexpected value: {path} {texts[0]}"
             raise AddonFailure("addon-answer", message)
         return typed.get("result")
 

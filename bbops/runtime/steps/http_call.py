@@ -40,7 +40,7 @@ async def ask(
         HttpFailure: see there; also for a status that is neither 2xx nor `allowed`.
     """
     if run_host.http is None:
-        raise HttpFailure("httpRefused", "nothing outside may be asked here")
+        raise HttpFailure("httpRefused", "outbound requests are not allowed here")
     sent, content_type = _body(body, form)
     given = _headers(headers)
     if content_type:

@@ -27,7 +27,7 @@ class Held:
     ) -> None:
         """Refuse what cannot be taken back; the check does so before."""
         del realtime, params, event, payload
-        raise FlowError("'publish' cannot stand inside a transaction")
+        raise FlowError("'publish' is not allowed inside a transaction")
 
 
 class Within:

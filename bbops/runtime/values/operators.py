@@ -319,10 +319,10 @@ _WRITERS: Final[dict[type, Callable[[Any], str]]] = {
 
 def _not_text(value: Any) -> str:
     if value is None:
-        return "null cannot stand inside a text: add '| default(…)'"
+        return "null cannot be part of a text: add '| default(…)'"
     if type(value) is bytes:
-        return "bytes cannot stand inside a text: add '| base64'"
-    return f"a {kind(value)} cannot stand inside a text: add '| json'"
+        return "bytes cannot be part of a text: add '| base64'"
+    return f"a {kind(value)} cannot be part of a text: add '| json'"
 
 
 # What the operators share

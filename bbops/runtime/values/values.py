@@ -76,7 +76,7 @@ def spend(amount: int) -> None:
     if fuel is not None:
         fuel[0] -= amount
         if fuel[0] <= 0:
-            raise OutOfFuel("the function makes too many large values")
+            raise OutOfFuel("the function creates too many large values")
 
 
 def check_length(characters: int) -> None:
@@ -140,7 +140,7 @@ def encode_text(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise BadValue("the text holds half a character (a lone surrogate)") from None
+        raise BadValue("the text contains an unpaired surrogate (a lone surrogate)") from None
 
 
 def quoted(names: Iterable[str]) -> str:

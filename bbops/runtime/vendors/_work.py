@@ -57,7 +57,7 @@ class Work:
             HttpFailure: there is none.
         """
         if self.host.http is None:
-            raise HttpFailure("httpRefused", "nothing outside may be asked here")
+            raise HttpFailure("httpRefused", "outbound requests are not allowed here")
         answer = await self.host.http.send(HttpRequest(method, url, headers, body, TIMEOUT_SECONDS))
         spend(len(answer.body) >> 10)
         return answer
@@ -70,7 +70,7 @@ class Work:
         """
         size = await self._folder().size(name) if type(name) is str else None
         if size is None:
-            raise FlowError(f"'{self.addon}' finds no such file in the folder of this run")
+            raise FlowError(f"'{self.addon}' found no such file in this run")
         if size > MOST_FILE_BYTES:
             raise FlowError(f"a file of {size:,} bytes, expected at most {MOST_FILE_BYTES:,}")
         return await self._folder().read(name, 0, size)
@@ -84,13 +84,13 @@ class Work:
         """
         if type(name) is not str or not _FILE(name):
             raise FlowError(
-                "a file of the run has a name of letters, digits, '.', '_' and '-', without folders"
+                "expected a file name of letters, digits, '.', '_' and '-', without folders"
             )
         await self._folder().write(name, data)
 
     def _folder(self) -> Folder:
         if self.folder is None:
-            raise FlowError("a run that answers no request has no files here")
+            raise FlowError("only a run for a request has files")
         return self.folder
 
 

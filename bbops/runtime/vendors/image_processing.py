@@ -59,7 +59,7 @@ async def crop_image(work: Work, given: Mapping[str, Any]) -> Any:
         is_inside = left >= 0 and top >= 0 and width > 0 and height > 0
         if not is_inside or left + width > picture.width or top + height > picture.height:
             size = f"{picture.width} x {picture.height}"
-            raise Thrown(400, f"the rectangle does not lie in the picture of {size} pixels")
+            raise Thrown(400, f"the rectangle is outside the image of {size} pixels")
         return picture.crop(left, top, width, height)
 
     return await _change(work, given, crop)
@@ -128,7 +128,7 @@ def _open(vips: Any, data: bytes, *, turns: bool = True) -> tuple[Any, str]:
 
 
 def _unreadable() -> Thrown:
-    return Thrown(400, "this is no picture that can be read: jpeg, png, webp, avif, gif or tiff")
+    return Thrown(400, "this is not a supported image: jpeg, png, webp, avif, gif or tiff")
 
 
 # ---- sizes

@@ -87,7 +87,7 @@ def _url(work: Work, bucket: str, key: str) -> str:
     """Return where a file is: by the bucket's name at Amazon, by its path elsewhere."""
     parts = key.split("/")
     if len(key.encode()) > _MOST_KEY or {".", ".."} & set(parts) or (key and not parts[-1]):
-        raise FlowError("a key has at most 1,024 bytes, and neither '.' nor '..' as a part")
+        raise FlowError("a key has at most 1,024 bytes, and no part that is '.' or '..'")
     path = quote(key, safe="/~")
     endpoint = work.config.get("endpoint")
     if endpoint:
@@ -101,11 +101,11 @@ def _url(work: Work, bucket: str, key: str) -> str:
 def _read(body: bytes) -> ET.Element:
     """Return XML without the names of its name space."""
     if b"<!DOCTYPE" in body:
-        raise FlowError("the storage answered with what is no list")
+        raise FlowError("the storage returned an invalid list")
     try:
         root = ET.fromstring(body)  # noqa: S314 - without a DTD nothing can be expanded
     except ET.ParseError:
-        raise FlowError("the storage answered with what is no list") from None
+        raise FlowError("the storage returned an invalid list") from None
     for one in root.iter():
         one.tag = _SPACE.sub("", one.tag)
     return root

@@ -52,7 +52,7 @@ async def verify_webhook_signature(work: Work, given: Mapping[str, Any]) -> Any:
     """
     payload, header = given.get("payload"), given.get("signature")
     if payload is None:
-        raise FlowError("'payload' is needed here: there is no request whose body could be taken")
+        raise FlowError("'payload' is required here: there is no request whose body could be used")
     secret = work.setting("webhookSigningSecret")
     tolerance = given.get("tolerance", _TOLERANCE_SECONDS)
     now = work.host.clock.now().timestamp()
@@ -61,7 +61,7 @@ async def verify_webhook_signature(work: Work, given: Mapping[str, Any]) -> Any:
     try:
         return msgspec.json.decode(payload)
     except msgspec.DecodeError:
-        raise Thrown(400, "the event is no JSON") from None
+        raise Thrown(400, "the event is not valid JSON") from None
 
 
 def _is_signed(payload: bytes, header: Any, secret: str, now: float, tolerance: int) -> bool:

@@ -27,7 +27,7 @@ _BRANCH = re.compile(
     r"(?!.*(?:\.\.|@\{|//|\.lock(?:/|$)|/\.|\.(?:/|$)))[^-./][^\x00-\x20\x7f~^:?*\[\\]*(?<!/)"
 )
 _CURE = (
-    "leave it out and give it to git: a credential helper ('git help credentials'),"
+    "remove it and configure git instead: a credential helper ('git help credentials'),"
     " or an ssh address and a key"
 )
 
@@ -73,27 +73,29 @@ def require_branch(branch: str) -> str:
     """
     if is_branch(branch):
         return branch
-    raise GitError(f"'{branch}' is no name of a branch", hint="such as main")
+    raise GitError(f"'{branch}' is not a valid branch name", hint="such as main")
 
 
 def _of_url(text: str) -> Address:
     parts = split(text)
     if parts is None:
         hint = "such as https://example.org/team/project.git"
-        raise GitError("this is no address of a repository", hint=hint)
+        raise GitError("this is not a repository URL", hint=hint)
     _refuse_secret(parts)
     _refuse_odd(text)
     if parts.scheme in OPEN_SCHEMES and not _is_here(parts.hostname or ""):
         raise GitError(
-            f"'{_shown(parts)}' could be changed by anybody on the way",
-            hint="use https or ssh; plain http and git are for this machine itself",
+            f"'{_shown(parts)}' would be transferred without encryption",
+            hint="use https or ssh; http and git are allowed for localhost only",
         )
     if parts.scheme not in SCHEMES + OPEN_SCHEMES:
         raise _unknown(parts.scheme)
     if (parts.scheme != "file" and not parts.hostname) or not parts.path.strip("/"):
-        raise GitError(f"'{_shown(parts)}' names no repository", hint="host and path are needed")
+        raise GitError(
+            f"'{_shown(parts)}' does not name a repository", hint="it needs a host and a path"
+        )
     if (parts.hostname or "").startswith("-"):
-        raise GitError(f"'{parts.hostname}' is no name of a host")
+        raise GitError(f"'{parts.hostname}' is not a valid host name")
     return Address(text, parts.scheme, _shown(parts), _name(parts.path))
 
 
@@ -102,18 +104,18 @@ def _refuse_secret(parts: SplitResult) -> None:
         what = "a password" if parts.password is not None else "more than a path"
         raise GitError(f"the address '{_shown(parts)}' was given with {what}", hint=_CURE)
     if parts.scheme != "ssh" and len(parts.username or "") > _MAX_NAME:
-        raise GitError("the address was given with a token as its user name", hint=_CURE)
+        raise GitError("the URL contains a token as its user name", hint=_CURE)
 
 
 def _refuse_odd(text: str) -> None:
     if _ODD.search(text):
-        raise GitError("the address of a repository holds a blank or control character")
+        raise GitError("the URL of the repository contains a space or control character")
 
 
 def _unknown(scheme: str) -> GitError:
     known = ", ".join(f"{one}://" for one in SCHEMES)
     return GitError(
-        f"'{scheme}' is no way to reach a repository", hint=f"expected {known}, or git@host:path"
+        f"'{scheme}' is not a supported protocol", hint=f"expected {known}, or git@host:path"
     )
 
 

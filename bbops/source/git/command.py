@@ -89,7 +89,7 @@ def failure(answer: Answer, arguments: Sequence[str], *, hint: str = "") -> GitE
     if answer.ended:
         return GitError(f"git {verb} {answer.ended}", hint=hint)
     if answer.status < 0:
-        return GitError(f"git {verb} was ended by signal {-answer.status}", hint=hint)
+        return GitError(f"git {verb} was terminated by signal {-answer.status}", hint=hint)
     words = _telling(answer.complaint) or f"status {answer.status}"
     words = _UNPRINTABLE.sub(" ", _CREDENTIALS.sub("", words)).strip()
     return GitError(f"git {verb} failed: {words[:_WORDS]}", hint=hint)
@@ -132,7 +132,7 @@ def _execute(
     _running.add(process)
     try:
         if _ending.is_set():
-            raise GitError("git is not asked any more, this process ends")
+            raise GitError("the process is stopping, so git is no longer run")
         if process.stdin is not None:
             threading.Thread(target=_feed, args=(process.stdin, given), daemon=True).start()
         output = _Reading(process.stdout, limits.output_bytes)
@@ -174,10 +174,10 @@ def _watch(
         if output.is_full:
             return f"printed more than {limits.output_bytes:,} bytes"
         if now >= until:
-            return f"did not end within {seconds:g} seconds"
+            return f"did not finish within {seconds:g} seconds"
         left = max(output.heard, complaint.heard) + quiet_seconds - now
         if left <= 0:
-            return f"gave no sign of life for {quiet_seconds:g} seconds"
+            return f"produced no output for {quiet_seconds:g} seconds"
         _pause(process, output, complaint, min(left, until - now))
     return f"printed more than {limits.output_bytes:,} bytes" if output.is_full else ""
 

@@ -47,5 +47,5 @@ def read_patch(
     """
     answer = compare(place, (*_OPTIONS, base, head, "--", *paths), most_bytes)
     if (answer.status or answer.ended) and len(answer.output) < most_bytes:
-        raise GitError("the two cannot be compared: too much differs, or one is damaged")
+        raise GitError("cannot compare the two: the difference is too large, or one is damaged")
     return answer.output[:most_bytes].decode(errors="replace")

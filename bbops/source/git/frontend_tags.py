@@ -153,7 +153,7 @@ def _complain(size: int, kinds: Sequence[str]) -> str:
         kinds: of that object, and of the one that it leads to.
     """
     if kinds != ["tag", "commit"]:
-        found = "no annotated tag" if kinds[0] != "tag" else f"a tag of a {kinds[-1]}"
+        found = "not an annotated tag" if kinds[0] != "tag" else f"a tag of a {kinds[-1]}"
         return f"it is {found}, expected an annotated tag of a commit"
     if size > LARGEST_BYTES:
         return f"its message has {size:,} bytes, at most {LARGEST_BYTES:,} are taken"

@@ -201,9 +201,9 @@ class Mirror:
 
     def _hint(self, complaint: str) -> str:
         if any(words in complaint for words in _DISK):
-            return f"the mirror '{self._folder}' needs a disk that has room and may be written"
+            return f"the mirror '{self._folder}' needs a writable disk with free space"
         if "transport '" in complaint and "not allowed" in complaint:
-            return "git's settings lead elsewhere (url.….insteadOf): serve that address instead"
+            return "git's configuration redirects it (url.….insteadOf): serve that address instead"
         return (
             f"'git ls-remote {self._address.shown}' must work for the user who runs the server,"
             " with no terminal: credentials come from git's helpers or an ssh agent"

@@ -67,7 +67,7 @@ def add_numbered(
         name = f"{prefix}v{number + more}"
         if add_tag(place, name, commit, "\n".join(lines)):
             return name
-    raise GitError(f"the next {_MOST_TRIES} versions have tags that are not ours")
+    raise GitError(f"the next {_MOST_TRIES} versions have tags that bbops did not create")
 
 
 def _list(place: Place, prefix: str, form: str) -> str:

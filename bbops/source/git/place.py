@@ -44,8 +44,8 @@ def find_repository(path: Path) -> Place:
             is_bare = candidate == path and path.name != ".git"
             return Place(candidate, _common(candidate), is_bare)
     raise GitError(
-        f"'{path}' is no git repository",
-        hint="give the folder that holds .git, or make one with 'git init'",
+        f"'{path}' is not a git repository",
+        hint="give the folder that contains .git, or create a repository with 'git init'",
     )
 
 

@@ -123,7 +123,7 @@ class Forge(Protocol):
         ...
 
     def list(self, state: State | None = None) -> Sequence[Proposal]:
-        """Return proposals without their reviews, the newest first."""
+        """Return proposals without their reviews, newest first."""
         ...
 
     def get(self, number: int) -> Proposal | None:

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from bbops.source.git.command import run
 from bbops.source.git.comparing import compare
+from bbops.source.git.parts import Part
 from bbops.source.git.place import Place
 
 MOST_BASES: Final = 20
 MOST_NAMES_BYTES: Final = 16 << 20
-
-
-class Part(NamedTuple):
-    """A folder of a repository, all of it where it is empty, as one branch has it."""
-
-    branch: str
-    folder: str
-
-    def holds(self, path: str) -> bool:
-        """Return whether a file is in the folder."""
-        return not self.folder or path.startswith(f"{self.folder}/")
 
 
 def find_changed(place: Place, branch: str, head: str) -> frozenset[str] | None:

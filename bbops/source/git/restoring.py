@@ -89,7 +89,7 @@ def _files(place: Place, commit: str, prefix: str) -> Files:
 def _unknown(name: str, paths: Iterable[str]) -> GitError:
     names = [one.removesuffix(_SUFFIX) for one in paths]
     return GitError(
-        f"there is no '{name[:100]}' in either of the two",
+        f"there is no '{name[:100]}' in either commit",
         hint=suggest(name, names) or "name a resource, such as endpoints/orders/list",
     )
 

@@ -132,7 +132,7 @@ def find_version(versions: Sequence[Version], name: str) -> Version:
     if found:
         names = " or ".join(one.name for one in found)
         raise GitError(f"'{name}' is more than one version", hint=f"say {names}")
-    hint = f"the newest is {versions[0].short}" if versions else "nothing went live yet"
+    hint = f"the newest is {versions[0].short}" if versions else "nothing has been published yet"
     raise GitError(f"there is no version '{name}'", hint=f"{hint}; 'bbops versions' lists them")
 
 
@@ -162,10 +162,10 @@ def choose_versions(
         return ()
     known = ", ".join(sorted({f"'{one.project}' of branch '{one.branch}'" for one in named}))
     if not meant:
-        raise GitError(f"no version is of project '{project}'", hint=f"there are {known}")
+        raise GitError(f"there are no versions of project '{project}'", hint=f"there are {known}")
     raise GitError(
-        f"versions of several projects are here: {known}",
-        hint="say which with --project NAME, or check out its branch",
+        f"this repository has versions of several projects: {known}",
+        hint="choose one with --project NAME, or check out its branch",
     )
 
 

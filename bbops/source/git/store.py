@@ -128,7 +128,7 @@ class Store:
             raise GitError(
                 f"commit '{commit[:12]}' holds too many files:"
                 f" their names alone are more than {MAX_LISTED_BYTES >> 20} MiB",
-                hint="serve the folder of the project with --path, or keep other files elsewhere",
+                hint="serve only the project's folder with --path, or keep other files elsewhere",
             )
         rows = _demand(answer, arguments).split(b"\0")
         return _sorted([_entry(row, len(prefix.encode())) for row in rows if _is_file(row)])
@@ -237,7 +237,7 @@ def require_git() -> None:
     answer = run(None, ("version",))
     found = re.search(rb"(\d+)\.(\d+)", answer.output)
     if answer.ended:
-        raise failure(answer, ("version",), hint="find out what 'git' is on this machine's PATH")
+        raise failure(answer, ("version",), hint="check which 'git' is on your PATH")
     if answer.status or found is None:
         raise GitError("git is not installed", hint=INSTALL)
     if (int(found[1]), int(found[2])) < OLDEST_GIT:
@@ -252,8 +252,8 @@ def _require_empty(path: Path) -> None:
     except OSError as error:
         raise GitError(f"cannot use folder '{path}': {_reason(error)}") from None
     if first is not None:
-        what = "is a git repository already" if (path / ".git").exists() else "is not empty"
-        raise GitError(f"folder '{path}' {what}", hint="name a new or an empty folder")
+        what = "is already a git repository" if (path / ".git").exists() else "is not empty"
+        raise GitError(f"folder '{path}' {what}", hint="choose a new or an empty folder")
 
 
 def _write(root: Path, name: str, data: bytes) -> None:
@@ -301,7 +301,7 @@ def _demand(answer: Answer, arguments: Sequence[str]) -> bytes:
 
 def _checked(commit_id: str) -> str:
     if not _ID(commit_id):
-        raise GitError(f"'{commit_id}' is no commit id, expected 40 hexadecimal digits")
+        raise GitError(f"'{commit_id}' is not a commit id, expected 40 hexadecimal digits")
     return commit_id
 
 

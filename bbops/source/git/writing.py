@@ -223,7 +223,7 @@ def _point(place: Place, branch: str, old: str, new: str, reason: str) -> None:
 
 
 def _moved(branch: str) -> GitError:
-    return GitError(f"branch '{branch}' has moved meanwhile", hint="look at it and try again")
+    return GitError(f"branch '{branch}' has moved in the meantime", hint="review it and try again")
 
 
 def _index_line(path: str, put: tuple[str, str] | None) -> str:

@@ -18,7 +18,7 @@ from bbops.source.yaml.scalars import resolve
 MAX_DEPTH = 64
 MAX_VALUES = 100_000
 MAX_PROBLEMS = 100
-_SHARE = "move what is shared to a function and 'call' it"
+_SHARE = "move shared parts to a function and 'call' it"
 _PROPERTIES = re.compile(r"(?:[!&][^\s,\[\]{}]*\s*)+")
 _ALIAS = re.compile(r"[*&][0-9A-Za-z_-]+(?![^\s,\[\]{}])")
 _INDENT = re.compile(r"[|>][-+]?([1-9])")
@@ -95,7 +95,7 @@ class Builder:
             try:
                 value = resolve(text)
             except OverflowError:
-                message = f"'{text[:40]}' is beyond a 64-bit number"
+                message = f"'{text[:40]}' does not fit in a 64-bit integer"
                 self._report(mark, "number-too-large", message, "write it as a text, in quotes")
         if isinstance(value, str):
             value = Text(value)
@@ -116,11 +116,11 @@ class Builder:
     def _refuse_key(self, text: str, mark: Mark) -> bool:
         count = len(self.problems)
         if "${" in text:
-            hint = "quote the whole value: YAML read the ':' inside it as the end of a key"
+            hint = "quote the whole value: YAML reads the ':' inside it as the end of a key"
             hint = "" if mark.style else hint
             self._report(mark, "expression-key", "an expression cannot be a key", hint)
         elif text == "<<" and not mark.style:
-            message = "merge keys ('<<') are not used in bbops files"
+            message = "merge keys ('<<') are not supported in bbops files"
             self._report(mark, "yaml-merge", message, _SHARE)
         elif mark.style in ("|", ">") or (not text and not mark.style):
             self._report(mark, "yaml-key", NO_KEY)
@@ -132,7 +132,7 @@ class Builder:
         message = f"'*{event.anchor}' is a YAML alias"
         self._refuse_odd_name(mark.start)
         hint = f"{_SHARE}; {QUOTE_STAR}"
-        self._report(mark, "yaml-anchor", f"{message}, and these are not used", hint)
+        self._report(mark, "yaml-anchor", f"{message}, which is not supported", hint)
         frame = self._stack[-1] if self._stack else None
         if frame is not None and not frame.takes_value:
             frame.takes_value, frame.end = True, mark.end
@@ -225,7 +225,7 @@ class Builder:
     def _count(self, event: Any) -> None:
         self._values += 1
         if self._values > MAX_VALUES:
-            message = f"the file holds more than {MAX_VALUES:,} values"
+            message = f"the file contains more than {MAX_VALUES:,} values"
             raise self._unreadable(event, "yaml-too-large", message)
 
     def _mark(self, event: Any) -> Mark:
@@ -245,11 +245,11 @@ class Builder:
         if event.anchor:
             at = max(self._source.find("&", mark.start, mark.end), mark.start)
             self._refuse_odd_name(at)
-            message = f"'&{event.anchor}' is a YAML anchor, and these are not used"
+            message = f"'&{event.anchor}' is a YAML anchor, which is not supported"
             self._report(_moved(self._source, mark, at), "yaml-anchor", message, _SHARE)
         if event.tag:
             at = max(self._source.find("!", mark.start, mark.end), mark.start)
-            message = "YAML tags ('!…') are not used in bbops files"
+            message = "YAML tags ('!…') are not supported in bbops files"
             hint = "quote a value that starts with '!'"
             self._report(_moved(self._source, mark, at), "yaml-tag", message, hint)
         content = _PROPERTIES.match(self._source, mark.start, mark.end)
@@ -258,7 +258,7 @@ class Builder:
     def _report(self, mark: Mark, code: str, message: str, hint: str = "") -> None:
         self.problems.append(Problem(mark.line, mark.column, code, message, hint))
         if len(self.problems) >= MAX_PROBLEMS:
-            message = f"gave up after {MAX_PROBLEMS} findings"
+            message = f"stopped after {MAX_PROBLEMS} findings"
             raise Unreadable(Problem(mark.line, mark.column, code, message))
 
     def _unreadable(self, event: Any, code: str, message: str, hint: str = "") -> Unreadable:

@@ -13,8 +13,8 @@ from bbops.source.yaml.nodes import Problem
 
 QUOTE_COLON = "a value with ': ' inside must be quoted"
 QUOTE_STAR = "quote a value that starts with '*', for example a cron line"
-SECOND = "a second document begins here"
-ONE_EACH = "one resource per file"
+SECOND = "a second YAML document starts here"
+ONE_EACH = "put one resource in each file"
 NO_KEY = "expected a key before ':'"
 APOSTROPHE = "an apostrophe inside '…' is written twice: ''"
 COMMA = "a comma inside { } ends a value: quote it all, or put it on a line of its own"
@@ -31,7 +31,7 @@ def explain(source: str, broken: Broken) -> Problem:
     for pattern, explain_one in _RULES:
         if re.search(pattern, words):
             return explain_one(source, broken)
-    return problem(source, broken.at, f"this is not YAML: {broken.problem}")
+    return problem(source, broken.at, f"this is not valid YAML: {broken.problem}")
 
 
 def problem(
@@ -116,13 +116,13 @@ def _explain_block(source: str, broken: Broken) -> Problem:
     what = "a key" if "mapping" in broken.context else "an item ('- …')"
     opened = _line(source, max(broken.context_at, 0))
     message = f"expected {what} of the block that begins on line {opened}"
-    hint = "check the indentation; what belongs together starts in one column"
+    hint = "check the indentation; entries of one block start in the same column"
     return problem(source, broken.at, f"{message}, found {_found(source, broken.at)}", hint)
 
 
 def _explain_item(source: str, broken: Broken) -> Problem:
     hint = "begin the list on the next line; quote a value that starts with '- '"
-    return problem(source, broken.at, "an item of a list cannot begin here", hint)
+    return problem(source, broken.at, "a list item cannot begin here", hint)
 
 
 def _explain_colon(source: str, broken: Broken) -> Problem:

@@ -20,7 +20,7 @@ from bbops.source.yaml.nodes import Problem
 
 _TURNING: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _MOST: Final = 20
-_SEEN: Final = ": what follows may not be what it looks like"
+_SEEN: Final = ": the text may not be what it looks like"
 
 
 def find_directions(source: str, parse: Parse) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
@@ -41,7 +41,7 @@ def find_directions(source: str, parse: Parse) -> tuple[tuple[Problem, ...], tup
 
 
 def _tell(source: str, at: int, consequence: str = "") -> Problem:
-    message = f"character {_name(source[at])} changes the direction of text{consequence}"
+    message = f"character {_name(source[at])} changes the text direction{consequence}"
     hint = f'remove it, or write it as \\u{ord(source[at]):04X} inside "…"'
     return problem(source, at, message, hint, "text-direction")
 

@@ -108,9 +108,9 @@ def _encoding(source: str, at: int, message: str) -> Problem:
 
 def _refuse_characters(source: str) -> None:
     if found := _FORBIDDEN.search(source):
-        message = f"character U+{ord(found[0]):04X} cannot stand in a file"
+        message = f"character U+{ord(found[0]):04X} is not allowed in a file"
         hint = f'inside "…" write it as \\u{ord(found[0]):04X}'
         raise Unreadable(problem(source, found.start(), message, hint, "yaml-encoding"))
     if found := _DIRECTIVE.match(source):
-        message = "a line that starts with '%' is a YAML directive, and these are not used"
+        message = "a line that starts with '%' is a YAML directive, which is not supported"
         raise Unreadable(problem(source, found.end() - 1, message))

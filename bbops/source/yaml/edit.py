@@ -50,7 +50,7 @@ def set_value(document: Document, path: Path, text: str) -> Edit:
     for at, key in enumerate(path):
         if not isinstance(node, Map):
             where = ".".join(map(str, path[:at]))
-            raise CannotEdit(f"'{where}' is no map, so it has no '{key}'")
+            raise CannotEdit(f"'{where}' is not a map, so it has no '{key}'")
         if str(key) not in node:
             return _add(document, node, path[at:], text)
         if at < len(path) - 1 and node[str(key)] is not None:
@@ -60,7 +60,7 @@ def set_value(document: Document, path: Path, text: str) -> Edit:
             text = "".join(f"{{ {name}: " for name in path[at + 1 :]) + text
             text += " }" * (len(path) - at - 1)
         return _replace(document, node, str(key), text)
-    raise CannotEdit("a key is needed")
+    raise CannotEdit("expected a key")
 
 
 def remove_key(document: Document, path: Path) -> Edit:
@@ -76,13 +76,13 @@ def remove_key(document: Document, path: Path) -> Edit:
     if not isinstance(node, Map) or name not in node:
         raise CannotEdit(f"there is no '{'.'.join(map(str, path))}'")
     if len(node) == 1:
-        raise CannotEdit(f"'{name}' is all there is; remove what holds it instead")
+        raise CannotEdit(f"'{name}' is the only entry; remove its parent instead")
     if document.source[node.mark.start] == "{":
         return _remove_in_brackets(document.source, node, name)
     source, key_at = document.source, node.keys_at[name]
     start = source.rfind("\n", 0, key_at.start) + 1
     if source[start : key_at.start].strip():
-        raise CannotEdit(f"'{name}' shares its line with something else")
+        raise CannotEdit(f"'{name}' shares its line with another entry")
     end = _line_end(source, content_end(source, node.values_at[name]))
     return Edit(start, min(end + 1, len(source)), "")
 
@@ -90,7 +90,7 @@ def remove_key(document: Document, path: Path) -> Edit:
 def _remove_in_brackets(source: str, node: Map, name: str) -> Edit:
     """Return the edit that takes an entry away with the comma behind it, or before the last one."""
     if "#" in source[node.mark.start : node.mark.end]:
-        raise CannotEdit(f"'{name}' stands in brackets with comments; edit it by hand")
+        raise CannotEdit(f"'{name}' is inside brackets with comments; edit it by hand")
     names = list(node)
     at = names.index(name)
     if at < len(names) - 1:
@@ -105,7 +105,7 @@ def _replace(document: Document, node: Map, key: str, text: str) -> Edit:
     end = content_end(source, old)
     inside = source[old.start : end]
     if "\n" in inside and "#" in inside:
-        raise CannotEdit(f"'{key}' may hold comments, which would be lost; edit it by hand")
+        raise CannotEdit(f"'{key}' may contain comments, which would be lost; edit it by hand")
     if old.start == old.end or "\n" in source[colon : old.start]:
         return Edit(colon, max(end, colon), f" {text}")
     return Edit(old.start, end, text)
@@ -118,7 +118,9 @@ def _add(document: Document, node: Map, path: Path, text: str) -> Edit:
     if source[node.mark.start] == "{":
         inner = source[node.mark.start + 1 : node.mark.end - 1].strip()
         if "#" in inner or "\n" in inner:
-            raise CannotEdit(f"'{key}' would go into brackets of several lines; edit it by hand")
+            raise CannotEdit(
+                f"'{key}' would be added to brackets that span several lines; edit it by hand"
+            )
         listed = f"{inner}, {key}: {value}" if inner else f"{key}: {value}"
         return Edit(node.mark.start, node.mark.end, f"{{ {listed} }}")
     last = node.values_at[next(reversed(node))]

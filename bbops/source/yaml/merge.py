@@ -31,7 +31,7 @@ def merge(old: Document | None, new: Mapping[str, Any], order: Order | None = No
         order: of keys.
 
     Raises:
-        Unwritable: a text of it cannot stand in a file.
+        Unwritable: a text of it is not allowed in a file.
     """
     fresh = _write(new)
     root = _merge(read_layout(old), fresh) if old is not None else fresh
@@ -39,7 +39,7 @@ def merge(old: Document | None, new: Mapping[str, Any], order: Order | None = No
     try:
         again = load_document(text.encode())
     except UnicodeEncodeError:
-        raise Unwritable("it holds half a character") from None
+        raise Unwritable("it contains an unpaired surrogate") from None
     if again.problems or not _is_same(again.root, new):
         raise Unwritable(again.problems[0].message if again.problems else "a value would change")
     return text

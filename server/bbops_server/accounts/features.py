@@ -50,7 +50,7 @@ def _peek(path: Path) -> list[str]:
             return []
         raise DatabaseError(
             f"cannot read the features of the workspace in '{path}': {error}",
-            hint="restore it from a backup; what is live serves on",
+            hint="restore it from a backup; the live release keeps serving",
         ) from None
 
 

@@ -40,7 +40,7 @@ def cannot_open(path: Path, reason: object) -> DatabaseError:
     """Return what to raise when a file is no control database of ours."""
     return DatabaseError(
         f"cannot open the control database '{path}': {str(reason).lower()}",
-        hint="it must be a file of this user, on a disk with room",
+        hint="this user must be able to read and write it, and the disk needs free space",
     )
 
 

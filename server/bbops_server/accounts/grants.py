@@ -109,7 +109,7 @@ class Grants:
         return known.granted
 
     def list(self, person: str) -> list[Grant]:
-        """Return somebody's grants that still work, the newest first."""
+        """Return somebody's grants that still work, newest first."""
         wanted = (
             sa.select(oauth_grants).where(oauth_grants.c.person == person, *_is_good(self._store))
             .order_by(oauth_grants.c.created.desc())

@@ -15,7 +15,7 @@ from bbops_server.accounts.people import Identity, NewPerson, Person, add_identi
 from bbops_server.accounts.rules import Role
 from bbops_server.accounts.store import Store
 from bbops_server.accounts.tables import invitations, people
-from bbops_server.accounts.words import fold_email, tidy_email, tidy_text
+from bbops_server.accounts.text_rules import fold_email, tidy_email, tidy_text
 
 LASTS: Final = timedelta(days=7)
 MOST_OPEN: Final = 1_000
@@ -66,7 +66,7 @@ class Invitations:
             return _find(connection, key, self._store.now())
 
     def list(self) -> list[Invitation]:
-        """Return the invitations that are open, the newest first."""
+        """Return the invitations that are open, newest first."""
         statement = (
             sa.select(invitations).where(*_is_open(self._store.now()))
             .order_by(invitations.c.created.desc())
@@ -82,7 +82,7 @@ class Invitations:
             return bool(connection.execute(wanted.values(used=now)).rowcount)
 
     def accept(self, key: str, new: NewPerson, identity: Identity | None = None) -> Person:
-        """Make the account that was invited to; the invitation is used up with it.
+        """Create account that was invited to; the invitation is used up with it.
 
         Raises:
             AccountError: it is for another address, is not open, or the account exists.
@@ -92,7 +92,7 @@ class Invitations:
             found = _find(connection, key, now)
             if found is None or fold_email(found.email) != fold_email(new.email):
                 raise AccountError(
-                    "this invitation is not, or no longer, good", hint="ask for a new one"
+                    "this invitation is invalid or has expired", hint="ask for a new one"
                 )
             role = None if found.project else found.role
             person = add_person(connection, replace(new, is_verified=True, role=role), now)

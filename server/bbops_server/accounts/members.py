@@ -10,7 +10,7 @@ from bbops_server.accounts.people import require_owner
 from bbops_server.accounts.rules import Role
 from bbops_server.accounts.store import Store
 from bbops_server.accounts.tables import memberships, people, project_roles
-from bbops_server.accounts.words import tidy_text
+from bbops_server.accounts.text_rules import tidy_text
 from bbops_server.accounts.workspace import WORKSPACE
 
 Roles = tuple[Role | None, Mapping[str, Role]]

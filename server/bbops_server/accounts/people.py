@@ -13,7 +13,7 @@ from bbops_server.accounts.keys import make_id
 from bbops_server.accounts.rules import Role
 from bbops_server.accounts.store import Store
 from bbops_server.accounts.tables import identities, memberships, people, sessions
-from bbops_server.accounts.words import fold_email, tidy_email, tidy_text
+from bbops_server.accounts.text_rules import fold_email, tidy_email, tidy_text
 from bbops_server.accounts.workspace import WORKSPACE
 
 MOST_PEOPLE = 100_000
@@ -80,7 +80,7 @@ class People:
         """
         with self._store.writing() as connection:
             if only_first and connection.scalar(sa.select(people.c.id).limit(1)) is not None:
-                raise AccountError("somebody has set this server up already", hint="sign in")
+                raise AccountError("this server is already set up", hint="sign in")
             person = add_person(connection, new, self._store.now())
             if identity is not None:
                 add_identity(connection, person.id, *identity, self._store.now())
@@ -161,9 +161,9 @@ def add_person(connection: sa.Connection, new: NewPerson, now: datetime) -> Pers
     folded = fold_email(email)
     known = sa.select(people.c.id).where(people.c.email_folded == folded)
     if connection.scalar(known) is not None:
-        raise AccountError("there is an account with this e-mail address", hint="sign in")
+        raise AccountError("an account with this e-mail address already exists", hint="sign in")
     if (connection.scalar(sa.select(sa.func.count()).select_from(people)) or 0) >= MOST_PEOPLE:
-        raise AccountError(f"this server has {MOST_PEOPLE:,} accounts, and takes no more")
+        raise AccountError(f"this server has {MOST_PEOPLE:,} accounts, which is the maximum")
     values = {
         "id": make_id(), "email": email, "email_folded": folded, "is_verified": new.is_verified,
         "name": tidy_text(new.name, "name"), "company": tidy_text(new.company, "company"),
@@ -196,7 +196,8 @@ def require_owner(connection: sa.Connection) -> None:
     )  # fmt: skip
     if connection.scalar(statement) is None:
         raise AccountError(
-            "a server has at least one owner who may sign in", hint="make somebody else owner first"
+            "a server needs at least one owner who can sign in",
+            hint="make another user an owner first",
         )
 
 

@@ -92,7 +92,7 @@ class Proposals:
             return tuple(_proposal(row) for row in connection.execute(wanted))
 
     def list(self, project: str, state: State | None, limit: int = 200) -> list[Proposal]:
-        """Return proposals without their reviews, the newest first."""
+        """Return proposals without their reviews, newest first."""
         wanted = sa.select(proposals).where(proposals.c.project == project)
         if state is not None:
             wanted = wanted.where(proposals.c.state == state)
@@ -172,7 +172,7 @@ class Proposals:
             said = reviews.c.project == project, reviews.c.number == number
             place = _count(connection, reviews, *said)
             if place >= MOST_WORDS:
-                raise AccountError(f"{MOST_WORDS} reviews and comments are there already")
+                raise AccountError(f"{MOST_WORDS} reviews and comments already exist")
             head = _read(connection, project, number).head
             connection.execute(reviews.insert().values(
                 project=project, number=number, place=place, who=who, at=self._store.now(),

@@ -10,7 +10,7 @@ from bbops_server.accounts.members import Members
 from bbops_server.accounts.people import People
 from bbops_server.accounts.rules import Caller, Role, role_in
 from bbops_server.accounts.store import Store
-from bbops_server.accounts.words import fold_email
+from bbops_server.accounts.text_rules import fold_email
 
 MOST_ASKED: Final = 20
 

@@ -76,7 +76,7 @@ class Sessions:
         return Caller("session", row.person, row.email, row.name, role, projects, row.id)
 
     def list(self, person: str) -> list[Session]:
-        """Return somebody's sessions, the newest first."""
+        """Return somebody's sessions, newest first."""
         statement = (
             sa.select(sessions).where(sessions.c.person == person)
             .where(sessions.c.expires > self._store.now())

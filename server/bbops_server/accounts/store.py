@@ -20,7 +20,6 @@ from bbops.database.schema.place import PostgresPlace
 from bbops_server.accounts.errors import ControlAway
 from bbops_server.accounts.file import FILE, WRITES, cannot_open, open_file
 from bbops_server.accounts.grant_tables import TABLES as GRANT_TABLES
-from bbops_server.accounts.kept import require_file
 from bbops_server.accounts.proposal_tables import (
     arrivals,
     proposals,
@@ -29,6 +28,7 @@ from bbops_server.accounts.proposal_tables import (
     standings,
 )
 from bbops_server.accounts.schema import make_schema, open_schema
+from bbops_server.accounts.set_up_mark import require_file
 from bbops_server.accounts.tables import METADATA, audit, schema_steps
 from bbops_server.process.host.clock import SystemClock
 
@@ -219,7 +219,8 @@ class Store:
             told = getattr(error.orig, "diag", None)
             reason = (told and told.message_primary) or type(error.orig).__name__
             raise ControlAway(
-                f"cannot use {self._name}: {reason}", hint="see that its server runs, and its disk"
+                f"cannot use {self._name}: {reason}",
+                hint="check that its server is running and has disk space",
             ) from None
 
 

@@ -15,7 +15,7 @@ from bbops_server.accounts.members import roles_of
 from bbops_server.accounts.rules import Caller, Scope
 from bbops_server.accounts.store import Store
 from bbops_server.accounts.tables import people, tokens
-from bbops_server.accounts.words import tidy_text
+from bbops_server.accounts.text_rules import tidy_text
 
 MOST_TOKENS: Final = 100
 MOST_DAYS: Final = 366
@@ -100,7 +100,7 @@ class Tokens:
         )  # fmt: skip
 
     def list(self, person: str) -> list[Token]:
-        """Return somebody's tokens that still work, the newest first."""
+        """Return somebody's tokens that still work, newest first."""
         statement = (
             sa.select(tokens).where(tokens.c.person == person, *_is_good(self._store.now()))
             .order_by(tokens.c.created.desc())

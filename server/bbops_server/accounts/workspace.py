@@ -13,7 +13,7 @@ from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.feature_names import FEATURES
 from bbops_server.accounts.store import Store
 from bbops_server.accounts.tables import workspaces
-from bbops_server.accounts.words import tidy_text
+from bbops_server.accounts.text_rules import tidy_text
 
 WORKSPACE: Final = "main"
 """A server has one workspace so far; the tables are ready for several."""
@@ -57,7 +57,7 @@ class Workspaces:
         """
         if feature not in FEATURES:
             raise AccountError(
-                f"there is no feature '{feature}'", hint=f"there is {', '.join(FEATURES)}"
+                f"unknown feature '{feature}'", hint=f"there is {', '.join(FEATURES)}"
             )
         with self._store.writing() as connection:
             row = _row(connection)

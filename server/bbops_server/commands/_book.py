@@ -34,7 +34,7 @@ def find_state(state: Path | None) -> Path:
     require_project(state)
     folder = state_of(state)
     if not folder.is_dir():
-        hint = "'bbops serve' makes it; or give --state DIR"
+        hint = "start it with 'bbops serve', or give --state DIR"
         raise ServerError(f"there is no state folder '{folder}'", hint=hint)
     return folder
 
@@ -61,7 +61,7 @@ def find_person(book: Book, email: str) -> Person:
     """
     person = book.people.get(email)
     if person is None or "@" not in email:
-        raise ServerError(f"nobody has an account as '{email}'", hint="see 'bbops users list'")
+        raise ServerError(f"there is no account for '{email}'", hint="see 'bbops users list'")
     return person
 
 

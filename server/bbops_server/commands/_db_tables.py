@@ -26,15 +26,15 @@ _COLORS = {"safe": "green", "destructive": "yellow", "impossible": "red"}
 
 
 @examples("bbops db plan", "bbops db plan --json")
-@click.command("plan", short_help="Say what publishing this folder does to the data.")
+@click.command("plan", short_help="Show what publishing this folder does to the data.")
 @of_project
 @where_state
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 def plan_data(project: str | None, state: Path | None, *, as_json: bool) -> int:
-    """Say what publishing the project of this folder would do to the data, and change nothing.
+    """Show what publishing this folder's project would do to the data, without changing anything.
 
-    Each change is safe, loses something (then it waits for 'bbops db approve'), or cannot be made:
-    it names the rows it is about. Exits with 1 when something keeps it from being published.
+    Each change is safe, loses something (then it waits for 'bbops db approve'), or is impossible;
+    the rows it affects are listed. Exits with 1 when something blocks publishing.
     """
     from bbops.database.migrate.rollout import plan  # noqa: PLC0415 - after --help
 
@@ -45,14 +45,14 @@ def plan_data(project: str | None, state: Path | None, *, as_json: bool) -> int:
 
         click.echo(json.dumps(told(migration)))
     else:
-        say("\n".join(_lines(migration.changes)) or "the data has these tables already")
+        say("\n".join(_lines(migration.changes)) or "the tables are up to date")
         if migration.is_waiting:
             say(f"once it is committed: bbops db approve {migration.hash}")
     return int(bool(migration.refused))
 
 
 @examples("bbops db drift", "bbops db drift --yaml")
-@click.command("drift", short_help="Say which tables somebody changed by hand.")
+@click.command("drift", short_help="Show which tables were changed by hand.")
 @of_project
 @where_state
 @click.option("--yaml", "as_yaml", is_flag=True, help="Print them as files under tables/.")
@@ -60,10 +60,11 @@ def plan_data(project: str | None, state: Path | None, *, as_json: bool) -> int:
 def find_drift(
     project: str | None, state: Path | None, *, as_yaml: bool, as_json: bool
 ) -> int:  # fmt: skip
-    """Say where the tables differ from those that were published last, and change nothing.
+    """Show where the tables differ from the last published ones, without changing anything.
 
-    The next publication that changes a table brings them back to what its files say. To keep what
-    was done by hand, put the files of --yaml into tables/ first. Exits with 1 when they differ.
+    The next publication that changes a table brings them back to what its files say. To keep the
+    manual changes, first put the files printed by --yaml into tables/. Exits with 1 when they
+    differ.
     """
     from bbops.database.migrate import drift  # noqa: PLC0415 - after --help
 
@@ -76,21 +77,21 @@ def find_drift(
             text = write_table(name, table) if table else "# this table is gone\n"
             click.echo(f"# tables/{name}.yaml\n{text}", nl=False)
     else:
-        say("\n".join(map(printable, drift.lines(found))) or "nobody changed a table by hand")
+        say("\n".join(map(printable, drift.lines(found))) or "no table was changed by hand")
     return int(bool(found.found))
 
 
 @examples("bbops db pull legacy.sqlite")
-@click.command("pull", short_help="Write tables/ from a database that is there.")
+@click.command("pull", short_help="Write tables/ from an existing database.")
 @click.argument("source", required=False, metavar="[FILE]", type=click.Path(path_type=Path))
 @click.option("--schema", default="public", show_default=True, help="Of a PostgreSQL database.")
-@click.option("--force", is_flag=True, help="Write over files that are there.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
 def pull_tables(source: Path | None, schema: str, *, force: bool, as_json: bool) -> int:
     """Write tables/*.yaml in this folder from the SQLite FILE, or from DATABASE_URL.
 
-    Only names and types are read, never rows; nothing in the database changes. What files cannot
-    say is said here, one line each; then it exits with 1.
+    Only names and types are read, never rows; nothing in the database changes. What the files
+    cannot express is printed, one line each; it then exits with 1.
     """
     from bbops.build.check.tables import RESERVED  # noqa: PLC0415 - after --help
     from bbops.database.diff.adopt import adopt  # noqa: PLC0415
@@ -107,7 +108,7 @@ def pull_tables(source: Path | None, schema: str, *, force: bool, as_json: bool)
         for remark in adopted.remarks:
             say(f"{click.style('note', fg='yellow', bold=True)}   {printable(remark)}")
         if not adopted.tables:
-            say("there is no table that a project can have")
+            say("the database has no table that a project can use")
     return int(bool(adopted.remarks))
 
 
@@ -162,7 +163,7 @@ def _write(adopted: Adopted, *, force: bool) -> None:
     files = {f"tables/{name}.yaml": table for name, table in adopted.tables.items()}
     there = [path for path in files if Path(path).exists()]
     if there and not force:
-        raise BbopsError(f"'{there[0]}' is there already", hint="move it away, or say --force")
+        raise BbopsError(f"'{there[0]}' is there already", hint="move it away, or use --force")
     Folder(Path()).apply({
         path: write_table(Path(path).stem, table).encode() for path, table in files.items()
     })  # fmt: skip

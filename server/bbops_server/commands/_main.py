@@ -11,14 +11,14 @@ from time import monotonic
 from typing import Final
 
 from bbops.base.errors import ServerError
-from bbops_server.accounts.kept import must_hold_accounts, note_fresh
+from bbops_server.accounts.set_up_mark import must_hold_accounts, note_fresh
 from bbops_server.commands._running import Following, Make, Running, Sockets
 from bbops_server.process.handover import place
 from bbops_server.process.handover.activated import take_sockets
 from bbops_server.process.handover.offering import Offer, Successor
+from bbops_server.process.handover.protocol import Handed
 from bbops_server.process.handover.seat import Seat
 from bbops_server.process.handover.taking import Predecessor
-from bbops_server.process.handover.words import Handed
 from bbops_server.process.host.files import note_holder
 from bbops_server.process.host.log import start_logging
 from bbops_server.process.sockets.binding import find_sockets, require_https
@@ -28,7 +28,7 @@ from bbops_server.settings import Settings
 __all__ = ["Following", "Make", "run"]
 
 RESTORE_SECONDS: Final = 5.0
-"""How long connections wait at a start for what was live before; then they are answered 503."""
+"""How long requests wait at startup for the last live release before they get a 503."""
 
 _LOOK_SECONDS: Final = 0.1
 
@@ -43,7 +43,7 @@ async def run(settings: Settings, load: Callable[[], Make], seat: Seat | None = 
 
     Raises:
         BbopsError: a port is taken, a process does not start, or the state cannot be used. A
-            server whose place was to be taken serves on.
+            server whose place was to be taken keeps serving.
     """
     start_logging()
     require_https(settings)
@@ -85,12 +85,15 @@ async def _take_over(
     """Be ready beside a server, then take its place.
 
     Raises:
-        BbopsError: this one cannot serve what that one does, which therefore serves on.
+        BbopsError: this one cannot serve what that one does, which therefore keeps serving.
     """
     plane, following = running.plane, running.following
     await running.until(following.warm())
     if stopped.is_set():
-        raise ServerError("it was stopped before it took over", hint="the server before serves on")
+        raise ServerError(
+            "it was stopped before it replaced the running server",
+            hint="the running server keeps serving",
+        )
     await before.give_up()
     note_holder(seat.lock)
     await running.until(following.warm())  # it may have published since
@@ -166,7 +169,7 @@ async def _find_sockets(settings: Settings, seat: Seat | None) -> Sockets:
         except ServerError:
             if monotonic() > until:
                 raise
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(_LOOK_SECONDS)  # the port is another process's: nobody tells
 
 
 def _on_signal(callback: Callable[[], None]) -> None:

@@ -33,7 +33,7 @@ def address_options(function: F) -> F:
 
 
 def check_url(_: click.Context, __: click.Parameter, value: str) -> str:
-    """Return the address of an option without a slash at its end.
+    """Return the address of an option without a trailing slash.
 
     Raises:
         click.BadParameter: it is no address of https.

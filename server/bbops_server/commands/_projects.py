@@ -20,7 +20,7 @@ where_state = click.option(
     help="The server's state folder; by default .bbops/state of this folder.",
 )  # fmt: skip
 of_project = click.option(
-    "--project", metavar="NAME", help="The project, where a server.yaml names several."
+    "--project", metavar="NAME", help="The project, if server.yaml lists several."
 )
 
 
@@ -136,7 +136,7 @@ def folder_of(state: Path, project: str | None) -> Path:
     listed = ", ".join(names) or "no projects yet: 'bbops serve' makes them"
     if project is None and names:
         raise ServerError(
-            f"'{state}' holds several projects", hint=f"name one with --project: {listed}"
+            f"'{state}' holds several projects", hint=f"choose one with --project: {listed}"
         )
     if project is not None and project not in names:
         raise ServerError(f"'{state}' holds no project '{project}'", hint=f"it holds {listed}")
@@ -177,7 +177,7 @@ def hold_state(state: Path, *, cure: str) -> int:
     lock = lock_state(state)
     if lock is None:
         raise ServerError(
-            f"another server uses the state folder '{state}'",
+            f"another server is using the state folder '{state}'",
             hint=cure.format(process=read_holder(state) or "?"),
         )
     return lock
@@ -185,7 +185,7 @@ def hold_state(state: Path, *, cure: str) -> int:
 
 def lock_state(state: Path) -> int | None:
     """Return a descriptor that locks the folder while it is open; None where another one does."""
-    import fcntl  # noqa: PLC0415 - Windows has none, and shows --help all the same
+    import fcntl  # noqa: PLC0415 - Windows has none, and shows --help anyway
 
     lock = os.open(state / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

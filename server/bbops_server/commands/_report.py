@@ -8,11 +8,12 @@ from dataclasses import asdict
 from typing import Any
 
 import click
+from msgspec import structs
 
 from bbops.base.console import say, wants_color
 from bbops.base.render import from_json, one_line, plural, printable, render
+from bbops_server.process.messages.data.request_answered import RequestAnswered
 from bbops_server.publish.status.events import (
-    Answered,
     Applied,
     Event,
     Found,
@@ -24,7 +25,7 @@ from bbops_server.publish.status.status import Stalled
 
 _KINDS = {
     Serving: "serving", Published: "live", Found: "found", Applied: "applied", Refused: "refused",
-    Answered: "request",
+    RequestAnswered: "request",
 }  # fmt: skip
 
 _COLOURS = {2: "green", 3: "cyan", 4: "yellow", 5: "red"}
@@ -39,10 +40,14 @@ def print_json(project: str, event: Event) -> None:
             "hint": event.hint, "diagnostics": event.diagnostics,
         }  # fmt: skip
     else:
-        data = {"event": _KINDS[type(event)], **asdict(event)}
+        data = {"event": _KINDS[type(event)], **_fields(event)}
     if project:
         data["project"] = project
     print(json.dumps(data), flush=True)  # noqa: T201 - a command's output
+
+
+def _fields(event: Any) -> dict[str, Any]:
+    return structs.asdict(event) if isinstance(event, RequestAnswered) else asdict(event)
 
 
 class Terminal:
@@ -56,7 +61,7 @@ class Terminal:
         """Print one event."""
         name = f"{project}: " if project else ""
         match event:
-            case Answered():
+            case RequestAnswered():
                 self.answered(event)
             case Serving():
                 self.serving(event)
@@ -69,11 +74,14 @@ class Terminal:
             case Applied():
                 self.applied(event)
             case Refused():
-                say(f"{click.style('refused', fg='red', bold=True)}  the settings before serve on")
+                say(
+                    f"{click.style('refused', fg='red', bold=True)}  the previous "
+                    f"settings stay in effect"
+                )
                 self.diagnostics(event.diagnostics)
         sys.stdout.flush()
 
-    def answered(self, event: Answered) -> None:
+    def answered(self, event: RequestAnswered) -> None:
         """Say what was asked, and what was answered."""
         if event.missed:
             say(click.style(f"         {plural(event.missed, 'request')} not shown", dim=True))
@@ -97,9 +105,9 @@ class Terminal:
         if event.database:
             say(f"         the data is in {event.database}")
         if event.setup_url:
-            say(f"         {event.setup_url} makes the first account")
+            say(f"         {event.setup_url} creates the first account")
         elif self.mode == "serve":
-            say(f"         {event.control_url}/git/NAME.git is for git to clone and push")
+            say(f"         {event.control_url}/git/NAME.git is the git URL for clone and push")
 
     def live(self, event: Published, name: str) -> None:
         """Say that a release is live, and what that changed."""
@@ -133,8 +141,8 @@ class Terminal:
     def after(self) -> str:
         """What happens to requests meanwhile."""
         if self.mode == "dev":
-            return "routes answer 503 until this is mended"
-        return "nothing of this goes live; what was live still is"
+            return "routes answer 503 until this is fixed"
+        return "this is not published; the last live release keeps serving"
 
     def diagnostics(self, found: list[dict[str, Any]]) -> None:
         """Print diagnostics as `bbops validate` does."""

@@ -13,8 +13,9 @@ from bbops_server.commands._main import Make, run
 from bbops_server.commands._report import Terminal, print_json
 from bbops_server.commands._seat import take_seat
 from bbops_server.process.host.secrets import Secrets
+from bbops_server.process.messages.data.request_answered import RequestAnswered
 from bbops_server.publish.processes.plane import Plane
-from bbops_server.publish.status.events import Answered, Serving, Tell
+from bbops_server.publish.status.events import Serving, Tell
 from bbops_server.settings import ProjectSettings, Settings
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ def run_project(
         def make(plane: Plane) -> Projects:
             async def work(projects: Projects) -> None:
                 projects.outbox = Outbox(lambda: plane.settings)
-                answered = asyncio.Queue[Answered]()
-                plane.answered = lambda told: answered.put_nowait(Answered(**told))
+                answered = asyncio.Queue[RequestAnswered]()
+                plane.answered = answered.put_nowait
                 followed = _followed(*file, plane) if file else None
                 if followed is not None:
                     await followed.begin(projects)
@@ -83,7 +84,7 @@ def run_project(
     asyncio.run(run(settings, load, seat))
 
 
-async def _tell_answered(answered: asyncio.Queue[Answered], projects: Projects) -> None:
+async def _tell_answered(answered: asyncio.Queue[RequestAnswered], projects: Projects) -> None:
     """Tell of requests, by a task of the server: it ends with the terminal that they go to."""
     while True:
         projects.tell("", await answered.get())

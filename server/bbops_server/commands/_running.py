@@ -9,9 +9,9 @@ from dataclasses import replace
 from socket import socket
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from bbops_server.accounts.kept import must_hold_accounts
+from bbops_server.accounts.set_up_mark import must_hold_accounts
 from bbops_server.publish.processes.plane import Plane
-from bbops_server.publish.projects.asked import StatusSource
+from bbops_server.publish.projects.protocols import StatusSource
 from bbops_server.settings import Settings, WebhookEvent
 
 if TYPE_CHECKING:

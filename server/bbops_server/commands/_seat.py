@@ -65,14 +65,14 @@ def _end_holder(state: Path, silent: Silent) -> int:
     holder = read_holder(state)
     if not has_open(holder, state / "lock"):
         raise ServerError(
-            f"{silent}; its process is not visible here, it may run in another container",
+            f"{silent}; its process is not visible here; it may run in another container",
             hint="stop it where it runs, then start this one",
         ) from None
     _log.error("%s: process %d is killed", silent, holder)
     end_process(holder)
     if (lock := _wait_for_lock(state, _FREE_SECONDS)) is None:
         raise ServerError(
-            f"what uses the state folder '{state}' neither answers nor ends",
+            f"what uses the state folder '{state}' neither answers nor exits",
             hint=f"end process {holder or '?'}, then start this one",
         ) from None
     return lock
@@ -90,5 +90,5 @@ def _listen(state: Path) -> socket.socket | None:
 def _wait_for_lock(state: Path, seconds: float) -> int | None:
     until = time.monotonic() + seconds
     while (lock := lock_state(state)) is None and time.monotonic() < until:
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_LOOK_SECONDS)  # another process holds the lock: nobody tells
     return lock

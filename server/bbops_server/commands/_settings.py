@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 settings_option = click.option(
     "--settings", "file", metavar="FILE", type=click.Path(path_type=Path),
-    help="What server.yaml may say beside projects; followed while it runs.",
+    help="Settings of server.yaml besides projects; changes apply while the server runs.",
 )  # fmt: skip
 
 

@@ -71,7 +71,7 @@ def tell(folder: Path) -> None:
         finally:
             api.close()
     say(click.style(f"\nall of it took {perf_counter() - began:.1f} s", dim=True))
-    say("now you: bbops init my-backend")
+    say("your turn: bbops init my-backend")
 
 
 def use(story: Story, api: Api) -> str:
@@ -115,8 +115,8 @@ def change(
 def mistake(
     story: Story, api: Api, folder: Path, events: Iterator[dict[str, Any]], token: str
 ) -> None:
-    """Commit a mistake: the old release serves on, and the server says what is wrong."""
-    story.step("commit a mistake: the last good release serves on")
+    """Commit a mistake: the old release keeps serving, and the server says what is wrong."""
+    story.step("commit a mistake: the last good release keeps serving")
     edit(folder / LIST, "vars.me.name", "vars.me.nam")
     commit(folder, "Break the list")
     refused = expect(next(events), "stalled")
@@ -128,7 +128,7 @@ def mistake(
     story.request("GET", "/api/v1/notes", reply)
     story.step("mend it")
     edit(folder / LIST, "vars.me.nam }", "vars.me.name }")
-    commit(folder, "Mend the list")
+    commit(folder, "Fix the list")
     live = expect(next(events), "live")
     story.show(f"{live['release']} is live")
 

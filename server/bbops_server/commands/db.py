@@ -46,8 +46,8 @@ HELD: Final = "end it with Ctrl-C in its terminal or 'kill {process}', restore, 
 def command() -> None:
     """Back up, restore, seed and query a project's data.
 
-    The data is one SQLite file in the server's state folder. All but 'restore' work beside a
-    running server.
+    The data is one SQLite file in the server's state folder. All but 'restore' work while the
+    server runs.
     """
 
 
@@ -56,7 +56,7 @@ for one in (plan_data, find_drift, pull_tables):
 
 
 @examples("bbops db backup", "bbops db backup monday.sqlite --project shop")
-@command.command("backup", short_help="Write all data to a file, beside a running server.")
+@command.command("backup", short_help="Write all data to a file, also while the server runs.")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @of_project
 @where_state
@@ -66,9 +66,10 @@ def back_up_data(
 ) -> None:
     """Write all data to FILE, by default NAME-TIME.sqlite in this folder.
 
-    A running server goes on reading and writing; the backup holds every row it had answered for
-    when this began. FILE must not exist; in a folder the default name is taken. It appears when it
-    is whole, checked and on the disk. The request history and env values are not in it.
+    A running server keeps reading and writing; the backup contains every write that was
+    acknowledged before it began. FILE must not exist; in a folder the default name is used. It
+    appears once it is complete, verified and on disk. It contains neither the request history nor
+    env values.
 
     Exits with 1 when the data is damaged, with 2 when it cannot be read or FILE not written.
     """
@@ -87,17 +88,17 @@ def back_up_data(
 
 
 @examples("bbops db restore monday.sqlite")
-@command.command("restore", short_help="Put a backup in the place of the data.")
+@command.command("restore", short_help="Replace the data by a backup.")
 @click.argument("file", type=click.Path(path_type=Path))
 @of_project
 @where_state
 @click.option("--json", "as_json", is_flag=True, help="Print what was restored, as JSON.")
 def restore_data(file: Path, project: str | None, state: Path | None, *, as_json: bool) -> None:
-    """Put the backup FILE in the place of the data, while no server runs.
+    """Replace the data by the backup FILE, while no server runs.
 
-    FILE is checked first. What was there is kept beside the data, as data.sqlite.before-TIME. If
-    this is killed, the old data is there or the new. Tables that the backup lacks are made when the
-    server starts.
+    FILE is verified first. The old data is kept next to it, as data.sqlite.before-TIME. If it is
+    interrupted, either the old or the new data is in place. Tables missing from the backup are
+    created when the server starts.
 
     Exits with 1 when FILE is damaged, with 2 when it cannot be read or a server runs; nothing has
     changed then.
@@ -105,7 +106,7 @@ def restore_data(file: Path, project: str | None, state: Path | None, *, as_json
     require_platform()
     require_project(state)
     if not file.is_file():
-        raise ServerError(f"there is no file '{file}'", hint="'bbops db backup' makes one")
+        raise ServerError(f"there is no file '{file}'", hint="create one with 'bbops db backup'")
     data = folder_of(state_of(state), project) / DATA
     hold_state(state_folder(Path.cwd(), state), cure=HELD)
     data.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -120,7 +121,7 @@ def restore_data(file: Path, project: str | None, state: Path | None, *, as_json
         return
     say(f"{click.style('restored', fg='green', bold=True)}  {listed(done.contents)}")
     if done.kept:
-        say(f"          what was there is kept in '{printable(str(done.kept))}'")
+        say(f"          the previous data is kept in '{printable(str(done.kept))}'")
 
 
 @examples("bbops db seed", "bbops db seed --project shop")
@@ -131,8 +132,8 @@ def restore_data(file: Path, project: str | None, state: Path | None, *, as_json
 def seed_data(project: str | None, state: Path | None, *, as_json: bool) -> None:
     """Insert the seed rows that are missing, such as those somebody deleted.
 
-    They are those of the release that went live last; publishing does the same. A row whose primary
-    key is there stays as it is. All are inserted or none.
+    They come from the latest live release; publishing does the same. A row whose primary key exists
+    is not changed. Either all are inserted or none.
     """
     from bbops.database.migrate.migrate import insert_seed  # noqa: PLC0415 - after --help
 
@@ -144,22 +145,22 @@ def seed_data(project: str | None, state: Path | None, *, as_json: bool) -> None
         if count:
             say(f"{click.style('added', fg='green', bold=True)}  {rows(count)} to {table}")
     if not any(added.values()):
-        say("every seed row is there" if added else "no table has seed rows")
+        say("all seed rows exist" if added else "no table has seed rows")
 
 
 @examples("bbops db approve 3f9a1c", "bbops db approve 3f9a1c --project shop")
-@command.command("approve", short_help="Let a migration lose what it says.")
+@command.command("approve", short_help="Approve a migration that loses data.")
 @click.argument("plan", metavar="HASH")
 @of_project
 @where_state
-@click.option("--json", "as_json", is_flag=True, help="Print what may be lost, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON what may be lost.")
 def approve_migration(plan: str, project: str | None, state: Path | None, *, as_json: bool) -> None:
-    """Let the migration HASH, which would lose something, be made.
+    """Approve the migration HASH, which would lose data.
 
-    'bbops status' says what it is. A running server makes it within a second or two. What it drops
-    is hidden, see 'bbops db narrow'; before other values are lost the data is kept as it was beside
-    it, as data.sqlite.before-HASH. The word counts once; who gave it, and what it cost, stands in
-    approvals.json of the state folder.
+    'bbops status' shows what it is. A running server applies it within a second or two. What it
+    drops is hidden, see 'bbops db narrow'; before other values are lost, a copy of the data is kept
+    next to it, as data.sqlite.before-HASH. An approval counts once; who gave it and what was lost
+    is recorded in approvals.json in the state folder.
     """
     from bbops_server.process.host.clock import SystemClock  # noqa: PLC0415 - after --help
     from bbops_server.publish.holds.approvals import approve  # noqa: PLC0415 - after --help
@@ -183,11 +184,11 @@ def approve_migration(plan: str, project: str | None, state: Path | None, *, as_
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was deleted, as JSON.")
 def narrow_data(project: str | None, state: Path | None, *, dry_run: bool, as_json: bool) -> None:
-    """Put the live release's rules in force, and delete for good what is hidden.
+    """Enforce the live release's rules, and permanently delete what is hidden.
 
-    Hidden are columns and tables that no release declares any more; a commit that declares them
-    again has them back with their values. A running server goes on. The data is kept as it was
-    beside it, as data.sqlite.before-TIME, if a value is lost.
+    Columns and tables that no release declares any more are hidden; a commit that declares them
+    again restores them with their values. A running server keeps serving. A copy of the data is
+    kept next to it, as data.sqlite.before-TIME, if a value is lost.
 
     Exits with 2 when rows break a rule: change them, then run it again.
     """
@@ -212,9 +213,9 @@ def narrow_data(project: str | None, state: Path | None, *, dry_run: bool, as_js
     for one in found:
         say(f"{verb}  {printable(str(one))}, {rows(one.rows)} with a value")
     if kept:
-        say(f"         what was there is kept in '{printable(kept_in)}'")
+        say(f"         the previous data is kept in '{printable(kept_in)}'")
     if not found:
-        more = "" if dry_run else "; the rules of the live release are in force"
+        more = "" if dry_run else "; the rules of the live release are enforced"
         say(f"nothing is hidden{more}")
 
 
@@ -223,21 +224,21 @@ def narrow_data(project: str | None, state: Path | None, *, dry_run: bool, as_js
 @click.argument("statement", required=False)
 @of_project
 @where_state
-@click.option("--write", is_flag=True, help="Let statements insert, update and delete rows.")
+@click.option("--write", is_flag=True, help="Allow statements that insert, update or delete rows.")
 @click.option(
     "--limit", default=1000, show_default=True, type=click.IntRange(1), metavar="N",
-    help="The most rows of one statement that are shown.",
+    help="The maximum number of rows shown per statement.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON per statement.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON per statement.")
 def query_data(
     statement: str | None, project: str | None, state: Path | None, limit: int,
     *, write: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Run the SQL STATEMENT on the data, or ask for statements.
+    """Run the SQL STATEMENT on the data.
 
-    Without STATEMENT they are read from a pipe, or typed. A running server goes on: each statement
-    is a transaction of its own, and waits for its turn if it writes. Values are shown as they are
-    stored, private ones, too. Tables are changed by a commit, never here.
+    Without STATEMENT, statements are read from a pipe or a prompt. A running server keeps serving:
+    each statement is its own transaction, and writes wait for their turn. Values are shown as
+    stored, including private ones. Tables are changed by a commit, never here.
     """
     data = data_of(project, state)
     from bbops.database.files.by_hand import ByHand  # noqa: PLC0415 - after --help

@@ -14,10 +14,10 @@ from bbops_server.commands._options import address_options, require_platform, st
 
 @examples("bbops demo", "bbops demo --once")
 @click.command("demo")
-@click.option("--once", is_flag=True, help="Run the whole story by itself, print it, and exit.")
+@click.option("--once", is_flag=True, help="Run the whole demo without input, print it, and exit.")
 @click.option(
     "--dir", "folder", default="bbops-demo", show_default=True, type=click.Path(path_type=Path),
-    help="Where the project is made; it is served again if it is there.",
+    help="The folder for the project; an existing project is served again.",
 )  # fmt: skip
 @address_options
 def command(

@@ -28,7 +28,9 @@ _NOT_HERE = {
 @click.argument("folder", default=".", metavar="[DIR]", type=click.Path(path_type=Path))
 @address_options
 @settings_option
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON per event and request.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one line of JSON per event and request."
+)
 @click.pass_context
 def command(
     context: click.Context, /, folder: Path, state: Path | None, file: Path | None, *,
@@ -38,13 +40,13 @@ def command(
 
     Each request is a line: method, path, status, how long it took, and of an error the code, file
     and line. Data and values are kept apart from those of 'bbops serve', in .bbops/dev; delete that
-    folder to start afresh. A 500 tells file and line; while the project has mistakes, its routes
-    answer them.
+    folder to start afresh. A 500 response names file and line; while the project has mistakes, its
+    routes answer them.
     """
     require_platform()
     if not (folder / "project.yaml").is_file():
         raise ServerError(
-            f"there is no project.yaml in '{folder}'",
+            f"project.yaml is missing in '{folder}'",
             hint="go to a project's folder, or make one with 'bbops init DIR'",
         )
     from bbops_server.commands._run import run_project  # noqa: PLC0415 - after --help
@@ -66,6 +68,6 @@ def _require_fit(file: ServerFile) -> None:
     for name, why in _NOT_HERE.items():
         if name in file.model_fields_set:
             raise BbopsError(
-                f"'{name}' is a setting of 'bbops serve' alone: {why}",
-                hint="leave it out of the file of 'bbops dev --settings'",
+                f"'{name}' is a setting of 'bbops serve' only: {why}",
+                hint="remove it from the file given to 'bbops dev --settings'",
             )

@@ -21,7 +21,7 @@ from bbops_server.commands._projects import (
 )
 
 for_drafts = click.option(
-    "--drafts", is_flag=True, help="Of the drafts, which see no value of what is live."
+    "--drafts", is_flag=True, help="Use the values of drafts, which never see live values."
 )
 
 
@@ -30,8 +30,8 @@ for_drafts = click.option(
 def command() -> None:
     """Set and list values of env variables.
 
-    Values are encrypted in the server's state folder, never in git. A running server takes a
-    change up at once.
+    Values are encrypted in the server's state folder, never in git. A running server applies
+    changes at once.
     """
 
 
@@ -41,18 +41,28 @@ def command() -> None:
 @click.argument("value", required=False)
 @of_project
 @where_state
-@click.option("--of-server", is_flag=True, help="It is the server's own, such as of a sign-in.")
+@click.option(
+    "--of-server",
+    is_flag=True,
+    help="The variable belongs to the server, not a project (such as a sign-in secret).",
+)
 @for_drafts
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def set_value(
     name: str, value: str | None, project: str | None, state: Path | None, *,
     of_server: bool, drafts: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Set NAME; without VALUE it is asked for, or read from a pipe, so no shell remembers it."""
+    """Set NAME.
+
+    Without VALUE, the value is read from a prompt or a pipe, which keeps it out of the shell
+    history.
+    """
     from bbops_server.process.host.secrets import Secrets  # noqa: PLC0415 - after --help
 
     if not name.isascii() or not name.replace("_", "").isalnum() or name != name.upper():
-        raise ServerError(f"'{name}' is no name of an env variable", hint="such as JWT_SECRET")
+        raise ServerError(
+            f"'{name}' is not a valid name of an env variable", hint="such as JWT_SECRET"
+        )
     require_project(state)
     kept = state_of(state)
     folder = None if of_server else folder_of(kept, project)
@@ -77,7 +87,7 @@ def ask(name: str) -> str:
 @of_project
 @where_state
 @for_drafts
-@click.option("--json", "as_json", is_flag=True, help="A JSON object of the names.")
+@click.option("--json", "as_json", is_flag=True, help="Print the names as JSON.")
 def list_values(project: str | None, state: Path | None, *, drafts: bool, as_json: bool) -> None:
     """List the names that have a value; values are never shown."""
     from bbops_server.process.host.secrets import Secrets  # noqa: PLC0415 - after --help

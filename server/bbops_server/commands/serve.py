@@ -36,29 +36,29 @@ def check_schema(_: click.Context, __: click.Parameter, value: str) -> str:
 @click.argument("repository", default=".")
 @address_options
 @click.option("--branch", default="main", show_default=True, help="The branch that is live.")
-@click.option("--path", default="", metavar="FOLDER", help="The project's folder in a monorepo.")
+@click.option("--path", default="", metavar="FOLDER", help="The project's folder, in a monorepo.")
 @click.option(
     "--poll",
     default=30.0,
     show_default=True,
     metavar="SECONDS",
     type=click.FloatRange(min=0.1, max=86_400),
-    help="How often a repository elsewhere is looked at.",
+    help="How often an external repository is polled.",
 )
 @click.option(
     "--control-host", default=CONTROL_HOST, show_default=True, metavar="ADDRESS",
-    help="Address the control plane listens on; others than loopback take --control-url.",
+    help="The address the control plane listens on; any but loopback needs --control-url.",
 )  # fmt: skip
 @click.option(
     "--control-url",
     default="",
     metavar="URL",
     callback=check_url,
-    help="The https address people reach the control plane at, through a proxy.",
+    help="The public https URL of the control plane, behind a proxy.",
 )
 @click.option(
     "--workers", default=1, show_default=True, metavar="N", type=click.IntRange(1, 64),
-    help="Processes that answer requests.",
+    help="The number of processes that answer requests.",
 )  # fmt: skip
 @click.option(
     "--schema", default="bbops", show_default=True, metavar="NAME", callback=check_schema,
@@ -67,9 +67,9 @@ def check_schema(_: click.Context, __: click.Parameter, value: str) -> str:
 @settings_option
 @click.option(
     "--replace", "replaces", is_flag=True,
-    help="Take the place of the server that runs on this state folder; nobody is refused.",
+    help="Replace the server that runs on this state folder, without downtime.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON per event.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON per event.")
 @click.pass_context
 def command(
     context: click.Context, /, repository: str, state: Path | None, branch: str, path: str,
@@ -78,19 +78,20 @@ def command(
 ) -> None:  # fmt: skip
     """Serve REPOSITORY (by default this folder) and follow its branch.
 
-    REPOSITORY is a folder, or an address (https://, ssh://, git@host:path, file://) that is looked
-    at every --poll seconds. The API listens on --host and --port, the control plane on loopback.
-    A commit is live within a second of being seen; one with a mistake is refused, and the last good
-    release serves on. Stop it with Ctrl-C: requests that began are answered first.
+    REPOSITORY is a folder, or an address (https://, ssh://, git@host:path, file://) that is polled
+    every --poll seconds. The API listens on --host and --port, the control plane on loopback. A
+    commit is live within a second of being seen; one with an error is rejected, and the last good
+    release keeps serving. Stop the server with Ctrl-C: running requests are finished first.
 
     The data is a SQLite file in the state folder, or a schema of the PostgreSQL database that the
     variable DATABASE_URL names (with the extra 'postgres').
 
-    With --replace it starts beside the server that runs on the same state folder, takes its sockets
-    once it is ready, and lets it end; where it does not get ready, that one serves on.
+    With --replace it starts while another server runs on the same state folder, takes over its
+    sockets once it is ready, and then stops that server; if it does not get ready, the old server
+    keeps serving.
 
-    A file such as server.yaml, or a folder that holds one, is a server of several projects; what
-    changes in it is in force within a second.
+    A file such as server.yaml, or a folder that holds one, is a server of several projects; changes
+    to it take effect within a second.
     """
     require_platform()
     from bbops.database.schema.place import read_url  # noqa: PLC0415 - after --help

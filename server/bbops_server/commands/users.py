@@ -34,17 +34,17 @@ of_role = click.option(
     "--role", type=click.Choice(ROLES), default="developer", show_default=True, help="Their role."
 )
 in_project = click.option(
-    "--project", default="", metavar="NAME", help="The role counts in this project alone."
+    "--project", default="", metavar="NAME", help="The role applies to this project only."
 )
 
 
 @examples("bbops users list", "bbops users add bob@example.com --role developer --generate")
 @click.group("users", cls=Family)
 def command() -> None:
-    """Add, invite and change the people of a server.
+    """Add, invite and manage the users of a server.
 
     Works on the server's own machine, also while it runs; whoever can read the state folder owns
-    the server. The same is on the page /people of its control plane.
+    the server. The page /people of its control plane does the same.
     """
 
 
@@ -53,7 +53,7 @@ def command() -> None:
 @where_state
 @as_json
 def list_users(state: Path | None, *, as_json: bool) -> None:
-    """List the people of a server, with their roles."""
+    """List the users of a server, with their roles."""
     with open_book(state) as book:
         roles = book.members.roles_of_all()
         people = [(one, *roles.get(one.id, (None, {}))) for one in book.people.list()]
@@ -71,7 +71,7 @@ def list_users(state: Path | None, *, as_json: bool) -> None:
         out = "  kept out" if one.disabled else ""
         click.echo(f"{one.email}  {printable(one.name)}  {', '.join(roles_told)}{out}")
     if not people:
-        click.echo("nobody yet; add somebody with 'bbops users add EMAIL --role owner'")
+        click.echo("no users yet; add one with 'bbops users add EMAIL --role owner'")
 
 
 @examples("bbops users add bob@example.com --role developer --generate")
@@ -79,17 +79,17 @@ def list_users(state: Path | None, *, as_json: bool) -> None:
 @click.argument("email")
 @click.option("--name", default="", help="Their name.")
 @of_role
-@click.option("--generate", is_flag=True, help="Make a password and print it.")
+@click.option("--generate", is_flag=True, help="Generate a password and print it.")
 @where_state
 @as_json
 def add_user(
     email: str, name: str, role: str, state: Path | None, *, generate: bool, as_json: bool
 ) -> None:
-    """Make an account; the password is asked for, or read from a pipe."""
+    """Create an account; the password is read from a prompt or a pipe."""
     from bbops.runtime.auth.passwords import hash_password  # noqa: PLC0415 - after --help
     from bbops_server.accounts.people import NewPerson  # noqa: PLC0415
     from bbops_server.accounts.rules import Role  # noqa: PLC0415
-    from bbops_server.accounts.words import check_password  # noqa: PLC0415
+    from bbops_server.accounts.text_rules import check_password  # noqa: PLC0415
 
     password, is_new = read_password(generate=generate)
     check_password(password, email)
@@ -111,7 +111,7 @@ def add_user(
 @where_state
 @as_json
 def invite_user(email: str, role: str, project: str, state: Path | None, *, as_json: bool) -> None:
-    """Print a link by which the owner of EMAIL makes an account; it is good once, for a week."""
+    """Print an invitation link for EMAIL; it is valid for a week and can be used once."""
     from bbops_server.accounts.rules import Role  # noqa: PLC0415 - after --help
 
     with open_book(state) as book:
@@ -130,7 +130,7 @@ def invite_user(email: str, role: str, project: str, state: Path | None, *, as_j
 @where_state
 @as_json
 def change_role(email: str, role: str, project: str, state: Path | None, *, as_json: bool) -> None:
-    """Give somebody a role, in the whole workspace or in one project; none takes it away."""
+    """Set a user's role in the whole workspace or in one project; 'none' removes it."""
     from bbops_server.accounts.rules import Role  # noqa: PLC0415 - after --help
 
     with open_book(state) as book:
@@ -147,29 +147,29 @@ def change_role(email: str, role: str, project: str, state: Path | None, *, as_j
 @examples("bbops users disable bob@example.com", "bbops users disable bob@example.com --undo")
 @command.command("disable")
 @click.argument("email")
-@click.option("--undo", is_flag=True, help="Let them in again.")
+@click.option("--undo", is_flag=True, help="Enable the account again.")
 @where_state
 @as_json
 def disable_user(email: str, state: Path | None, *, undo: bool, as_json: bool) -> None:
-    """Keep somebody out: sessions end, tokens do nothing."""
+    """Disable an account: its sessions end and its tokens stop working."""
     with open_book(state) as book:
         person = find_person(book, email)
         book.people.disable(person.id, disabled=not undo)
         book.audit.add("enable" if undo else "disable", who=LOCAL, object=person.email)
-    text = f"{person.email} may sign in again" if undo else f"{person.email} is kept out"
+    text = f"{person.email} can sign in again" if undo else f"{person.email} is disabled"
     tell(text, as_json=as_json, email=person.email, disabled=not undo)
 
 
 @examples("bbops users reset-password bob@example.com --generate")
 @command.command("reset-password")
 @click.argument("email")
-@click.option("--generate", is_flag=True, help="Make a password and print it.")
+@click.option("--generate", is_flag=True, help="Generate a password and print it.")
 @where_state
 @as_json
 def reset_password(email: str, state: Path | None, *, generate: bool, as_json: bool) -> None:
-    """Set another password; it is asked for, or read from a pipe. Every session of theirs ends."""
+    """Set a new password, read from a prompt or a pipe. All sessions of the user end."""
     from bbops.runtime.auth.passwords import hash_password  # noqa: PLC0415 - after --help
-    from bbops_server.accounts.words import check_password  # noqa: PLC0415
+    from bbops_server.accounts.text_rules import check_password  # noqa: PLC0415
 
     with open_book(state) as book:
         person = find_person(book, email)
@@ -191,20 +191,22 @@ def reset_password(email: str, state: Path | None, *, generate: bool, as_json: b
 )
 @command.command("tokens")
 @click.argument("email")
-@click.option("--revoke", default="", metavar="ID", help="End this one.")
-@click.option("--new", default="", metavar="NAME", help="Make one, and print it this once.")
+@click.option("--revoke", default="", metavar="ID", help="Revoke this token.")
+@click.option(
+    "--new", default="", metavar="NAME", help="Create a token with this name, and print it once."
+)
 @click.option(
     "--scope", "scopes", multiple=True, type=click.Choice(("read", "deploy", "admin", "git")),
-    help="What the new one is for; may be given several times. By default git and deploy.",
+    help="The scope of the new token; can be repeated. By default git and deploy.",
 )  # fmt: skip
-@click.option("--days", default=90, show_default=True, help="How long the new one lasts.")
+@click.option("--days", default=90, show_default=True, help="How long the new token is valid.")
 @where_state
 @as_json
 def list_tokens(
     email: str, revoke: str, new: str, scopes: tuple[str, ...], days: int, state: Path | None, *,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """List somebody's access tokens, without what is secret of them; make one, or end one."""
+    """List a user's access tokens, without their secrets; create or revoke one."""
     with open_book(state) as book:
         person = find_person(book, email)
         if new:
@@ -226,7 +228,7 @@ def list_tokens(
         click.echo(json.dumps({"tokens": told}))
         return
     for one in found:
-        ends = f"until {one.expires:%Y-%m-%d}" if one.expires else "without an end"
+        ends = f"until {one.expires:%Y-%m-%d}" if one.expires else "does not expire"
         what = f"{' '.join(one.scopes)}  {ends}  {printable(one.name)}"
         click.echo(f"{one.id}  {one.prefix}…  {what}")
     if not found:

@@ -27,8 +27,8 @@ _SWITCH = {"on": True, "off": False}
 def command() -> None:
     """Show and change the workspace, which owns the projects of a server.
 
-    Works on the server's own machine, also while it runs. The same is on the page /workspace of
-    its control plane.
+    Works on the server's own machine, also while it runs. The page /workspace of its control plane
+    does the same.
     """
 
 
@@ -50,14 +50,14 @@ def show(state: Path | None, *, as_json: bool) -> None:
 def change(changes: tuple[str, ...], state: Path | None, *, as_json: bool) -> None:
     """Set name=…, company=… or features.restChannels=on|off.
 
-    A running server looks at every project again: one that uses a feature that is off now keeps
-    its last release, and its next commit is refused.
+    A running server checks every project again: one that uses a feature that is now off keeps its
+    last release, and its next commit is rejected.
     """
     with open_book(state) as book:
         for one in changes:
             key, equals, value = one.partition("=")
             if not equals:
-                raise ServerError(f"'{one}' says no value", hint=f"such as {key}=…")
+                raise ServerError(f"'{one}' has no value", hint=f"such as {key}=…")
             _set(book, key, value)
             book.audit.add("change workspace", who=LOCAL, object=one)
         _tell(book.workspaces.get(), as_json=as_json)
@@ -71,10 +71,10 @@ def _set(book: Book, key: str, value: str) -> None:
     elif key == "company":
         book.workspaces.set_profile(found.name, value)
     elif feature == key:
-        hint = "there is name, company, features.restChannels"
+        hint = "expected name, company or features.restChannels"
         raise ServerError(f"a workspace has no '{key}'", hint=hint)
     elif value not in _SWITCH:
-        raise ServerError(f"'{key}' is on or off, found '{value}'")
+        raise ServerError(f"'{key}' must be on or off, found '{value}'")
     else:
         book.workspaces.set_feature(feature, on=_SWITCH[value])
 

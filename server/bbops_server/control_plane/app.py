@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from http import HTTPStatus
+from types import ModuleType
 from typing import Any
 
 from litestar import Litestar, MediaType, Request, Response, Router
@@ -20,70 +22,22 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 
 import bbops
+from bbops.base.registry import members
 from bbops.runtime.flow.run import code_of
 from bbops_server.accounts.errors import AccountError, ControlAway
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.agents import consent, devices, discovery, oauth
-from bbops_server.control_plane.agents import mcp as agents
-from bbops_server.control_plane.people import people, workspace
-from bbops_server.control_plane.projects import (
-    api,
-    contracts,
-    drafts,
-    front,
-    frontends,
-    git,
-    hooks,
-    keys,
-    plans,
-    project_page,
-    reference,
-    versions,
-)
-from bbops_server.control_plane.proposals import api as proposals
-from bbops_server.control_plane.proposals import pages as proposal_pages
-from bbops_server.control_plane.proposals import replaying
-from bbops_server.control_plane.sign_in import account, approving
-from bbops_server.control_plane.sign_in import pages as signing_in
-from bbops_server.control_plane.sign_in import sign_up as arriving
 from bbops_server.control_plane.web.guard import Guard
 from bbops_server.control_plane.web.permissions import read_visit, require
 from bbops_server.control_plane.web.refusals import refuse, words_of
-from bbops_server.control_plane.web.routes import PERMISSION
+from bbops_server.control_plane.web.routes import PERMISSION, Tab
 from bbops_server.control_plane.web.state import ControlState
 from bbops_server.control_plane.web.view import create_template_config
 from bbops_server.control_plane.web.visit import Visit, signin_path
 from bbops_server.process.application import Application
 
 MAX_BODY_BYTES = 64 << 10
-PARTS = (
-    front,
-    git,
-    agents,
-    discovery,
-    api,
-    versions,
-    project_page,
-    contracts,
-    reference,
-    frontends,
-    plans,
-    drafts,
-    keys,
-    hooks,
-    signing_in,
-    arriving,
-    approving,
-    account,
-    oauth,
-    consent,
-    devices,
-    people,
-    proposals,
-    proposal_pages,
-    replaying,
-    workspace,
-)
+ROOMS = ("projects", "agents", "sign_in", "people", "proposals")
+"""Where routes are: each module there that has `ROUTES`, and a `TAB` of a project's pages."""
 
 _log = logging.getLogger(__name__)
 
@@ -95,7 +49,7 @@ def create_control(control: ControlState) -> Litestar:
 
     Every route names the permission it takes: `require` lets nobody in otherwise.
     """
-    public = {PERMISSION: Permission.BE_ANYBODY}
+    public, parts = {PERMISSION: Permission.BE_ANYBODY}, find_parts()
     schema = OpenAPIConfig(
         title="bbops control plane",
         version=bbops.__version__,
@@ -104,9 +58,9 @@ def create_control(control: ControlState) -> Litestar:
         use_handler_docstrings=True,
     )
     return Application(
-        [route for part in PARTS for route in part.ROUTES],
+        [route for part in parts for route in part.ROUTES],
         openapi_config=schema,
-        template_config=create_template_config(),
+        template_config=create_template_config(_find_tabs(parts)),
         guards=[require],
         dependencies={"visit": Provide(read_visit, sync_to_thread=False)},
         exception_handlers={
@@ -123,19 +77,31 @@ def create_control(control: ControlState) -> Litestar:
     )
 
 
+def find_parts() -> list[ModuleType]:
+    """Return each module with routes."""
+    rooms = (members(f"{__package__}.{room}") for room in ROOMS)
+    return [module for room in rooms for _, module in room if hasattr(module, "ROUTES")]
+
+
+def _find_tabs(parts: Iterable[ModuleType]) -> list[Tab]:
+    return sorted(part.TAB for part in parts if hasattr(part, "TAB"))
+
+
 def _refuse(request: AnyRequest, error: AccountError) -> Response[Any]:
     return _explain(request, refuse(error, ClientException.status_code))
 
 
 def _wait(request: AnyRequest, error: ControlAway) -> Response[Any]:
     _log.warning("%s", error.message)
-    away = ServiceUnavailableException("accounts cannot be read now", headers={"Retry-After": "5"})
+    away = ServiceUnavailableException(
+        "the accounts cannot be read at the moment", headers={"Retry-After": "5"}
+    )
     return _explain(request, away)
 
 
 def _apologize(request: AnyRequest, error: Exception) -> Response[Any]:
     _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return _explain(request, InternalServerException("something unexpected went wrong"))
+    return _explain(request, InternalServerException("unexpected error"))
 
 
 def _explain(request: AnyRequest, error: HTTPException) -> Response[Any]:

@@ -12,7 +12,7 @@ from bbops.base.errors import DatabaseError, ServerError
 from bbops.database.schema.place import PostgresPlace
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import ControlAway
-from bbops_server.accounts.kept import note_accounts, note_opened, refuse_nobody
+from bbops_server.accounts.set_up_mark import note_accounts, note_opened, refuse_nobody
 from bbops_server.control_plane.app import create_control
 from bbops_server.control_plane.sign_in.local import remove_local_key, write_local_key
 from bbops_server.control_plane.web.closed import closed
@@ -23,7 +23,7 @@ from bbops_server.git_http.serving import GitHttp
 from bbops_server.process.host.files import CONTROL_FILE, note_schema
 from bbops_server.process.sockets.serving import Server
 from bbops_server.publish.processes.plane import Plane
-from bbops_server.publish.projects.asked import StatusSource
+from bbops_server.publish.projects.protocols import StatusSource
 
 _IDLE_SECONDS: Final = 1.0
 """How long a connection without a request keeps the next server waiting; browsers have some."""
@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The control plane of a server that runs; `setup_url` makes the first account."""
+    """The control plane of a server that runs; `setup_url` creates the first account."""
 
     server: Server
     state: Path
@@ -116,7 +116,7 @@ def _open_book(state: Path, accounts: PostgresPlace | None, *, must_exist: bool)
     try:
         has_people = book.people.exist()
     except ControlAway as error:  # of a database elsewhere, which may come back
-        _log.warning("%s; it is asked again", error.message)
+        _log.warning("%s; retrying", error.message)
         return book
     if has_people:
         note_accounts(state)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
 
 from bbops.base.errors import ServerError
 from bbops.runtime.auth.issued_keys import (
@@ -16,38 +17,67 @@ from bbops.runtime.linking.release import Release
 from bbops.runtime.values.durations import seconds
 from bbops.runtime.values.failures import Failure
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.process.messages import Frame
+from bbops_server.process.messages.data.issue_key import Issued, IssueKey
+from bbops_server.process.messages.data.list_keys import Keys, ListKeys
+from bbops_server.process.messages.data.revoke_key import Revoked, RevokeKey
+from bbops_server.process.messages.data.rotate_key import RotateKey
+from bbops_server.process.messages.request import Answer
+from bbops_server.process.messages.service import Handler, Handlers
+
+KeyRequest: TypeAlias = ListKeys | IssueKey | RotateKey | RevokeKey
 
 
-async def answer_about_keys(live: Live, request: Frame) -> Frame:
-    """Do what a request about API keys says; `verb` is list, issue, rotate or revoke.
+def key_handlers(find: Callable[[KeyRequest], Live]) -> Handlers:
+    """Return what answers requests about API keys; `find` returns what is live of their project.
 
-    Raises:
-        ServerError: nothing is live, there is no such key or channel, or a value does not fit.
+    Each raises ServerError: nothing is live, there is no such key or channel, or a value does not
+    fit.
     """
+
+    def about(answer: Callable[[Release, Any], Awaitable[Answer]]) -> Handler:
+        async def handle(request: KeyRequest) -> Answer:
+            return await _answer(find(request), request, answer)
+
+        return handle
+
+    return {
+        ListKeys: about(_list), IssueKey: about(_issue), RotateKey: about(_rotate),
+        RevokeKey: about(_revoke),
+    }  # fmt: skip
+
+
+async def _answer(
+    live: Live, request: KeyRequest, answer: Callable[[Release, Any], Awaitable[Answer]]
+) -> Answer:
     if live.release is None:
-        raise ServerError("nothing of the project is live", hint="'bbops status' says why")
+        raise ServerError("the project has no live release", hint="'bbops status' says why")
     await live.note_uses()
     try:
-        found = await _answer(live.release, request)
+        found = await answer(live.release, request)
     except Failure as failure:
         raise ServerError(failure.message) from None
-    if request["verb"] != "list":
+    if not isinstance(request, ListKeys):
         live.release.answering.api_keys.forget()
     return found
 
 
-async def _answer(release: Release, request: Frame) -> dict[str, Any]:
+async def _list(release: Release, request: ListKeys) -> Keys:
+    del request
+    return Keys(await list_keys(release.answering.host))
+
+
+async def _issue(release: Release, request: IssueKey) -> Issued:
+    channels, lasts = request.channels or None, request.expires_in
+    check_channels(channels or (), release.key_channels)
+    found = None if lasts is None else seconds(lasts)
     host = release.answering.host
-    match request["verb"]:
-        case "list":
-            return {"keys": await list_keys(host)}
-        case "issue":
-            channels, lasts = request["channels"] or None, request["expires_in"]
-            check_channels(channels or (), release.key_channels)
-            found = None if lasts is None else seconds(lasts)
-            return await issue_key(host, request["name"], channels, request["claims"], found)
-        case "rotate":
-            return await rotate_key(host, request["key"], seconds(request["overlap"]))
-        case _:
-            return {"id": await revoke_key(host, request["key"])}
+    return Issued(**await issue_key(host, request.name, channels, request.claims, found))
+
+
+async def _rotate(release: Release, request: RotateKey) -> Issued:
+    host = release.answering.host
+    return Issued(**await rotate_key(host, request.key, seconds(request.overlap)))
+
+
+async def _revoke(release: Release, request: RevokeKey) -> Revoked:
+    return Revoked(await revoke_key(release.answering.host, request.key))

@@ -7,28 +7,43 @@ import gc
 import os
 import socket
 from collections.abc import Sequence
-from pathlib import Path
 
 import uvloop
 
 from bbops.base.errors import ServerError
-from bbops.database.schema.place import read_place
 from bbops_server.data_plane.drafts.drafts import Drafts
 from bbops_server.data_plane.gateway.forwarded import Proxies
 from bbops_server.data_plane.gateway.gateway import DataPlane
-from bbops_server.data_plane.keys import answer_about_keys
+from bbops_server.data_plane.keys import key_handlers
 from bbops_server.data_plane.live.directory import Directory
-from bbops_server.data_plane.live.place import DraftPlace, Place
+from bbops_server.data_plane.live.linking import link
 from bbops_server.data_plane.live.request_lines import RequestLines
 from bbops_server.data_plane.live.shared import join
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.data_plane.pages.start_page import Start
 from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.egress import Egress
 from bbops_server.process.host.http import OutsideHttp
 from bbops_server.process.host.log import start_logging
 from bbops_server.process.host.random import SystemRandom
-from bbops_server.process.messages import Channel, Frame, answer_all
+from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.data.admit_members import AdmitMembers
+from bbops_server.process.messages.data.arrange_drafts import ArrangeDrafts
+from bbops_server.process.messages.data.arrange_projects import ArrangeProjects
+from bbops_server.process.messages.data.draft_wanted import DraftWanted
+from bbops_server.process.messages.data.drain import Drain
+from bbops_server.process.messages.data.hold import Hold
+from bbops_server.process.messages.data.leave import Leave
+from bbops_server.process.messages.data.link_release import LinkRelease
+from bbops_server.process.messages.data.listen import Listen
+from bbops_server.process.messages.data.read_status import ProcessStatus, ReadStatus
+from bbops_server.process.messages.data.refuse import Refuse
+from bbops_server.process.messages.data.report_requests import ReportRequests
+from bbops_server.process.messages.data.resume import Resume
+from bbops_server.process.messages.data.swap_release import SwapRelease
+from bbops_server.process.messages.data.update_draft import UpdateDraft
+from bbops_server.process.messages.lifecycle.stop import Stop
+from bbops_server.process.messages.request import Done
+from bbops_server.process.messages.service import Handlers, Service
 from bbops_server.process.sockets.serving import Server
 
 ORPHAN_GRACE_SECONDS = 10.0
@@ -47,48 +62,22 @@ class DataProcess:
         self._plane = DataPlane(directory, drafts)
         self._server = Server(self._plane)
 
-    async def handle(self, request: Frame) -> Frame:
-        """Do what one request says.
+    @property
+    def service(self) -> Service:
+        """What answers the parent."""
+        return Service("a data process", self._handlers)
 
-        Raises:
-            ServerError: there is no such request or project; or what `Live` raises.
-        """
-        verb = request["do"]
-        if verb == "link":
-            await self._link(request)
-        elif verb == "swap":
-            self._live(request).swap(request["name"])
-        elif verb == "refuse":
-            self._live(request).refuse(request["diagnostics"])
-        elif verb == "hold":
-            seconds, drain_seconds = request["seconds"], request["drain_seconds"]
-            await self._live(request).hold(seconds=seconds, drain_seconds=drain_seconds)
-        elif verb == "go on":
-            self._live(request).go_on()
-        elif verb == "drain":
-            await self._live(request).drain()
-        elif verb == "arrange":
-            self._arrange(request)
-        elif verb == "arrange drafts":
-            drafts = {name: DraftPlace(**one) for name, one in request["drafts"].items()}
-            self._drafts.arrange(drafts, request["hosts"])
-        elif verb == "members":
-            self._drafts.admit(request["members"])
-        elif verb == "draft":
-            self._be(request)
-        elif verb == "keys":
-            return await answer_about_keys(self._live(request), request)
-        elif verb == "tell requests":  # before it listens
-            self._server = Server(RequestLines(self._plane, self._directory, self._channel))
-        elif verb == "listen":
-            self._server.start(self._listening)
-        elif verb == "leave":
-            await self._server.leave(request["seconds"])
-        elif verb == "stop":
-            await self.stop(request["grace_seconds"])
-        elif verb != "status":
-            raise ServerError(f"a data process has no '{verb}'")
-        return self._status()
+    @property
+    def _handlers(self) -> Handlers:
+        return {
+            LinkRelease: self._link, SwapRelease: self._swap, Refuse: self._refuse,
+            Hold: self._hold, Resume: self._resume, Drain: self._drain,
+            ArrangeProjects: self._arrange, ArrangeDrafts: self._arrange_drafts,
+            AdmitMembers: self._admit, UpdateDraft: self._update_draft,
+            **key_handlers(lambda request: self._live(request.project)),
+            ReportRequests: self._report_requests, Listen: self._listen, Leave: self._leave,
+            ReadStatus: self._read_status, Stop: self._stop,
+        }  # fmt: skip
 
     def give_up(self) -> None:
         """Let nothing wait for a parent that is gone."""
@@ -102,49 +91,84 @@ class DataProcess:
         await self._directory.close()
         await self._http.close()
 
-    async def _link(self, request: Frame) -> None:
-        await self._live(request).link(
-            Path(request["artifact"]),
-            name=request["name"],
-            env=request["env"],
-            database=read_place(request["database"]),
-            durability=request["durability"],
-            detailed=request["detailed"],
-            history=Path(request["history"]) if request["history"] else None,
-            frontend=Path(request["frontend"]) if request.get("frontend") else None,
-            url=request.get("url", ""),
-            start=Start(*request["start"]) if request.get("start") else None,
-        )
+    # ---- what one project answers with
+    async def _link(self, request: LinkRelease) -> Done:
+        await link(self._live(request.project), request)
+        return Done()
 
-    def _arrange(self, request: Frame) -> None:
-        places = {
-            name: Place(tuple(place["hosts"]), place["prefix"], place["was_live"])
-            for name, place in request["projects"].items()
-        }
-        self._directory.arrange(places)
-        self._http.allow(Egress(request["egress"]))
-        self._plane.proxies = Proxies(request["proxies"]) if request["proxies"] else None
+    async def _swap(self, request: SwapRelease) -> Done:
+        self._live(request.project).swap(request.name)
+        return Done()
 
-    def _be(self, request: Frame) -> None:
-        """Take note of what becomes of a draft; of one that has just gone, nothing is known."""
-        draft = self._drafts.find(request["project"])
-        if draft is not None:
-            draft.be(request["socket"], request["refusal"], is_busy=request["is_busy"])
+    async def _refuse(self, request: Refuse) -> Done:
+        self._live(request.project).refuse(request.diagnostics)
+        return Done()
 
-    def _live(self, request: Frame) -> Live:
-        name = request.get("project", "")
+    async def _hold(self, request: Hold) -> Done:
+        live = self._live(request.project)
+        await live.hold(seconds=request.seconds, drain_seconds=request.drain_seconds)
+        return Done()
+
+    async def _resume(self, request: Resume) -> Done:
+        self._live(request.project).go_on()
+        return Done()
+
+    async def _drain(self, request: Drain) -> Done:
+        await self._live(request.project).drain()
+        return Done()
+
+    def _live(self, name: str) -> Live:
         live = self._directory.projects.get(name)
         if live is None:
             raise ServerError(f"no project '{name}' is served")
         return live
 
-    def _status(self) -> Frame:
+    # ---- which projects and drafts there are
+    async def _arrange(self, request: ArrangeProjects) -> Done:
+        self._directory.arrange(request.projects)
+        self._http.allow(Egress(request.egress))
+        self._plane.proxies = Proxies(request.proxies) if request.proxies else None
+        return Done()
+
+    async def _arrange_drafts(self, request: ArrangeDrafts) -> Done:
+        self._drafts.arrange(request.drafts, request.hosts)
+        return Done()
+
+    async def _admit(self, request: AdmitMembers) -> Done:
+        self._drafts.admit(request.members)
+        return Done()
+
+    async def _update_draft(self, request: UpdateDraft) -> Done:
+        """Take note of what becomes of a draft; of one that has just gone, nothing is known."""
+        draft = self._drafts.find(request.project)
+        if draft is not None:
+            draft.be(request.socket, request.refusal, is_busy=request.is_busy)
+        return Done()
+
+    # ---- the process itself
+    async def _report_requests(self, request: ReportRequests) -> Done:
+        del request
+        self._server = Server(RequestLines(self._plane, self._directory, self._channel))
+        return Done()
+
+    async def _listen(self, request: Listen) -> Done:
+        del request
+        self._server.start(self._listening)
+        return Done()
+
+    async def _leave(self, request: Leave) -> Done:
+        await self._server.leave(request.seconds)
+        return Done()
+
+    async def _stop(self, request: Stop) -> Done:
+        await self.stop(request.grace_seconds)
+        return Done()
+
+    async def _read_status(self, request: ReadStatus) -> ProcessStatus:
+        del request
         releases = [one.release for one in self._directory.projects.values() if one.release]
-        return {
-            "pid": os.getpid(),
-            "release": releases[0].name if len(releases) == 1 else None,
-            "in_flight": sum(release.in_flight for release in releases),
-        }
+        name = releases[0].name if len(releases) == 1 else None
+        return ProcessStatus(os.getpid(), sum(one.in_flight for one in releases), name)
 
 
 def run(*, control: int, listening: int, shared: Sequence[int] = ()) -> None:
@@ -171,14 +195,14 @@ async def _run(control: int, listening: int, shared: Sequence[int]) -> None:
         )
 
     channel = await Channel.open(_adopt(control))
-    drafts = Drafts(lambda name: channel.tell({"asked for": name}))
+    drafts = Drafts(lambda name: channel.tell(DraftWanted(name)))
     process = DataProcess(Directory(make), drafts, _adopt(listening), http, channel)
     # a full collection over all that was imported would stop requests for tens of milliseconds
     gc.collect()
     gc.freeze()
     # a request leaves no circle behind, and a thousand under way are no garbage
     gc.set_threshold(20_000, 20, 20)
-    await answer_all(channel, process.handle)
+    await process.service.run(channel)
     process.give_up()
     await process.stop(ORPHAN_GRACE_SECONDS)
 

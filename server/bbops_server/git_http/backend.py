@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from bbops.source.git.environment import Limits, bounded
-from bbops_server.git_http.asked import Refusal
+from bbops_server.git_http.request import Refusal
 from bbops_server.git_http.unpacking import Unpacking
 
 MAX_BODY_BYTES: Final = 64 << 20
@@ -94,7 +94,7 @@ class Exchange:
             return
         except asyncio.CancelledError:
             if not self._has_begun:
-                raise Refusal(503, "this server ends; nothing was changed") from None
+                raise Refusal(503, "the server is shutting down; nothing was changed") from None
         except TimeoutError:
             if not self._has_begun:
                 raise Refusal(408, f"this took longer than {WHOLE_SECONDS:g} seconds") from None
@@ -133,7 +133,7 @@ class Exchange:
             async with asyncio.timeout(seconds):
                 message = await self._line.receive()
         except TimeoutError:
-            raise Refusal(408, f"nothing came for {seconds:g} seconds") from None
+            raise Refusal(408, f"no data was received for {seconds:g} seconds") from None
         if message["type"] == "http.disconnect":
             raise Gone
         return message
@@ -198,5 +198,5 @@ async def _read_head(stdout: asyncio.StreamReader) -> Any:
         else:
             headers.append((name.lower(), value.strip()))
     if not headers:
-        raise Refusal(500, "git could not answer; the server's log says why")
+        raise Refusal(500, "git failed; see the server's log")
     return {"type": "http.response.start", "status": status, "headers": headers}

@@ -23,6 +23,10 @@ from bbops_server.git_http.refs import (
 )
 from bbops_server.git_http.repository import Follower, Repository
 from bbops_server.process.children import LivingChild
+from bbops_server.process.messages.build.releases.check_push import CheckedPush, CheckPush
+from bbops_server.process.messages.build.repositories.check_dirty import CheckDirty
+from bbops_server.process.messages.build.repositories.measure_push import MeasurePush
+from bbops_server.process.messages.build.repositories.read_trees import ReadTrees
 from bbops_server.publish.processes.draft_build import DraftBuild
 from bbops_server.publish.sources.record import read_live_commit
 
@@ -68,10 +72,8 @@ class Check:
         """Return why the objects of the push are too many or too large, unpacked."""
         if not self._quarantine:
             return None
-        asked = {
-            "do": "sizes", "quarantine": self._quarantine,
-            "repository": str(self._repository.followers[0].source.repository),
-        }  # fmt: skip
+        repository = str(self._repository.followers[0].source.repository)
+        asked = MeasurePush(repository, self._quarantine)
         return complain_of_size(await self._build.ask(asked, timeout_seconds=CHECK_SECONDS))
 
     async def _find_foreign(self, updates: Sequence[Update], reach: Asking) -> list[str]:
@@ -91,27 +93,25 @@ class Check:
                 await self._say(str(COMPLAINT_OF_CHANGES))
                 return False
             verdict = await self._ask(follower, update, CHECK_SECONDS, self._build)
-            if not verdict["follows"]:
+            if not verdict.follows:
                 await self._say(str(complain_of_rewriting(update)))
                 return False
-            if not verdict["ok"]:
+            if not verdict.ok:
                 await self._say(f"'{update.branch}' of '{follower.name}' would not work:")
-                await self._say(render_found(verdict["diagnostics"], follower.source.path))
+                await self._say(render_found(verdict.diagnostics, follower.source.path))
                 return False
-            if verdict["removed"]:
-                await self._say(f"'{update.branch}' of '{follower.name}': {verdict['removed']}")
+            if verdict.removed:
+                await self._say(f"'{update.branch}' of '{follower.name}': {verdict.removed}")
                 return False
         return True
 
     async def _is_dirty(self, follower: Follower, branch: str) -> bool:
-        repository = str(follower.source.repository)
-        asked = {"do": "is dirty", "repository": repository, "branch": branch}
-        answer = await self._build.ask(asked, timeout_seconds=CHECK_SECONDS)
-        return bool(answer["is_dirty"])
+        asked = CheckDirty(str(follower.source.repository), branch)
+        return (await self._build.ask(asked, timeout_seconds=CHECK_SECONDS)).is_dirty
 
     # ---- what is a draft
     async def _check_drafts(self, updates: Sequence[Update]) -> None:
-        """Say what is wrong in drafts, which are taken all the same."""
+        """Say what is wrong in drafts, which are taken anyway."""
         left = list(await self._different(updates[:MOST_DRAFTS]))
         try:
             async with asyncio.timeout(DRAFT_SECONDS):
@@ -135,38 +135,35 @@ class Check:
             except BbopsError as error:
                 await self._say(f"{update.shown} of '{follower.name}' was not checked: {error}")
                 continue
-            if not verdict["ok"]:
+            if not verdict.ok:
                 await self._say(f"{update.shown} of '{follower.name}' does not work yet:")
-            if verdict["diagnostics"]:
-                await self._say(render_found(verdict["diagnostics"], follower.source.path))
+            if verdict.diagnostics:
+                await self._say(render_found(verdict.diagnostics, follower.source.path))
 
     async def _different(self, updates: Sequence[Update]) -> Sequence[Update]:
         """Return one update of each tree."""
         if len(updates) < 2:
             return updates
-        asked = {
-            "do": "trees", "repository": str(self._repository.followers[0].source.repository),
-            "quarantine": self._quarantine, "commits": [one.new for one in updates],
-        }  # fmt: skip
-        trees = await self._build.ask(asked, timeout_seconds=CHECK_SECONDS)
+        repository = str(self._repository.followers[0].source.repository)
+        asked = ReadTrees(repository, [one.new for one in updates], self._quarantine)
+        trees = (await self._build.ask(asked, timeout_seconds=CHECK_SECONDS)).trees
         return list({trees[one.new]: one for one in updates if one.new in trees}.values())
 
     async def _ask(
         self, follower: Follower, update: Update, seconds: float, build: LivingChild | DraftBuild
-    ) -> dict[str, Any]:
+    ) -> CheckedPush:
         """Let a build process check a commit as it would build it."""
         at, source = follower.reconciler.context, follower.source
         bounded = follower.reconciler.review.get("max_removed_percent") is not None
-        asked = {
-            "do": "check", "old": update.old, "engine": at.engine,
-            "bounds": bounded and bool(update.old),
-            "live": await asyncio.to_thread(read_live_commit, at),
-            "off": await asyncio.to_thread(read_features_off, at.plane.settings),
-            "source": {
+        asked = CheckPush(
+            source={
                 "kind": "git", "repository": str(source.repository), "commit": update.new,
                 "branch": update.branch, "path": source.path, "quarantine": self._quarantine,
             },
-        }  # fmt: skip
+            old=update.old, engine=at.engine, bounds=bounded and bool(update.old),
+            live=await asyncio.to_thread(read_live_commit, at),
+            off=tuple(await asyncio.to_thread(read_features_off, at.plane.settings)),
+        )  # fmt: skip
         return await build.ask(asked, timeout_seconds=seconds)
 
 

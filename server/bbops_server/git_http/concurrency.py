@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from bbops_server.git_http.asked import Asked, Refusal
+from bbops_server.git_http.request import GitRequest, Refusal
 
 MOST_PUSHES: Final = 4
 MOST_FETCHES: Final = 16
@@ -32,7 +32,7 @@ class Concurrency:
         self._fetches = _Places(MOST_FETCHES, "fetches")
 
     @asynccontextmanager
-    async def take(self, asked: Asked, person: str) -> AsyncIterator[None]:
+    async def take(self, asked: GitRequest, person: str) -> AsyncIterator[None]:
         """Hold a place while the block runs; wait for it, in turn, where there is none.
 
         The greeting of a push takes a place of a fetch: nothing is pushed yet.
@@ -72,7 +72,7 @@ class _Places:
             else:
                 self.waiting.remove((person, turn))
             if isinstance(error, TimeoutError):
-                message = f"{self.taken.total()} {self.what} are under way, and none ended in time"
+                message = f"{self.taken.total()} {self.what} are running, and none finished in time"
                 raise _full(503, message) from None
             raise
 

@@ -19,7 +19,7 @@ from typing import Final
 
 from bbops.base.errors import BbopsError
 from bbops_server.accounts.keys import make_id
-from bbops_server.git_http.asked import Refusal
+from bbops_server.git_http.request import Refusal
 
 SCRIPT: Final = Path(__file__).with_name("hook.py")
 MOST_BYTES: Final = 1 << 20
@@ -30,7 +30,7 @@ _ASKING: Final = '#!/bin/sh\nexec "$BBOPS_PYTHON" -ISE "$BBOPS_HOOK" {name}\n'
 _FILES: Final = {
     name: _ASKING.format(name=name) for name in ("pre-receive", "proc-receive", "post-receive")
 }
-_NOT_ASKED: Final = "the server could not check this push; its log says why"
+_NOT_ASKED: Final = "the server could not check this push; see its log"
 
 _log = logging.getLogger(__name__)
 

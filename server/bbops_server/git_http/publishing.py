@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from time import perf_counter
 from typing import Final
 
@@ -12,7 +13,6 @@ from bbops_server.git_http.hooks import Say
 from bbops_server.publish.stages.loop import Reconciler
 
 WAIT_SECONDS: Final = 120.0
-_LOOK_SECONDS: Final = 0.01
 _STAGE_SECONDS: Final = 1.0
 """A stage is told of when it takes longer."""
 
@@ -33,12 +33,16 @@ class Waiting:
         self._project.look()
         try:
             async with asyncio.timeout(wait_seconds):
+                changed = self._board.changed.next()
                 while not await self._is_over():
                     await self._tell_stage()
-                    await asyncio.sleep(_LOOK_SECONDS)
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(_STAGE_SECONDS):
+                            await changed.wait()
+                    changed = self._board.changed.next()
         except TimeoutError:
             await self._say(
-                f"not live after {wait_seconds:g} s; it goes on, and 'bbops status' says how far"
+                f"not live after {wait_seconds:g} s; publishing continues, see 'bbops status'"
             )
         return self._board.serves(self._commit)
 
@@ -52,7 +56,7 @@ class Waiting:
         elif self._is_held():
             await self._tell_stalled()
         elif self._board.attempted not in {self._before, self._served}:
-            await self._say("a newer commit is on its way in the place of this one")
+            await self._say("a newer commit is being published instead")
         else:
             return False
         return True
@@ -66,7 +70,7 @@ class Waiting:
         stage, now = self._board.conditions["Reconciling"].reason, perf_counter()
         if stage != self._stage:
             self._stage, self._changed = stage, now
-        elif now - self._changed > _STAGE_SECONDS and stage != self._told:
+        elif now - self._changed >= _STAGE_SECONDS and stage != self._told:
             self._told = stage
             await self._say(f"{stage.lower()} …")
 
@@ -85,7 +89,7 @@ class Waiting:
     async def _tell_ended(self) -> None:
         if self._board.stalled is None:
             name = printable(self._board.name)
-            await self._say(f"'{name}' stays {self._board.release}: nothing of it has changed")
+            await self._say(f"'{name}' stays {self._board.release}: none of its files have changed")
         await self._tell_stalled()
 
     async def _tell_stalled(self) -> None:

@@ -52,7 +52,7 @@ class Push:
         if told.hook == "pre-receive":
             self._asked = updates
             if not await self._is_same():  # a body may take minutes to arrive
-                await say("your account, token or role has changed meanwhile; push again")
+                await say("your account, token or role has changed in the meantime; push again")
                 return False
             reach = Asking(self._build, self._repository, self._caller, Permission.PUSH_DRAFT)
             check = Check(self._build, self._repository, told.quarantine, say)
@@ -149,11 +149,11 @@ class Push:
 
 
 def _read_ready(options: Mapping[str, str]) -> bool | None:
-    """Return what `ready` says, None without it. Raises: GitError: it says neither yes nor no."""
+    """Return what `ready` says, None without it. Raises: GitError: it must be yes or no."""
     said = options.get("ready")
     if said is None or said in _READY:
         return None if said is None else _READY[said]
-    raise GitError(f"'ready={said[:20]}' says neither yes nor no", hint="say -o ready=no")
+    raise GitError(f"'ready={said[:20]}' must be yes or no", hint="use -o ready=no")
 
 
 def _read_people(text: str) -> tuple[str, ...]:

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from bbops.source.git.parts import Part
 from bbops_server.accounts.rules import Caller, Permission, may
 from bbops_server.git_http.repository import Repository
 from bbops_server.process.children import LivingChild
+from bbops_server.process.messages.build.repositories.find_touched import FindTouched
 
 REACH_SECONDS: Final = 60.0
 
@@ -49,18 +51,17 @@ class Asking:
 
     async def _find_touched(self, commits: Sequence[str], quarantine: str) -> Sequence[bool]:
         followers = self.repository.followers
-        asked = {
-            "do": "reach", "repository": str(followers[0].source.repository),
-            "quarantine": quarantine, "commits": list(commits), "name": self.repository.main_branch,
-            "parts": [[one.source.branch, one.source.path] for one in followers],
-        }  # fmt: skip
-        answer = await self.build.ask(asked, timeout_seconds=REACH_SECONDS)
-        return list(map(bool, answer["touched"]))
+        parts = [Part(one.source.branch, one.source.path) for one in followers]
+        asked = FindTouched(
+            str(followers[0].source.repository), quarantine, list(commits),
+            self.repository.main_branch, parts,
+        )  # fmt: skip
+        return (await self.build.ask(asked, timeout_seconds=REACH_SECONDS)).touched
 
 
 def _complain(permission: Permission, names: Sequence[str]) -> str:
     shown = ", ".join(f"'{one}'" for one in names)
     return (
         f"this changes files of {shown} in the same repository, or of no project alone:"
-        f" you may not {permission} there; ask a maintainer of it, or leave those files as they are"
+        f" you may not {permission} there; ask a maintainer there, or do not change those files"
     )

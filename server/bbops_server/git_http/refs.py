@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from bbops_server.process.messages.build.repositories.measure_push import PushSize
 
 MOST_OBJECTS: Final = 100_000
 LARGEST_OBJECT_BYTES: Final = 64 << 20
@@ -130,7 +132,7 @@ def _find_tag(tag: str, rights: Rights) -> Complaint | None:
     if not rights.may_tag:
         return Complaint(
             "you may not push a tag: this repository holds other projects, too",
-            "ask somebody who may push to all of them",
+            "ask someone who can push to all of them",
         )
     if _ABOVE.fullmatch(f"{_TAGS}{tag}"):
         return Complaint(
@@ -149,24 +151,24 @@ def _find_proposed(ref: str, rights: Rights) -> Complaint | None:
     found = read_target(ref, {rights.proposed})
     if found is not None:
         is_long = len(found[1]) > _LONGEST_TOPIC
-        return Complaint(f"a topic has at most {_LONGEST_TOPIC} letters") if is_long else None
+        return Complaint(f"a topic may have at most {_LONGEST_TOPIC} letters") if is_long else None
     return Complaint(
-        f"'{ref}' names no branch that this project is served from",
+        f"'{ref}' is not the branch that this project is served from",
         f"push to {_FOR}{rights.proposed}/TOPIC",
     )
 
 
 def _find_live(update: Update, branch: str, rights: Rights) -> Complaint | None:
     if not update.new:
-        return Complaint(f"branch '{branch}' is what is served, and cannot be deleted")
+        return Complaint(f"branch '{branch}' is live and cannot be deleted")
     if branch in rights.reviewed:
         return Complaint(
-            f"branch '{branch}' changes by proposals alone: its project.yaml says 'review'",
+            f"branch '{branch}' only accepts changes through proposals ('review' in project.yaml)",
             f"propose it: git push origin HEAD:{_FOR}{branch}/TOPIC",
         )
     if not rights.may_publish:
         return Complaint(
-            f"you may not push to branch '{branch}': it takes the role 'maintainer'",
+            f"you may not push to branch '{branch}': the role required is 'maintainer'",
             f"propose it: git push origin HEAD:{_FOR}{branch}/TOPIC",
         )
     return None
@@ -178,16 +180,16 @@ COMPLAINT_OF_CHANGES: Final = Complaint(
 )
 
 
-def complain_of_size(sizes: Mapping[str, int]) -> Complaint | None:
+def complain_of_size(sizes: PushSize) -> Complaint | None:
     """Return why the objects of a push, unpacked, are not taken; None where they are."""
-    if sizes["count"] > MOST_OBJECTS:
-        found = f"{sizes['count']:,} objects, at most {MOST_OBJECTS:,} are taken"
+    if sizes.count > MOST_OBJECTS:
+        found = f"{sizes.count:,} objects, at most {MOST_OBJECTS:,} are taken"
         return Complaint(f"this push has {found}", "push it in parts")
-    if sizes["largest"] > LARGEST_OBJECT_BYTES:
-        found = f"{sizes['largest']:,} bytes, at most {LARGEST_OBJECT_BYTES:,} are taken"
+    if sizes.largest > LARGEST_OBJECT_BYTES:
+        found = f"{sizes.largest:,} bytes, at most {LARGEST_OBJECT_BYTES:,} are taken"
         return Complaint(f"an object of this push has {found}", "keep large files elsewhere")
-    if sizes["total"] > MOST_OBJECT_BYTES:
-        found = f"{sizes['total']:,} bytes unpacked, at most {MOST_OBJECT_BYTES:,} are taken"
+    if sizes.total > MOST_OBJECT_BYTES:
+        found = f"{sizes.total:,} bytes unpacked, at most {MOST_OBJECT_BYTES:,} are taken"
         return Complaint(f"this push has {found}", "push it in parts")
     return None
 
@@ -197,5 +199,5 @@ def complain_of_rewriting(update: Update) -> Complaint:
     return Complaint(
         f"branch '{update.branch}' only grows: {update.new[:_SHOWN]} does not follow"
         f" {update.old[:_SHOWN]}",
-        "'git revert' takes back what a commit did; 'git pull' brings what others did",
+        "'git revert' undoes a commit; 'git pull' fetches the commits of others",
     )

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 from bbops.base.errors import GitError
 from bbops.source.git.place import Place
 from bbops_server.accounts.rules import Caller, Permission, may
-from bbops_server.git_http.asked import Refusal
 from bbops_server.git_http.refs import Rights
-from bbops_server.publish.projects.asked import DraftSource
+from bbops_server.git_http.request import Refusal
+from bbops_server.publish.projects.protocols import DraftSource
 from bbops_server.publish.sources.remote import RemoteSource
 from bbops_server.publish.sources.sources import BranchSource
 from bbops_server.publish.stages.loop import Reconciler

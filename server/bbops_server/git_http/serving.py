@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from bbops.source.git.environment import scrubbed_environment
 from bbops_server.accounts.proposals import Proposals
 from bbops_server.accounts.rules import Caller
-from bbops_server.git_http.asked import Asked
 from bbops_server.git_http.backend import (
     FETCH_LIMITS,
     MAX_BODY_BYTES,
@@ -24,6 +23,7 @@ from bbops_server.git_http.concurrency import Concurrency
 from bbops_server.git_http.hooks import Hooks
 from bbops_server.git_http.push import IsSame, Push
 from bbops_server.git_http.repository import Projects, Repository
+from bbops_server.git_http.request import GitRequest
 from bbops_server.git_http.unpacking import Unpacking
 from bbops_server.process.children import LivingChild
 from bbops_server.publish.proposals.merge_status import Bench
@@ -62,7 +62,7 @@ class GitHttp:
         self._running: set[asyncio.Task[None]] = set()
 
     async def answer(
-        self, asked: Asked, repository: Repository, caller: Caller, line: Line, is_same: IsSame
+        self, asked: GitRequest, repository: Repository, caller: Caller, line: Line, is_same: IsSame
     ) -> Push | None:
         """Answer a request; return what was pushed, if that was it.
 

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Final
 
-from bbops_server.git_http.asked import Refusal
+from bbops_server.git_http.request import Refusal
 
 _PIECE: Final = 1 << 18
 _GZIP: Final = zlib.MAX_WBITS | 16
@@ -28,7 +28,7 @@ class Unpacking:
             try:
                 piece = self._gzip.decompress(data, _PIECE)
             except zlib.error:
-                raise Refusal(400, "the body says that it is gzip, and is not") from None
+                raise Refusal(400, "the body is not valid gzip, as Content-Encoding says") from None
             data = self._gzip.unconsumed_tail
             self._size += len(piece)
             if self._size > self._most:

@@ -23,7 +23,7 @@ from bbops_server.mcp.public_context import MCP_PATH
 from bbops_server.mcp.tables import PROTOCOLS
 
 _TITLE: Final = "bbops: backends that live in git"
-_ABOUT: Final = "Finds documentation and projects, and leads agents to the server of one project."
+_ABOUT: Final = "Finds documentation and projects, and directs agents to the server of one project."
 _CARD: Final = "application/mcp-server-card+json"
 _INTRODUCTION: Final = (
     "> Backends that live in git: YAML in a repository becomes a live API, and a commit changes it."
@@ -136,10 +136,10 @@ def _write_manifest(url: str) -> Document:
             "protectedResource": f"{url}{METADATA}{MCP_PATH}",
             "signUp": f"{url}/signup",
             "notes": "Clients find the authorization server in the protected resource's document;"
-            " it is no MCP server. Discovery tools need no sign-in. No file holds a token.",
+            " it is not an MCP server. Discovery tools need no sign-in. No file holds a token.",
         },
         "projectServers": "Use the exact mcpUrl that project_select returns after the sign-in."
-        " It is never made from a name, a pattern or another address.",
+        " Never build it from a name, a pattern or another address.",
         "firstCall": "platform_get_onboarding",
     }  # fmt: skip
     return _json(manifest)

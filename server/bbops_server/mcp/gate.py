@@ -22,7 +22,7 @@ Find = Callable[[str], Awaitable[Granted | None]]
 """Finds what a token opens at an address; None for nothing."""
 
 _FIRST: Final = GrantScope.PROJECT.value
-"""What everything takes that is not for everybody."""
+"""What everything takes that needs an account."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,13 @@ async def identify(address: Address, given: str | None, find: Find) -> Granted |
     if given is None:
         if address.is_open:
             return None
-        raise _unknown(address, {_FIRST}, "sign in first: this address is one project's")
+        raise _unknown(address, {_FIRST}, "sign in first: this URL belongs to a project")
     scheme, _, token = given.partition(" ")
     found = await find(token.strip()) if scheme.lower() == "bearer" else None
     if found is None:
-        said = "this token is unknown, revoked, expired or made for another address"
+        said = "this token is unknown, revoked, expired or issued for another URL"
         if token.strip().startswith("bbp_"):
-            said = "this token is for the API and git; agents sign in, and get one of their own"
+            said = "this token is for the API and git; agents sign in to get their own"
         raise _unknown(address, {_FIRST}, said, "invalid_token")
     return found
 
@@ -82,7 +82,7 @@ def admit(address: Address, granted: Granted | None, message: Message) -> None:
     needed = _needed(address, message)
     if granted is None:
         if needed:
-            said = f"sign in first: '{(message.tool or '')[:64]}' is not for everybody"
+            said = f"sign in first: '{(message.tool or '')[:64]}' needs an account"
             raise _unknown(address, needed, said)
     elif not needed <= granted.scopes:
         lacking = "' and '".join(_order(needed - granted.scopes))

@@ -81,7 +81,7 @@ def check_head(method: str, headers: Mapping[str, str]) -> None:
     """
     if method != "POST":
         raise Rejected(
-            HTTPStatus.METHOD_NOT_ALLOWED, "agents ask by POST here; /docs/agents.md says how",
+            HTTPStatus.METHOD_NOT_ALLOWED, "use POST here; see /docs/agents.md",
             headers={"allow": "POST"},
         )  # fmt: skip
     if headers.get("content-type", "").partition(";")[0].strip().lower() != _BOTH[0]:
@@ -132,7 +132,7 @@ def parse_message(body: bytes) -> Message:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise _bad("the body is not JSON", PARSE_ERROR) from None
     if isinstance(found, list):
-        raise _bad("one message a request; this protocol has no batches")
+        raise _bad("send one message per request; this protocol has no batches")
     if not isinstance(found, dict) or found.get("jsonrpc") != "2.0":
         raise _bad("the body must be one JSON-RPC 2.0 message")
     return _judge(cast("dict[str, Any]", found))

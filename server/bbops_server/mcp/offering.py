@@ -63,7 +63,7 @@ def _find(uri: str) -> Skill:
         if uri == _SCHEME + one.path:
             return one
     raise MCPError(
-        types.INVALID_PARAMS, "there is no such skill; skills/list names them all", {"uri": uri}
+        types.INVALID_PARAMS, "there is no such skill; skills/list lists them", {"uri": uri}
     )
 
 

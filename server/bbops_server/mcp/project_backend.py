@@ -12,18 +12,19 @@ import msgspec
 from msgspec.structs import replace
 
 from bbops.base.errors import BbopsError
+from bbops.interfaces.mcp.project.apply_changes import Applied
 from bbops.interfaces.mcp.project.preview_changes import Preview
 from bbops.interfaces.mcp.project.preview_request import SIGNING, Users
 from bbops.interfaces.mcp.project_backend import (
     Activity,
-    Answered,
-    Asked,
-    Attempt,
-    Judged,
-    Merged,
-    MergeStatus,
+    CommitProgress,
+    DraftRequest,
+    DraftResponse,
+    MergeOutcome,
     ProjectBackend,
-    Said,
+    ProjectState,
+    ProposalEdit,
+    PullRequestDetail,
     Tested,
     User,
 )
@@ -37,13 +38,17 @@ from bbops_server.accounts.rules import Caller, Permission
 from bbops_server.data_plane.drafts.keys import make_token
 from bbops_server.data_plane.live.history import find
 from bbops_server.git_http.publishing import Waiting
-from bbops_server.git_http.seen import show_to
-from bbops_server.mcp.asking import ask
+from bbops_server.git_http.visibility import show_to
+from bbops_server.mcp.accounts_call import ask
+from bbops_server.mcp.serialization import tell_attempt, tell_found, tell_judged, tell_proposed
 from bbops_server.mcp.served import WORDS, Around, Served
-from bbops_server.mcp.telling import tell_attempt, tell_found, tell_judged, tell_proposed
+from bbops_server.process.messages.build.proposals.do_work import DoWork
+from bbops_server.process.messages.build.releases.run_commit_tests import RunCommitTests
+from bbops_server.process.messages.build.repositories.resolve import Resolve
+from bbops_server.process.messages.data.sign_in import SignIn
 from bbops_server.publish.drafts.draft_names import draft_name
 from bbops_server.publish.drafts.draft_status import DraftStatus
-from bbops_server.publish.projects.asked import DraftSource
+from bbops_server.publish.projects.protocols import DraftSource
 from bbops_server.publish.projects.waking import wake
 from bbops_server.publish.proposals.proposal_tests import TEST_SECONDS, Trial
 from bbops_server.publish.sources.sources import BranchSource
@@ -61,11 +66,6 @@ MOST_PULLS: Final = 20
 _LOOKS: Final = 10
 _LOOK_SECONDS: Final = 0.15
 _MOST_LOOKED_AT: Final = 20
-_COSTLY: Final = frozenset({"previewing", "restoring"})
-"""Work that leaves something in the repository, whether or not anybody takes it up."""
-_NOTED: Final = {
-    "applying": "commit to draft", "resetting": "reset draft", "snapshot": "save snapshot",
-}  # fmt: skip
 _SHOWN: Final = (
     "id", "at", "method", "path", "route", "endpoint", "status", "milliseconds", "user", "release",
     "failure", "step", "steps", "request", "exchange",
@@ -90,27 +90,26 @@ class ServedBackend:
         """Have the build process do it."""
         needed = Permission.PUSH_DRAFT if work.writes else Permission.READ_PROJECT
         await self._at.require(needed)
-        if work.name in _COSTLY:
+        if work.leaves_something:
             self._at.count()
         bench = await self._at.bench()
-        if work.writes and not bench["elsewhere"]:
+        if work.writes and not bench.elsewhere:
             draft = str(getattr(taken, "draft", ""))
             await self._at.require(needed, head=await self._head(draft) if draft else "")
-        asked = {
-            "do": "work", "work": work.name, "taken": msgspec.to_builtins(taken), "bench": bench,
-        }  # fmt: skip
+        asked = DoWork(work.name, msgspec.to_builtins(taken), bench)
         build, caller = self._at.loop.context.plane.build, self._at.caller
         async with self._at.control.turns.turn(caller.person or caller.how):
             answer = await build.ask(asked, timeout_seconds=WORK_SECONDS)
-        if "refused" in answer:
-            message, hint, calls = answer["refused"]
+        if answer.refused is not None:
+            message, hint, calls = msgspec.structs.astuple(answer.refused)
             raise Refused(message, hint=hint, next=tuple(Call(**one) for one in calls))
-        done = msgspec.convert(answer["done"], work.gives)
-        if work.name in _NOTED:
-            await self._at.note(_NOTED[work.name], _about(answer["done"]))
-            if work.name == "applying" and not bench["elsewhere"]:
-                commit, who = answer["done"]["commit"], self._at.caller.email
-                await ask(self._at.proposing().forge.note_commit, commit, who)
+        given = answer.done or {}
+        done = msgspec.convert(given, work.gives)
+        if work.noted:
+            await self._at.note(work.noted, _about(given))
+            if isinstance(done, Applied) and not bench.elsewhere:
+                email = self._at.caller.email
+                await ask(self._at.proposing().forge.note_commit, done.commit, email)
             self._hurry()
         return self._know_values(done)
 
@@ -127,12 +126,12 @@ class ServedBackend:
         missing = [name for name in done.missing_env if not secrets.has(name)]
         return replace(done, missing_env=missing)
 
-    async def stand(self) -> MergeStatus:
+    async def stand(self) -> ProjectState:
         """Return what is live, what is proposed, and what whoever asks may do."""
         await self._at.require(Permission.READ_PROJECT)
         board = self._at.loop.board
         stalled = board.stalled
-        return MergeStatus(
+        return ProjectState(
             board.name, board.url, commit_of(board.applied), board.version,
             stalled.as_sentence() if stalled else "",
             tuple(word for word, permission in WORDS.items() if self._at.may(permission)),
@@ -153,22 +152,19 @@ class ServedBackend:
         self._at.count()
         bench, at = await self._at.bench(), self._at.loop.context
         source = {
-            "kind": "git", "repository": bench["repository"], "commit": commit,
-            "branch": bench["live"], "path": bench["folder"],
+            "kind": "git", "repository": bench.repository, "commit": commit,
+            "branch": bench.live, "path": bench.folder,
         }  # fmt: skip
         place = str(at.project.state / "agents" / commit)
-        asked = {
-            "do": "try", "source": source, "state": place, "engine": bench["engine"],
-            "off": bench["off"],
-        }  # fmt: skip
-        trial = Trial(place, (self._at.project, commit, *bench["off"]), asked)
+        asked = RunCommitTests(source, place, bench.engine, bench.off)
+        trial = Trial(place, (self._at.project, commit, *bench.off), asked)
         tests = await self._at.git.proposal_tests.look(trial, wait_seconds=TEST_SECONDS)
         if tests.state in {"unknown", "running"}:
             raise Refused(tests.summary, hint="try again in a moment")
         cases = tests.passed + tests.failed
         return Tested(cases, tests.failed, round(tests.seconds, 2), tell_found(tests.diagnostics))
 
-    async def ask(self, asked: Asked) -> Answered:
+    async def ask(self, asked: DraftRequest) -> DraftResponse:
         """Ask the draft's own server, with a token that lets in for a minute."""
         await self._at.require(Permission.OPEN_DRAFT)
         if asked.user is not None:  # who writes a draft's code can be anybody in it, no one else
@@ -189,7 +185,7 @@ class ServedBackend:
         if reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             request = reply.headers.get("x-request-id", "")
             failure, step = await self._find_failure(drafts.history(draft.slug), request)
-        return Answered(
+        return DraftResponse(
             draft.commit, reply.status, dict(reply.headers), body[:MOST_BODY],
             len(body) > MOST_BODY, took, failure, step,
         )  # fmt: skip
@@ -203,23 +199,24 @@ class ServedBackend:
         how = await self.work(SIGNING, Users(draft.commit))
         by, value = ("email", user.email) if user.email else (how.key, user.id)
         if user.email and not how.has_email:
-            raise Refused(f"table '{how.table}' has no 'email'", hint=f"name one by '{how.key}'")
-        named = {
-            "table": how.table, "key": how.key, "by": by, "value": value, "tells": how.tells,
-        }  # fmt: skip
+            raise Refused(
+                f"table '{how.table}' has no 'email'", hint=f"identify one by '{how.key}'"
+            )
         at = self._at.loop.context
-        token = await at.plane.sign_in(draft_name(at.project.name, draft.slug), named)
+        named = draft_name(at.project.name, draft.slug)
+        asked = SignIn(named, how.table, how.key, by, value, list(how.tells))
+        token = await at.plane.sign_in(asked)
         if not token:
             raise Refused(
                 f"the draft's own table '{how.table}' has no row with this {by}",
-                hint="its rows are not the live ones: sign up by a request, or give it 'seed' rows",
+                hint="drafts have no live rows: sign up with a request, or add 'seed' rows",
             )
         return f"{how.scheme} {token}"
 
     async def _find_failure(self, history: Path, request: str) -> tuple[str, str]:
         """Return what the draft remembers of a request that failed, which it writes down soon."""
         for _ in range(_LOOKS):
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_LOOK_SECONDS)  # the draft's process writes it: nobody tells
             for one in await ask(find, history, limit=_MOST_LOOKED_AT):
                 if one["request"] == request:
                     return one["failure"], one["step"]
@@ -252,21 +249,20 @@ class ServedBackend:
             return found.commit if found is not None else ""
         if draft == source.branch:
             return ""
-        asked = {"do": "resolve", "repository": str(source.repository), "branch": draft}
+        asked = Resolve(str(source.repository), draft)
         build = self._at.loop.context.plane.build
-        commit: str | None = (await build.ask(asked, timeout_seconds=WORK_SECONDS))["commit"]
-        return commit or ""
+        return (await build.ask(asked, timeout_seconds=WORK_SECONDS)).commit or ""
 
     # ---- proposals
-    async def propose(self, draft: str, said: Said) -> Judged:
+    async def propose(self, draft: str, said: ProposalEdit) -> PullRequestDetail:
         """Open the proposal of a draft; its author is whoever asks."""
         await self._at.require(Permission.PROPOSE)
         if draft in {one.source.branch for one in self._at.repository().followers}:
-            raise Refused(f"branch '{draft}' is live", hint="commit to a draft, and propose that")
+            raise Refused(f"branch '{draft}' is live", hint="commit to a draft, and propose it")
         head = await ask(self._at.proposing().forge.resolve, draft)
         return await self.restore(head, draft, said)
 
-    async def restore(self, commit: str, topic: str, said: Said) -> Judged:
+    async def restore(self, commit: str, topic: str, said: ProposalEdit) -> PullRequestDetail:
         """Propose a commit that no branch need hold."""
         await self._at.require(Permission.PROPOSE, head=commit)
         control, target = self._at.proposing(), self._at.loop.source
@@ -279,7 +275,7 @@ class ServedBackend:
         await self._at.note("propose", f"#{made.number}")
         return await self.judge(made.number)
 
-    async def judge(self, number: int) -> Judged:
+    async def judge(self, number: int) -> PullRequestDetail:
         """Look at a proposal."""
         await self._at.require(Permission.READ_PROJECT)
         control = self._at.proposing()
@@ -302,34 +298,34 @@ class ServedBackend:
         await self._at.note("comment on proposal", f"#{number}")
         return control.page(number)
 
-    async def publish(self, number: int, head: str) -> Merged:
+    async def publish(self, number: int, head: str) -> MergeOutcome:
         """Merge it where the rules are met and whoever asks may merge; else say what is missing."""
         found = await self.judge(number)
-        again = Call("review_pull_request", {"number": number}, "look at it as it is now")
+        again = Call("review_pull_request", {"number": number}, "read the current state")
         if found.state == "merged":
-            return Merged("merged", commit=found.result)
+            return MergeOutcome("merged", commit=found.result)
         if found.state != "open":
-            return Merged("refused", (f"it is {found.state}",))
+            return MergeOutcome("refused", (f"it is {found.state}",))
         if not found.head.startswith(head):
             message = f"pull request #{number} is {found.head[:12]} by now, not {head[:12]}"
             raise Refused(message, next=(again,))
         if found.obstacles:
-            return Merged("waiting" if found.waits else "refused", found.obstacles)
+            return MergeOutcome("waiting" if found.waits else "refused", found.obstacles)
         if found.by_person or not self._at.may(Permission.MERGE):
             await self._at.note("merge proposal", f"#{number}", "refused")
             who = "a person" if found.by_person else "a maintainer"
-            return Merged("waiting", (f"{who}, who merges it: {found.url}",))
+            return MergeOutcome("waiting", (f"{who}, who merges it: {found.url}",))
         await self._at.require(Permission.MERGE, head=found.head)
         return await self._merge(number, found.head)
 
-    async def _merge(self, number: int, head: str) -> Merged:
+    async def _merge(self, number: int, head: str) -> MergeOutcome:
         try:
             done = await self._at.proposing().merge(
                 number, self._at.caller.email, head=head, by_agent=True
             )
         except BbopsError as error:
             await self._at.note("merge proposal", f"#{number}", "refused")
-            return Merged("waiting", (error.message,))
+            return MergeOutcome("waiting", (error.message,))
         await self._at.note("merge proposal", f"#{number}")
         lines, is_live = list[str](), True
 
@@ -339,10 +335,10 @@ class ServedBackend:
         for one in self._at.repository().of_branch(done.target):
             waiting = Waiting(one.reconciler, done.merged, say)
             is_live = await waiting.run(LIVE_SECONDS) and is_live
-        return Merged("merged", (), done.merged, is_live, tuple(lines))
+        return MergeOutcome("merged", (), done.merged, is_live, tuple(lines))
 
     # ---- what is live
-    async def attempt(self, commit: str) -> Attempt:
+    async def attempt(self, commit: str) -> CommitProgress:
         """Say how far a commit is."""
         await self._at.require(Permission.READ_PROJECT)
         one = self._at.loop

@@ -11,8 +11,8 @@ from bbops.interfaces.mcp.tool import Call, Refused
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.grants import Granted
 from bbops_server.accounts.rules import NOBODY, Caller, Permission, may
-from bbops_server.mcp.asking import ask
-from bbops_server.publish.projects.asked import StatusSource
+from bbops_server.mcp.accounts_call import ask
+from bbops_server.publish.projects.protocols import StatusSource
 from bbops_server.publish.status.status import Status
 from bbops_server.settings import Settings
 
@@ -69,12 +69,12 @@ class PublicContext:
         near = suggest(name, seen)
         access = (
             "an owner of this server, or of the project, gives access to it: "
-            f"{self.link('/people')}; do not guess another address"
+            f"{self.link('/people')}; do not guess other URLs"
         )
         raise Refused(
             f"there is no project '{name[:64]}' that you have access to",
             hint=f"{near} {access}" if near else access,
-            next=(Call("project_list", why="names those that you have access to"),),
+            next=(Call("project_list", why="lists the projects that you have access to"),),
         )
 
     async def mcp_url(self, project: str) -> str:

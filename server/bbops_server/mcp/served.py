@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, ParamSpec, Protocol, TypeVar
+from typing import Final, ParamSpec, Protocol, TypeVar
 
 from bbops.database.schema.place import write_place
 from bbops.interfaces.mcp.tool import Call, Refused
@@ -12,13 +12,14 @@ from bbops_server.accounts.book import Book
 from bbops_server.accounts.features import read_features_off
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.rules import RULES, Caller, Permission, may, role_in
-from bbops_server.git_http.asked import Refusal
 from bbops_server.git_http.reach import Asking
 from bbops_server.git_http.repository import Repository, find_repository
+from bbops_server.git_http.request import Refusal
 from bbops_server.git_http.serving import GitHttp
-from bbops_server.mcp.asking import ask
-from bbops_server.mcp.taking_turns import OneAtATime
-from bbops_server.publish.projects.asked import StatusSource
+from bbops_server.mcp.accounts_call import ask
+from bbops_server.mcp.fair_queue import OneAtATime
+from bbops_server.process.messages.build.proposals.do_work import Workbench
+from bbops_server.publish.projects.protocols import StatusSource
 from bbops_server.publish.proposals.proposing import Proposing
 from bbops_server.publish.sources.remote import RemoteSource
 from bbops_server.publish.sources.sources import BranchSource
@@ -109,13 +110,13 @@ class Served:
         """Count work that costs much. Raises: Refused: it is too much."""
         wait = self.control.limits.work.take(self.caller.person or self.caller.how)
         if wait:
-            raise Refused(f"too much was asked for; try again in {wait} s")
+            raise Refused(f"too many requests; try again in {wait} s")
 
     def _refusal(self, permission: Permission) -> Refused:
         rule, here = RULES[permission], role_in(self.caller, self.project)
         is_enough = here is not None and rule.role is not None and here.rank >= rule.role.rank
-        needed = "another scope of the grant" if is_enough else f"the role '{rule.role}'"
-        call = Call("context_get", {}, "see what you may do")
+        needed = "ask the user for the missing scope" if is_enough else f"the role '{rule.role}'"
+        call = Call("context_get", {}, "see your permissions")
         return Refused(f"you may not {permission}: it takes {needed}", next=(call,))
 
     async def note(self, action: str, about: str = "", outcome: str = "done") -> None:
@@ -131,7 +132,7 @@ class Served:
     def git(self) -> GitHttp:
         """The repositories. Raises: Refused: this server keeps none."""
         if self.control.git is None:
-            raise Refused("this server keeps no repository")
+            raise Refused("this server hosts no repositories")
         return self.control.git
 
     @property
@@ -158,7 +159,7 @@ class Served:
         """Return what makes and merges the project's proposals. Raises as `repository`."""
         return self.git.proposing(self.repository())
 
-    async def bench(self) -> dict[str, Any]:
+    async def bench(self) -> Workbench:
         """Return what the build process needs for work in the repository.
 
         Raises:
@@ -178,10 +179,10 @@ class Served:
                 hint="'bbops mcp serve --stdio' works in a checkout",
             )
         off = await ask(read_features_off, at.plane.settings)
-        return {
-            "repository": str(repository), "live": branch, "folder": at.project.path,
-            "project": self.project, "taken": taken,
-            "who": [self.caller.name or self.caller.email, self.caller.email],
-            "published": commit_of(one.board.applied), "elsewhere": elsewhere, "url": at.url,
-            "engine": at.engine, "off": list(off), "database": write_place(at.database),
-        }  # fmt: skip
+        return Workbench(
+            repository=str(repository), live=branch, folder=at.project.path,
+            project=self.project, taken=taken,
+            who=(self.caller.name or self.caller.email, self.caller.email),
+            published=commit_of(one.board.applied), elsewhere=elsewhere, url=at.url,
+            engine=at.engine, off=tuple(off), database=write_place(at.database),
+        )  # fmt: skip

@@ -11,7 +11,7 @@ from bbops.interfaces.mcp.tool import Tool, find_tools
 PUBLIC: Final = "bbops_server.mcp.public"
 PROJECT: Final = "bbops.interfaces.mcp.project"
 PROTOCOLS: Final = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26")
-"""Those that clients are met in, the newest first; tests/mcp/test_mcp_transport.py asks in each."""
+"""Those that clients are met in, newest first; tests/mcp/test_mcp_transport.py asks in each."""
 
 
 @cache

@@ -12,13 +12,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
+
+import msgspec
 
 from bbops.base.errors import BbopsError, ServerError
 from bbops_server.process.host.secrets import KEY_VARIABLE
-from bbops_server.process.messages import Channel, Frame, unpack_error
+from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.failures import unpack_error
+from bbops_server.process.messages.frames import Answered, Asked, Failed, Frame, Sent, encode
+from bbops_server.process.messages.lifecycle.ping import Ping
+from bbops_server.process.messages.lifecycle.stop import Stop
+from bbops_server.process.messages.request import A, Event, Reader, Request, read_answer
 
 _log = logging.getLogger(__name__)
+E = TypeVar("E", bound=Event)
 
 _EXIT_SECONDS = 2.0  # for what a child does after it has answered `stop`
 _LONGEST_PAUSE_SECONDS = 5.0
@@ -34,7 +42,7 @@ class ChildSilent(ServerError):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """When a process that lives is replaced all the same."""
+    """When a process that lives is replaced anyway."""
 
     word_seconds: float = 2.0
     """It is asked for a word that long after the last one."""
@@ -61,23 +69,17 @@ class Running(Protocol):
         ...
 
 
-def _hear_nothing(event: Frame) -> None:
-    del event
-
-
 class Child:
-    """One process that answers requests. It ends by itself when this process does.
-
-    `hear` takes what it says unasked.
-    """
+    """One process that answers requests. It ends by itself when this process does."""
 
     def __init__(self, module: str, process: Running, channel: Channel) -> None:
         """Use `start`."""
         self._module, self._process, self._channel = module, process, channel
         self._numbers = count(1)
-        self._waiting: dict[int, asyncio.Future[Frame]] = {}
+        self._waiting: dict[int, asyncio.Future[msgspec.Raw]] = {}
         self._callbacks: list[Callable[[Child], None]] = []
-        self.hear: Callable[[Frame], None] = _hear_nothing
+        self._on_events: dict[type[Event], Callable[[Any], None]] = {}
+        self._events: Reader[Event] | None = None
         self._listening = asyncio.create_task(self._listen())
 
     @classmethod
@@ -119,26 +121,26 @@ class Child:
         """The process id."""
         return self._process.pid
 
-    async def ask(self, request: Frame, *, timeout_seconds: float) -> Frame:
+    async def ask(self, request: Request[A], *, timeout_seconds: float) -> A:
         """Return the answer to a request; several may be under way.
 
         Raises:
-            BbopsError: the child's own error, with its message and hint.
+            BbopsError: the child's own error, or its answer is malformed.
             ChildGone: the process ended instead.
             ChildSilent: no answer in time.
         """
         number = next(self._numbers)
-        answer: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[msgspec.Raw] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         if self._listening.done():
             self._fail_waiting()
         try:
             async with asyncio.timeout(timeout_seconds):
-                await self._channel.write({"number": number, "request": request})
-                return await answer
+                await self._channel.write(Asked(number, encode(request)))
+                return read_answer(request, await answer, f"process '{self._module}'")
         except TimeoutError:
             raise ChildSilent(
-                f"process '{self._module}' did not answer '{request.get('do')}' within"
+                f"process '{self._module}' did not answer '{type(request).__name__}' within"
                 f" {timeout_seconds:g} seconds"
             ) from None
         except ConnectionError:
@@ -157,7 +159,7 @@ class Child:
             # asked twice: where we ourselves stood still, the first answer is here but unread
             for share in (0.8, 0.2):
                 try:
-                    await self.ask({"do": "status"}, timeout_seconds=share * seconds)
+                    await self.ask(Ping(), timeout_seconds=share * seconds)
                 except ChildSilent:
                     continue
                 return False
@@ -168,6 +170,11 @@ class Child:
         """End the process at once, whatever it is at."""
         with suppress(ProcessLookupError):
             self._process.kill()
+
+    def on_event(self, kind: type[E], callback: Callable[[E], None]) -> None:
+        """Call back with each event of a kind; those that nobody waits for are passed over."""
+        self._on_events[kind] = callback
+        self._events = Reader("the server", self._on_events)
 
     def on_exit(self, callback: Callable[[Child], None]) -> None:
         """Call back once the process has ended; soon, if it has already."""
@@ -186,9 +193,8 @@ class Child:
 
         It finishes what it is at, at most for `grace_seconds`, and is killed if that fails.
         """
-        request = {"do": "stop", "grace_seconds": grace_seconds}
         with suppress(BbopsError):
-            await self.ask(request, timeout_seconds=grace_seconds + _EXIT_SECONDS)
+            await self.ask(Stop(grace_seconds), timeout_seconds=grace_seconds + _EXIT_SECONDS)
         await self._channel.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(_EXIT_SECONDS):
@@ -206,7 +212,7 @@ class Child:
             while (frame := await self._channel.read()) is not None:
                 self._take(frame)
         except ServerError:
-            _log.exception("process '%s' is not understood and will be killed", self._module)
+            _log.exception("process '%s' sent an invalid message and will be killed", self._module)
             self.kill()
         self._fail_waiting()
         await self._process.wait()
@@ -215,16 +221,22 @@ class Child:
             callback(self)
 
     def _take(self, frame: Frame) -> None:
-        if "event" in frame:
-            self.hear(frame["event"])
-            return
-        answer = self._waiting.get(frame["number"])
-        if answer is None or answer.done():  # whoever asked has given up
-            return
-        if "error" in frame:
-            answer.set_exception(unpack_error(frame["error"]))
-        else:
-            answer.set_result(frame["answer"])
+        match frame:
+            case Sent():
+                self._hear(frame.event)
+            case Answered() if waiting := self._find_waiting(frame.number):
+                waiting.set_result(frame.answer)
+            case Failed() if waiting := self._find_waiting(frame.number):
+                waiting.set_exception(unpack_error(frame))
+
+    def _find_waiting(self, number: int) -> asyncio.Future[msgspec.Raw] | None:
+        found = self._waiting.get(number)
+        return found if found and not found.done() else None  # whoever asked may have given up
+
+    def _hear(self, data: msgspec.Raw) -> None:
+        if self._events is not None:
+            event = self._events.read(data)
+            self._on_events[type(event)](event)
 
     def _fail_waiting(self) -> None:
         for answer in self._waiting.values():
@@ -272,7 +284,7 @@ class LivingChild:
         child = await self._make()
         self._keeping = asyncio.create_task(self._keep(child))
 
-    async def ask(self, request: Frame, *, timeout_seconds: float) -> Frame:
+    async def ask(self, request: Request[A], *, timeout_seconds: float) -> A:
         """As `Child.ask`, but waits for a process that is being replaced, within the same time.
 
         A request whose process dies under it is asked once more, so it must bear that.
@@ -302,7 +314,7 @@ class LivingChild:
             async with asyncio.timeout_at(until):
                 while self._child is None:
                     if self._is_stopped:
-                        raise ServerError("the server is about to end, and starts no process")
+                        raise ServerError("the server is shutting down, and starts no processes")
                     await self._living.wait()
                 return self._child
         except TimeoutError:
@@ -346,14 +358,14 @@ class LivingChild:
         """End a process that says nothing, or has grown too large."""
         health = self._health
         while True:
-            await asyncio.sleep(health.word_seconds)
+            await asyncio.sleep(health.word_seconds)  # whether another process hangs, nobody tells
             if self._is_quiet_at_work and child.is_asked:
                 continue
             if await child.is_silent(health.silence_seconds):
                 if self._is_quiet_at_work and child.is_asked:
                     continue
                 seconds = health.silence_seconds
-                _log.error("process %d said nothing for %g s and is killed", child.pid, seconds)
+                _log.error("process %d did not respond for %g s and is killed", child.pid, seconds)
                 child.kill()
                 return
             if (size := memory_bytes(child.pid)) > health.most_bytes:

@@ -99,7 +99,7 @@ class Settings:
 
     A port of 0 means any free one; `main.run` puts the found one in its place. `data_shown` and
     `control_shown` are the addresses people are told, where those are others than this machine's.
-    `setup_url` makes the first account; empty when there is one. `database_url` is of PostgreSQL;
+    `setup_url` creates the first account; empty when there is one. `database_url` is of PostgreSQL;
     empty where projects keep their data in files. `schema` is the name that those begin with.
     `reads_clients` is whether documents that agents' programs publish of themselves are read.
     `version_tag` is what the tags of versions are called; empty for `bbops.source.git.series.TAG`.

@@ -40,7 +40,7 @@ def read_content(path: Path) -> str | None:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise BbopsError(f"'{path}' is no text in UTF-8") from None
+        raise BbopsError(f"'{path}' is not UTF-8 text") from None
 
 
 def read_entry(client: Client, text: str, name: str) -> Any:
@@ -101,7 +101,7 @@ def put(root: Path, path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_symlink() or not path.parent.resolve().is_relative_to(root.resolve()):
-            raise BbopsError(f"'{path}' leads elsewhere by a link", hint="change it by hand")
+            raise BbopsError(f"'{path}' is a link to another file", hint="edit it by hand")
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
         replace_file(path, text.encode())
         path.chmod(mode)
@@ -119,4 +119,6 @@ def _named(file: str, read: Any) -> Any:
 
 def _no_toml(file: str, error: Exception) -> BbopsError:
     reason = str(error).partition("\n")[0][:200].lower()
-    return BbopsError(f"'{file}' is no TOML: {reason}", hint="put it right by hand, then try again")
+    return BbopsError(
+        f"'{file}' is not valid TOML: {reason}", hint="fix it by hand, then try again"
+    )

@@ -68,7 +68,7 @@ def write(text: str, keys: Sequence[str], value: Any) -> str:
         return text[: node.start] + _dump(value, unit, depth) + text[node.end :]
     if not node.is_map:
         where = ".".join(keys[:depth]) or "the file"
-        raise BbopsError(f"{where} is no map, expected one", hint="put it right by hand")
+        raise BbopsError(f"{where} must be a map", hint="fix it by hand")
     return _insert(text, node, f"{json.dumps(keys[depth])}: {_dump(value, unit, depth + 1)}", depth)
 
 
@@ -206,4 +206,4 @@ def _parse(text: str) -> Node:
 
 def _wrong(text: str, at: int) -> BbopsError:
     line = text.count("\n", 0, at) + 1
-    return BbopsError(f"line {line} is no JSON", hint="put it right by hand, then try again")
+    return BbopsError(f"line {line} is not valid JSON", hint="fix it by hand, then try again")

@@ -64,7 +64,7 @@ def _ask(client: httpx.Client, url: str) -> dict[str, Any]:
         raise ValueError(f"it answered {answer.status_code}, expected 200")
     found = answer.json()
     if not isinstance(found, dict) or not isinstance(found.get("result"), dict):
-        raise ValueError("what answers there speaks no MCP")  # noqa: TRY004 - of its bytes
+        raise ValueError("the server at this URL does not speak MCP")  # noqa: TRY004 - of its bytes
     result: dict[str, Any] = found["result"]
     return result
 

@@ -1,7 +1,7 @@
 """What has to be done so that a client finds a server, as steps that an agent carries out.
 
 Nothing is written by making them. A step names the file as it was looked at, so that who carries it
-out sees whether it has changed meanwhile.
+out sees whether it has changed in the meantime.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ def choose(names: Sequence[str], workspace: Path) -> dict[str, Client]:
     """
     known = find_clients()
     if unknown := [one for one in names if one not in known]:
-        raise BbopsError(f"there is no client '{unknown[0]}'", hint=f"one of {', '.join(known)}")
+        raise BbopsError(f"unknown client '{unknown[0]}'", hint=f"one of {', '.join(known)}")
     if names:
         return {name: known[name] for name in names}
     used = find_used(workspace)
     if not used:
         raise BbopsError(
-            "no client seems to be used here",
+            "no client was found",
             hint=f"name one with --client: {', '.join(known)}",
         )
     return used
@@ -83,7 +83,7 @@ def choose(names: Sequence[str], workspace: Path) -> dict[str, Client]:
 def check_name(name: str) -> str:
     """Return the name of a server. Raises: BbopsError: it is none."""
     if not _NAMED(name):
-        raise BbopsError(f"'{name[:60]}' is no name of a server", hint="write a-z, 0-9 and '-'")
+        raise BbopsError(f"'{name[:60]}' is not a valid server name", hint="write a-z, 0-9 and '-'")
     return name
 
 
@@ -124,7 +124,7 @@ def _entry(
     entry, keys = client.entry(url), (*client.keys, name)
     if in_workspace_only and not client.is_of_workspace:
         shown = msgspec.json.format(msgspec.json.encode({".".join(keys): entry})).decode()
-        title = f"Put the server into {client.file}, which is the person's own: {shown}"
+        title = f"Add the server to {client.file}, which is the person's own: {shown}"
         return Step(f"configure-{at}", "ask_user", title, done=False)
     text = read_content(client.path(workspace))
     done = bool(text) and read_entry(client, text or "", name) == entry
@@ -148,7 +148,7 @@ def _guide(workspace: Path, guide: str) -> Step:
     text = read_content(workspace / GUIDE)
     wanted = with_block(text or "", guide)
     return Step(
-        "guide", "write_file", f"Tell agents in {GUIDE} how this project is changed",
+        "guide", "write_file", f"Tell agents in {GUIDE} how to change this project",
         done=text == wanted, path=GUIDE, text=wanted, digest=_digest(text),
     )  # fmt: skip
 
@@ -161,7 +161,7 @@ def carry_out(workspace: Path, steps: Sequence[Step]) -> list[Step]:
     """Do what can be done without a person; return the steps as they are then.
 
     Raises:
-        BbopsError: a file has changed meanwhile, leads elsewhere, or cannot be written.
+        BbopsError: a file has changed in the meantime, leads elsewhere, or cannot be written.
     """
     return [_do(workspace, one) for one in steps]
 
@@ -174,7 +174,7 @@ def _do(workspace: Path, step: Step) -> Step:
     path = root / step.path.removeprefix("~/")
     text = read_content(path)
     if _digest(text) != step.digest:
-        raise BbopsError(f"'{step.path}' has changed meanwhile", hint="do it again")
+        raise BbopsError(f"'{step.path}' has changed in the meantime", hint="do it again")
     if step.kind == "merge_file":
         made = with_entry(step.format, text or "", step.keys, step.patch or {})
     else:

@@ -7,16 +7,16 @@ from typing import Annotated
 from msgspec import Meta
 from msgspec.structs import replace
 
+from bbops.interfaces.mcp.models import OwnDraft
 from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import WRITES, Call, Gives, Takes, Tool
-from bbops.interfaces.mcp.words import OwnDraft
 from bbops.interfaces.mcp.work import Work
 
 
 class Applying(Takes, frozen=True):
     """What is committed, and where."""
 
-    draft: Annotated[OwnDraft, Meta(description="Branch; made when new, never the live one")]
+    draft: Annotated[OwnDraft, Meta(description="Branch; created if new, never the live one")]
     plan: Annotated[str, Meta(min_length=1, max_length=300, description="of preview_changes")]
     message: Annotated[str, Meta(min_length=1, max_length=500)]
 
@@ -30,7 +30,7 @@ class Applied(Gives, frozen=True, kw_only=True):
     was_there: bool = False
 
 
-APPLY = Work("applying", Applying, Applied, writes=True)
+APPLY = Work("apply_changes", Applying, Applied, writes=True, noted="commit to draft")
 
 
 async def run(place: ProjectBackend, taken: Applying) -> Applied:

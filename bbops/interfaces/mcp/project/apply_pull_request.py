@@ -6,9 +6,9 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
 
-from bbops.interfaces.mcp.project_backend import ProjectBackend, Said
+from bbops.interfaces.mcp.models import Found, OwnDraft
+from bbops.interfaces.mcp.project_backend import ProjectBackend, ProposalEdit
 from bbops.interfaces.mcp.tool import Call, Gives, Hints, Takes, Tool
-from bbops.interfaces.mcp.words import Found, OwnDraft
 
 
 class Proposing(Takes, frozen=True):
@@ -30,7 +30,7 @@ class Proposing(Takes, frozen=True):
 
 
 class Opened(Gives, frozen=True, kw_only=True):
-    """The pull request, and what is in the way of merging it."""
+    """The pull request, and what blocks it of merging it."""
 
     number: int
     url: str
@@ -47,7 +47,7 @@ class Opened(Gives, frozen=True, kw_only=True):
 
 async def run(place: ProjectBackend, taken: Proposing) -> Opened:
     """Propose, and say how to go on."""
-    said = Said(
+    said = ProposalEdit(
         taken.title, taken.body, None if taken.ready is UNSET else taken.ready,
         None if isinstance(taken.reviewers, UnsetType) else tuple(taken.reviewers),
     )  # fmt: skip
@@ -56,7 +56,7 @@ async def run(place: ProjectBackend, taken: Proposing) -> Opened:
         number=done.number, url=done.url, state=done.state, head=done.head, preview=done.preview,
         summary=done.summary, obstacles=list(done.obstacles), tests=done.tests,
         diagnostics=list(done.diagnostics), ready=done.ready, reviewers=list(done.reviewers),
-        next=[Call("review_pull_request", {"number": done.number}, "see how it stands")],
+        next=[Call("review_pull_request", {"number": done.number}, "see its status")],
     )  # fmt: skip
 
 

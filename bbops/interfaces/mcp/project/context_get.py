@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from bbops.interfaces.mcp.models import Proposed
 from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
-from bbops.interfaces.mcp.words import Proposed
 from bbops.interfaces.mcp.work import Work
 
 
@@ -55,7 +55,7 @@ class Context(Overview, frozen=True, kw_only=True):
     pulls: list[Proposed] = []
 
 
-OVERVIEW = Work("overview", Nothing, Overview)
+OVERVIEW = Work("context_get", Nothing, Overview)
 
 
 async def run(place: ProjectBackend, taken: Nothing) -> Context:
@@ -75,7 +75,7 @@ async def run(place: ProjectBackend, taken: Nothing) -> Context:
 
 TOOL = Tool(
     "context_get", "Project overview",
-    "Call first. What is live, drafts, open pull requests, counts, rules for merging, and what you"
-    " may do.",
+    "Call first. Live release, drafts, open pull requests, counts, merge rules and what you are"
+    " allowed to do.",
     Nothing, Context, run,
 )  # fmt: skip

@@ -7,9 +7,9 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
+from bbops.interfaces.mcp.models import Cursor, Draft, Kind, Limit, Resource
 from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
-from bbops.interfaces.mcp.words import Cursor, Draft, Kind, Limit, Resource
 from bbops.interfaces.mcp.work import Work
 
 
@@ -32,7 +32,7 @@ class Listed(Gives, frozen=True, kw_only=True):
     next_cursor: str = ""
 
 
-LIST = Work("listing", Listing, Listed)
+LIST = Work("context_list", Listing, Listed)
 
 
 async def run(place: ProjectBackend, taken: Listing) -> Listed:

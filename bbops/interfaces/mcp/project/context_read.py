@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
+from bbops.interfaces.mcp.models import Draft, Ref
 from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
-from bbops.interfaces.mcp.words import Draft, Ref
 from bbops.interfaces.mcp.work import Work
 
 
@@ -40,7 +40,7 @@ class Read(Gives, frozen=True, kw_only=True):
     missing: dict[str, str] = {}
 
 
-READ = Work("reading", Reading, Read)
+READ = Work("context_read", Reading, Read)
 
 
 async def run(place: ProjectBackend, taken: Reading) -> Read:
@@ -49,14 +49,14 @@ async def run(place: ProjectBackend, taken: Reading) -> Read:
     more = {"draft": taken.draft} if taken.draft else {}
     calls = []
     if done.left:
-        calls.append(Call("context_read", {"refs": done.left, **more}, "read what did not fit"))
+        calls.append(Call("context_read", {"refs": done.left, **more}, "read the rest"))
     if done.missing:
-        calls.append(Call("context_list", more, "see what there is"))
+        calls.append(Call("context_list", more, "list the resources"))
     return replace(done, next=calls)
 
 
 TOOL = Tool(
     "context_read", "Read resources",
-    "Reads whole resources, with the digest to give as base when changing them.",
+    "Reads whole resources, with the digest to pass as base when changing them.",
     Reading, Read, run,
 )  # fmt: skip

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, UnsetType
 
+from bbops.interfaces.mcp.models import Kind
 from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Gives, Takes, Tool
-from bbops.interfaces.mcp.words import Kind
 from bbops.interfaces.mcp.work import Work
 
 
@@ -29,7 +29,7 @@ class Said(Gives, frozen=True, kw_only=True):
     note: str = ""
 
 
-SCHEMA = Work("schema", Asking, Said)
+SCHEMA = Work("context_schema", Asking, Said)
 
 
 async def run(place: ProjectBackend, taken: Asking) -> Said:

@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
+from bbops.interfaces.mcp.models import MOST_CHANGES, Change, Found
 from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
-from bbops.interfaces.mcp.words import MOST_CHANGES, Change, Found
 from bbops.interfaces.mcp.work import Work
 
 
@@ -21,7 +21,9 @@ class Wanted(Takes, frozen=True):
     changes: Annotated[list[Change], Meta(min_length=1, max_length=MOST_CHANGES)]
     draft: Annotated[
         str,
-        Meta(max_length=100, description="Draft to build on; begins at the live branch when new"),
+        Meta(
+            max_length=100, description="Draft to build on; a new one starts from the live branch"
+        ),
     ] = ""
 
 
@@ -74,7 +76,7 @@ class Preview(Gives, frozen=True, kw_only=True):
     live_data: bool = False
 
 
-PREVIEW = Work("previewing", Wanted, Preview)
+PREVIEW = Work("preview_changes", Wanted, Preview, leaves_something=True)
 NAME = "my-change"
 
 
@@ -93,9 +95,9 @@ def _find_help(done: Preview) -> Iterator[Call]:
     unfit = sorted(ref for ref, file in wrong.items() if file not in done.files)[:20]
     kinds = sorted({ref.partition("/")[0] for ref, file in wrong.items() if file in done.files})
     if unfit:
-        yield Call("context_read", {"refs": unfit}, "read what no longer fits")
+        yield Call("context_read", {"refs": unfit}, "read what has changed")
     for kind in kinds[:2]:
-        yield Call("context_schema", {"kind": kind}, "see how it is written, and send all again")
+        yield Call("context_schema", {"kind": kind}, "see the schema, then send all changes again")
 
 
 TOOL = Tool(

@@ -9,10 +9,10 @@ from urllib.parse import quote, urlencode
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
-from bbops.interfaces.mcp.project_backend import Asked, ProjectBackend, User
+from bbops.interfaces.mcp.models import OwnDraft
+from bbops.interfaces.mcp.project_backend import DraftRequest, ProjectBackend, User
 from bbops.interfaces.mcp.refs import ref_of
 from bbops.interfaces.mcp.tool import Call, Gives, Hints, Refused, Takes, Tool
-from bbops.interfaces.mcp.words import OwnDraft
 from bbops.interfaces.mcp.work import Work
 
 _OURS = frozenset({
@@ -33,7 +33,7 @@ class Request(Takes, frozen=True):
     body: Annotated[Any, Meta(description="sent as JSON")] = None
     as_: Annotated[
         User | UnsetType,
-        Meta(description="signed in as this user of the draft's own database: id or email"),
+        Meta(description="sign in as this user of the draft's own database: id or email"),
     ] = field(default=UNSET, name="as")
 
 
@@ -60,7 +60,7 @@ class Signing(msgspec.Struct, frozen=True):
     scheme: str
 
 
-SIGNING = Work("users", Users, Signing)
+SIGNING = Work("preview_request", Users, Signing)
 
 
 class Answer(Gives, frozen=True, kw_only=True):
@@ -85,12 +85,12 @@ async def run(place: ProjectBackend, taken: Request) -> Answer:
     if refused := sorted(_OURS & headers.keys()):
         raise Refused(f"header '{refused[0]}' cannot be sent", hint="leave it out")
     if any(_is_odd(one) for pair in headers.items() for one in pair):
-        raise Refused("a header holds a line break or a sign that no header has")
+        raise Refused("a header contains a line break or an invalid character")
     body = b"" if taken.body is None else msgspec.json.encode(taken.body)
     if body:
         headers.setdefault("content-type", "application/json")
     user = None if isinstance(taken.as_, UnsetType) else _require_one(taken.as_, headers)
-    asked = Asked(taken.draft, taken.method, _target(taken), headers, body, user)
+    asked = DraftRequest(taken.draft, taken.method, _target(taken), headers, body, user)
     done = await place.ask(asked)
     return Answer(
         commit=done.commit, status=done.status, headers=done.headers, body=_read(done.body),
@@ -102,7 +102,9 @@ async def run(place: ProjectBackend, taken: Request) -> Answer:
 def _require_one(user: User, headers: Mapping[str, str]) -> User:
     """Return a user that is named in one way. Raises: Refused: it is none, or two."""
     if "authorization" in headers:
-        raise Refused("'as' signs in, and so does the header 'authorization'", hint="send one")
+        raise Refused(
+            "'as' and the header 'authorization' exclude each other: both sign in", hint="send one"
+        )
     if (user.id == "") is (user.email == ""):
         raise Refused("'as' names a user by 'id' or by 'email'", hint="give one of them")
     return user
@@ -117,7 +119,7 @@ def _next(draft: str, step: str) -> list[Call]:
 def _target(taken: Request) -> str:
     path = quote(taken.path.partition("?")[0].partition("#")[0], safe="/%:@!$&'()*+,;=~-._")
     if path.startswith(("//", "/~")) or "/../" in f"{path}/":
-        raise Refused(f"'{taken.path[:100]}' is no path of an endpoint")
+        raise Refused(f"'{taken.path[:100]}' is not the path of an endpoint")
     return f"{path}?{urlencode(taken.query)}" if taken.query else path
 
 
@@ -135,6 +137,6 @@ def _read(text: str) -> Any:
 TOOL = Tool(
     "preview_request", "Try a request",
     "Sends one HTTP request to a draft, which has its own empty database and none of the live"
-    " secrets; as one of its own users, if wanted.",
+    " secrets; optionally signed in as one of its users.",
     Request, Answer, run, hints=Hints(is_idempotent=False, reaches_out=True),
 )  # fmt: skip

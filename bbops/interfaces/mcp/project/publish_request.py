@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from bbops.interfaces.mcp.models import Commit, Number
 from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Call, Gives, Hints, Takes, Tool
-from bbops.interfaces.mcp.words import Commit, Number
 
 
 class Publishing(Takes, frozen=True):
@@ -31,7 +31,7 @@ class Published(Gives, frozen=True, kw_only=True):
 async def run(place: ProjectBackend, taken: Publishing) -> Published:
     """Merge, and say how to go on."""
     done = await place.publish(taken.number, taken.head)
-    look = Call("review_pull_request", {"number": taken.number}, "see what is in the way")
+    look = Call("review_pull_request", {"number": taken.number}, "see what blocks it")
     follow = Call("publish_status", {"commit": done.commit}, "see when it is live")
     return Published(
         state=done.state, waiting_for=list(done.waiting_for), commit=done.commit,

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from bbops.interfaces.mcp.models import Found
 from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
-from bbops.interfaces.mcp.words import Found
 
 
 class Asking(Takes, frozen=True):
@@ -38,7 +38,7 @@ async def run(place: ProjectBackend, taken: Asking) -> Progress:
     arguments = {"commit": taken.commit} if taken.commit else {}
     calls = [Call("publish_status", arguments, "look again")] if done.state in again else []
     if done.state == "live":
-        calls = [Call("review_activity", {"what": "errors"}, "see whether it works")]
+        calls = [Call("review_activity", {"what": "errors"}, "see recent errors")]
     return Progress(
         commit=done.commit, state=done.state, stage=done.stage, live=done.live,
         version=done.version, message=done.message, diagnostics=list(done.diagnostics), next=calls,
@@ -47,6 +47,6 @@ async def run(place: ProjectBackend, taken: Asking) -> Progress:
 
 TOOL = Tool(
     "publish_status", "Publish progress",
-    "Where a commit is on its way to live traffic, and why it stopped.",
+    "Publishing status of a commit, and the reason if it stopped.",
     Asking, Progress, run,
 )  # fmt: skip

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
+from bbops.interfaces.mcp.models import Cursor, Limit, ShortRef
 from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
-from bbops.interfaces.mcp.words import Cursor, Limit, ShortRef
 from bbops.interfaces.mcp.work import Work
 
 
@@ -37,7 +37,7 @@ class Past(Gives, frozen=True, kw_only=True):
     next_cursor: str = ""
 
 
-HISTORY = Work("history", Asking, Past)
+HISTORY = Work("recovery_history", Asking, Past)
 
 
 async def run(place: ProjectBackend, taken: Asking) -> Past:
@@ -47,7 +47,7 @@ async def run(place: ProjectBackend, taken: Asking) -> Past:
     if len(tags) < 2:
         return done
     arguments = {"to": tags[1], "reason": "Say why"} | ({"refs": [taken.ref]} if taken.ref else {})
-    why = "prepare the way back, as a pull request"
+    why = "open a rollback as a pull request"
     return replace(done, next=[Call("recovery_rollback", arguments, why)])
 
 

@@ -7,9 +7,9 @@ from typing import Annotated
 from msgspec import Meta
 from msgspec.structs import replace
 
+from bbops.interfaces.mcp.models import OwnDraft, ShortRef
 from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Call, Gives, Hints, Takes, Tool
-from bbops.interfaces.mcp.words import OwnDraft, ShortRef
 from bbops.interfaces.mcp.work import Work
 
 
@@ -20,7 +20,8 @@ class Resetting(Takes, frozen=True):
     refs: Annotated[list[ShortRef], Meta(max_length=50)] = []
     delete: bool = False
     to: Annotated[
-        str, Meta(pattern="^([0-9a-f]{40,64})?$", description="a previousHead, to bring it back")
+        str,
+        Meta(pattern="^([0-9a-f]{40,64})?$", description="a previousHead, to restore that state"),
     ] = ""
 
 
@@ -32,7 +33,7 @@ class Reset(Gives, frozen=True, kw_only=True):
     previous_head: str
 
 
-RESET = Work("resetting", Resetting, Reset, writes=True)
+RESET = Work("recovery_reset_draft", Resetting, Reset, writes=True, noted="reset draft")
 
 
 async def run(place: ProjectBackend, taken: Resetting) -> Reset:
@@ -46,7 +47,7 @@ async def run(place: ProjectBackend, taken: Resetting) -> Reset:
 
 TOOL = Tool(
     "recovery_reset_draft", "Reset a draft",
-    "Returns a draft, or resources in it, to the live branch; or deletes it. The old head is"
-    " returned, and can be brought back.",
+    "Returns a draft, or resources in it, to the live branch; or deletes it. Returns the"
+    " old head, which can be restored.",
     Resetting, Reset, run, scope="builder", hints=Hints(destroys=True),
 )  # fmt: skip

@@ -7,10 +7,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from bbops.interfaces.mcp.models import ShortRef
 from bbops.interfaces.mcp.project.preview_changes import Migration
-from bbops.interfaces.mcp.project_backend import ProjectBackend, Said
+from bbops.interfaces.mcp.project_backend import ProjectBackend, ProposalEdit
 from bbops.interfaces.mcp.tool import Call, Gives, Hints, Takes, Tool
-from bbops.interfaces.mcp.words import ShortRef
 from bbops.interfaces.mcp.work import Work
 
 
@@ -50,7 +50,7 @@ class Prepared(Gives, frozen=True, kw_only=True):
     unrecoverable: list[str]
 
 
-RESTORE = Work("restoring", Back, Restored, writes=True)
+RESTORE = Work("recovery_rollback", Back, Restored, writes=True, leaves_something=True)
 
 
 async def run(place: ProjectBackend, taken: Back) -> Prepared:
@@ -59,18 +59,18 @@ async def run(place: ProjectBackend, taken: Back) -> Prepared:
     what = f"{', '.join(taken.refs)} " if taken.refs else ""
     topic = " ".join(("rollback", made.version, *taken.refs))[:200]
     title = f"Roll {what}back to {made.version}"[:200]
-    opened = await place.restore(made.commit, topic, Said(title, taken.reason))
+    opened = await place.restore(made.commit, topic, ProposalEdit(title, taken.reason))
     return Prepared(
         number=opened.number, url=opened.url, head=opened.head, summary=made.summary,
         obstacles=list(opened.obstacles), migration=list(made.migration),
         unrecoverable=list(made.unrecoverable),
-        next=[Call("review_pull_request", {"number": opened.number}, "see how it stands")],
+        next=[Call("review_pull_request", {"number": opened.number}, "see its status")],
     )  # fmt: skip
 
 
 TOOL = Tool(
     "recovery_rollback", "Prepare a rollback",
     "Opens a pull request that returns the project, or the given resources, to an earlier version."
-    " Says which data loses its place.",
+    " Says which data would be affected.",
     Back, Prepared, run, scope="builder", hints=Hints(reaches_out=True),
 )  # fmt: skip

@@ -26,18 +26,18 @@ class Named(Gives, frozen=True, kw_only=True):
     commit: str
 
 
-SNAPSHOT = Work("snapshot", Naming, Named, writes=True)
+SNAPSHOT = Work("recovery_snapshot", Naming, Named, writes=True, noted="save snapshot")
 
 
 async def run(place: ProjectBackend, taken: Naming) -> Named:
     """Name it, and say how to come back."""
     done = await place.work(SNAPSHOT, taken)
     arguments = {"to": done.tag, "reason": "Say why"}
-    return replace(done, next=[Call("recovery_rollback", arguments, "later: come back to it")])
+    return replace(done, next=[Call("recovery_rollback", arguments, "roll back to it later")])
 
 
 TOOL = Tool(
     "recovery_snapshot", "Save a snapshot",
-    "Tags what is live, so that it can be returned to by name. It copies no rows.",
+    "Tags the live commit, so that you can roll back to it by name. Does not copy rows.",
     Naming, Named, run, scope="builder", hints=WRITES,
 )  # fmt: skip

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from bbops.interfaces.mcp.models import Number
 from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Gives, Hints, Takes, Tool
-from bbops.interfaces.mcp.words import Number
 
 
 class Comment(Takes, frozen=True):
@@ -36,6 +36,6 @@ async def run(place: ProjectBackend, taken: Comment) -> Said:
 
 TOOL = Tool(
     "review_comment", "Comment on a pull request",
-    "Adds a comment, on a line of a file if they are given. It approves nothing.",
+    "Adds a comment, optionally on a line of a file. Does not approve.",
     Comment, Said, run, scope="builder", hints=Hints(is_idempotent=False, reaches_out=True),
 )  # fmt: skip

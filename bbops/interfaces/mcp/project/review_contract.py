@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from msgspec import Meta
 from msgspec.structs import replace
 
+from bbops.interfaces.mcp.models import Cursor, Draft
 from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
-from bbops.interfaces.mcp.words import Cursor, Draft
 from bbops.interfaces.mcp.work import Work
 
 
@@ -33,7 +33,7 @@ class Contract(Gives, frozen=True, kw_only=True):
     next_cursor: str = ""
 
 
-CONTRACT = Work("contract", Wanted, Contract)
+CONTRACT = Work("review_contract", Wanted, Contract)
 
 
 async def run(place: ProjectBackend, taken: Wanted) -> Contract:

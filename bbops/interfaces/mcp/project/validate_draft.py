@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
+from bbops.interfaces.mcp.models import Draft, Found
 from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
-from bbops.interfaces.mcp.words import Draft, Found
 from bbops.interfaces.mcp.work import Work
 
 
@@ -19,7 +19,7 @@ class Checking(Takes, frozen=True):
 
     draft: Draft = ""
     level: Annotated[
-        Literal["schema", "compile", "test"], Meta(description="each includes those before it")
+        Literal["schema", "compile", "test"], Meta(description="each includes the previous ones")
     ] = "compile"
 
 
@@ -41,7 +41,7 @@ class Checked(Gives, frozen=True, kw_only=True):
     tests: Tests | None = None
 
 
-CHECK = Work("checking", Checking, Checked)
+CHECK = Work("validate_draft", Checking, Checked)
 
 
 async def run(place: ProjectBackend, taken: Checking) -> Checked:
@@ -57,7 +57,7 @@ async def run(place: ProjectBackend, taken: Checking) -> Checked:
     refs = sorted({one.ref for one in done.diagnostics if one.ref and one.severity == "error"})
     more = {"draft": taken.draft} if taken.draft else {}
     if refs:
-        why = "read what has mistakes"
+        why = "read the resources with errors"
         return replace(done, next=[Call("context_read", {"refs": refs[:20], **more}, why)])
     arguments = {"draft": taken.draft, "title": "Say what changes", "body": ""}
     calls = [Call("apply_pull_request", arguments, "ask for review")] if taken.draft else []
@@ -66,7 +66,7 @@ async def run(place: ProjectBackend, taken: Checking) -> Checked:
 
 TOOL = Tool(
     "validate_draft", "Validate a draft",
-    "Checks files, compiles functions, runs tests. Findings have file, line, hint and, where it is"
+    "Checks files, compiles functions, runs tests. Each diagnostic has file, line, hint and, if"
     " known, a fix: a change to send to preview_changes.",
     Checking, Checked, run,
 )  # fmt: skip

@@ -34,7 +34,7 @@ _RESERVED: Final = re.compile(
     r"|v[0-9]+|(fetch_|orig_|merge_|cherry_pick_)?head|[0-9a-f]{7,64}"
 )
 """What would be, or looks like, another thing than a branch of somebody's."""
-DRAFT_HINT: Final = "name it as a branch of yours: small letters, digits, '-', '.', '_' and '/'"
+DRAFT_HINT: Final = "name it like a branch: lowercase letters, digits, '-', '.', '_' and '/'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Bench:
 
     @property
     def versions(self) -> tuple[Version, ...]:
-        """What went live of the project, the newest first. Raises: GitError: it cannot be read."""
+        """What went live of the project, newest first. Raises: GitError: it cannot be read."""
         return read_series(self.store.place, Series(self.project, self.live, self.folder))
 
     # ---- commits
@@ -93,7 +93,7 @@ class Bench:
         if found is None:
             near = suggest(draft, self.drafts())
             if self.elsewhere and not near:
-                near = f"of {self.elsewhere} only branches that were previewed are known here"
+                near = f"for {self.elsewhere}, only previewed branches are known here"
             call = Call("context_get", {}, "see which drafts there are")
             raise Refused(f"there is no draft '{draft}'", hint=near, next=(call,))
         return found
@@ -156,7 +156,7 @@ class Bench:
         self.require_here()
         if draft == self.live or draft in self.taken:
             raise Refused(
-                f"branch '{draft}' is live: nothing is written there",
+                f"branch '{draft}' is live and cannot be written to",
                 hint="commit to a draft, open its pull request, and ask to publish that",
                 next=(Call("context_get", {}, "see which drafts there are"),),
             )
@@ -176,14 +176,15 @@ class Bench:
         for one in self.store.branches():
             if one.startswith(f"{draft}/") or draft.startswith(f"{one}/"):
                 raise Refused(
-                    f"there is a branch '{one}', beside which '{draft}' cannot be",
-                    hint="choose a name that is no folder of another one",
+                    f"draft '{draft}' conflicts with branch '{one}'",
+                    hint="git cannot have both 'a' and 'a/b': choose another name",
                 )
 
     def require_here(self) -> None:
         """Raises: Refused: this is only a copy of the repository."""
         if self.elsewhere:
             raise Refused(
-                f"the repository is kept elsewhere: {self.elsewhere}; nothing is written from here",
+                f"the repository is kept elsewhere: {self.elsewhere}; it cannot be "
+                f"changed from here",
                 hint="clone it, let 'bbops mcp serve --stdio' work there, and push the draft",
             )

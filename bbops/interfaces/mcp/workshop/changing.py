@@ -15,9 +15,9 @@ from bbops.edit.authoring.folder import Folder
 from bbops.edit.authoring.formatting import order_in
 from bbops.edit.authoring.moving import move
 from bbops.edit.authoring.naming import Name
-from bbops.interfaces.mcp.refs import DOC, SETTINGS, Ref, near, parse_ref
+from bbops.interfaces.mcp.models import DOC, SETTINGS, Change
+from bbops.interfaces.mcp.refs import Ref, near, parse_ref
 from bbops.interfaces.mcp.tool import Call, Refused
-from bbops.interfaces.mcp.words import Change
 from bbops.interfaces.mcp.workshop.files import TEXT, Files
 from bbops.interfaces.mcp.workshop.inside import delete_in, put_in, rename_in
 from bbops.interfaces.mcp.workshop.serialization import as_json
@@ -55,7 +55,7 @@ def change_files(tree: Tree, changes: Sequence[Change]) -> Bytes:
     was = {ref.file: data for ref, data in given.read(given.entries).items()}
     changed = {path: data for path, data in files.items() if was.get(path) != data}
     if len(changed) > MOST_FILES or sum(len(one or b"") for one in changed.values()) > MOST_BYTES:
-        raise Refused("this is too much for one plan", hint="make several of it")
+        raise Refused("the change is too large for one plan", hint="split it into several plans")
     return changed
 
 
@@ -72,7 +72,10 @@ def _require_base(files: Files, ref: Ref, one: Change) -> None:
 
 def _put(tree: Tree, ref: Ref, one: Change) -> Bytes:
     if one.path and one.body:
-        raise BbopsError(f"put '{ref}' has a body and a path", hint="with a path it takes 'value'")
+        raise BbopsError(
+            f"put '{ref}' has both a body and a path",
+            hint="with a path, send 'value' instead of a body",
+        )
     _require_shallow([one.body, one.value])
     if one.path:
         return _write_inside(tree, ref, lambda root: put_in(root, one.path, one.value))
@@ -86,12 +89,12 @@ def _write_inside(tree: Tree, ref: Ref, change: Callable[[Any], Any]) -> Bytes:
     document = read_source(old)
     if ref.kind == DOC or document.problems or not isinstance(document.root, dict):
         why = "".join(f": line {one.line}: {one.message}" for one in document.problems[:1])
-        hint = "put the whole of it, without a path"
-        raise BbopsError(f"'{ref}' has no entries that can be changed alone{why}", hint=hint)
+        hint = "put the whole resource, without a path"
+        raise BbopsError(f"'{ref}' has no entries that can be changed separately{why}", hint=hint)
     new = change(document.root)
     if not new:
         hint = "delete it without a path, or put another body"
-        raise BbopsError(f"nothing would be left of '{ref}'", hint=hint)
+        raise BbopsError(f"this would remove everything from '{ref}'", hint=hint)
     return _write(ref, old, new)
 
 
@@ -105,16 +108,16 @@ def _write(ref: Ref, old: bytes | None, body: Mapping[str, Any]) -> Bytes:
 def _prose(body: Mapping[str, Any]) -> bytes:
     text = body.get(TEXT)
     if not isinstance(text, str) or len(body) != 1:
-        raise BbopsError("the body of a doc is its text", hint='{"text": "# Title\\n…"}')
+        raise BbopsError("the body of a doc must be text", hint='{"text": "# Title\\n…"}')
     try:
         return (text.rstrip("\n") + "\n").encode()
     except UnicodeEncodeError:
-        raise BbopsError("the text holds half a character") from None
+        raise BbopsError("the text contains an unpaired surrogate") from None
 
 
 def _resource(ref: Ref, old: bytes | None, body: Mapping[str, Any]) -> bytes:
     if not body:
-        raise BbopsError(f"put '{ref}' needs its body", hint="the whole resource")
+        raise BbopsError(f"put '{ref}' needs a body", hint="the whole resource")
     document = read_source(old) if old is not None else None
     if document and (document.problems or not isinstance(document.root, dict) or not document.root):
         document = None  # nobody knows what its comments are about
@@ -132,7 +135,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 def _delete(tree: Tree, ref: Ref, one: Change) -> Bytes:
     if ref.kind == SETTINGS and not one.path:
-        raise BbopsError("a project cannot be without its settings")
+        raise BbopsError("the settings of a project cannot be deleted")
     _require_there(tree, ref)
     if one.path:
         return _write_inside(tree, ref, lambda root: delete_in(root, one.path))

@@ -8,8 +8,8 @@ from msgspec import UNSET, UnsetType
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.edit.fixes import Cure, find_cure
-from bbops.interfaces.mcp.refs import DOC, ref_of
-from bbops.interfaces.mcp.words import Change
+from bbops.interfaces.mcp.models import DOC, Change
+from bbops.interfaces.mcp.refs import ref_of
 from bbops.interfaces.mcp.workshop.files import Files
 from bbops.interfaces.mcp.workshop.serialization import as_json
 from bbops.source.tree import Tree

@@ -39,7 +39,7 @@ def rename_in(root: Any, path: Path, to: str) -> Any:
     def rename(around: Any, last: str | int) -> Any:
         was = _key(_map(around, path), last, path)
         if not to or (to in around and to != was):
-            hint = "a key beside it has this name" if to else "say 'to'"
+            hint = "another key there has this name" if to else "give the new name in 'to'"
             raise BbopsError(f"the key at {_shown(path)} cannot be '{to[:100]}'", hint=hint)
         return {to if key == was else key: value for key, value in around.items()}
 
@@ -76,14 +76,14 @@ def _map(node: Any, path: Path) -> dict[str, Any]:
         found = "a list" if isinstance(node, list) else "a value"
         raise BbopsError(
             f"what holds the entry at {_shown(path)} is {found}, not a map",
-            hint="keys lead into maps, indexes into lists, nothing into a value",
+            hint="a key selects in a map, an index in a list; a value has no entries",
         )
     return dict(node or {})
 
 
 def _key(node: dict[str, Any], key: str | int, path: Path) -> str:
     if str(key) not in node:
-        raise BbopsError(f"there is nothing at {_shown(path)}", hint=suggest(str(key), node))
+        raise BbopsError(f"nothing exists at {_shown(path)}", hint=suggest(str(key), node))
     return str(key)
 
 

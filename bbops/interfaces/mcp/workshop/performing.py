@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -14,11 +14,13 @@ from bbops.base.registry import members
 from bbops.interfaces.mcp.work import Work
 from bbops.interfaces.mcp.workshop.bench import Bench
 
+_TOOLS: Final = "bbops.interfaces.mcp.project"
+
 
 @cache
 def every_work() -> Mapping[str, Work[Any, Any]]:
     """Return all that tools ask for, by name."""
-    modules = [module for _, module in members("bbops.interfaces.mcp.project")]
+    modules = [module for _, module in members(_TOOLS)]
     found = [one for module in modules for one in vars(module).values() if isinstance(one, Work)]
     return {one.name: one for one in found}
 
@@ -32,14 +34,15 @@ def perform(bench: Bench, name: str, taken: Mapping[str, Any]) -> dict[str, Any]
     """
     work = every_work().get(name)
     if work is None:
-        raise ServerError(f"there is no work '{name}'")
+        raise ServerError(f"there is no operation '{name}'")
     given = find_doing(name)(bench, msgspec.convert(taken, work.takes))
     told: dict[str, Any] = msgspec.to_builtins(given)
     return told
 
 
 def find_doing(name: str) -> Callable[[Bench, Any], msgspec.Struct]:
-    """Return what does a work that there is."""
+    """Return what does a work that there is: `do` of its tool's file, or of one named like it."""
+    tool = importlib.import_module(f"{_TOOLS}.{name}")
     doing: Callable[[Bench, Any], msgspec.Struct]
-    doing = importlib.import_module(f"bbops.interfaces.mcp.workshop.{name}").do
+    doing = getattr(tool, "do", None) or importlib.import_module(f"{__package__}.{name}").do
     return doing

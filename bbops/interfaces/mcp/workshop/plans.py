@@ -35,7 +35,7 @@ def read_plan(text: str) -> Plan:
     """Return the plan that a text names. Raises: Refused: it names none."""
     found = _FORM.fullmatch(text)
     if found is None:
-        raise Refused("this is no plan", hint="give the 'plan' of preview_changes as it is")
+        raise Refused("this is not a plan", hint="pass the 'plan' of preview_changes unchanged")
     return Plan(*found.groups())
 
 
@@ -48,7 +48,7 @@ def require_sound(bench: Bench, plan: Plan) -> list[str]:
     lines = [f"{plan.base}^{{commit}}", f"{plan.tree}^{{tree}}"]
     told = run(bench.store.place, ("cat-file", "--batch-check"), lines).output.decode()
     if [line.split()[1:2] for line in told.splitlines()] != [["commit"], ["tree"]]:
-        raise Refused("the repository does not hold this plan", hint="preview the changes again")
+        raise Refused("the repository does not have this plan", hint="preview the changes again")
     arguments = ("diff-tree", "-r", "-z", "--no-renames", "--raw", "--full-index", plan.base,
                  plan.tree)  # fmt: skip
     answer = run(bench.store.place, arguments)
@@ -58,7 +58,7 @@ def require_sound(bench: Bench, plan: Plan) -> list[str]:
     rows = list(zip(fields[::2], fields[1::2], strict=False))
     files = [_require_file(bench, meta, path) for meta, path in rows]
     if len(files) > MOST_FILES:
-        raise Refused("this plan changes too many files", hint="make several of it")
+        raise Refused("this plan changes too many files", hint="split it into several plans")
     _require_small(bench, [meta.split()[3] for meta, _ in rows])
     return files
 
@@ -72,7 +72,7 @@ def _require_file(bench: Bench, meta: str, path: str) -> str:
     if not path.startswith(prefix) or ref_of(file) is None or not is_file:
         shown = path.encode(errors="replace").decode()[:100]
         raise Refused(
-            f"this plan changes '{shown}', which is no resource of the project",
+            f"this plan changes '{shown}', which is not a resource of the project",
             hint="preview the changes again",
         )
     return file
@@ -83,4 +83,4 @@ def _require_small(bench: Bench, blobs: list[str]) -> None:
     told = run(bench.store.place, ("cat-file", "--batch-check"), wanted).output.decode()
     sizes = [int(line.split()[2]) for line in told.splitlines() if len(line.split()) == 3]
     if len(sizes) != len(wanted) or sum(sizes) > MOST_BYTES:
-        raise Refused("this plan is too large, or not whole", hint="preview the changes again")
+        raise Refused("this plan is too large, or incomplete", hint="preview the changes again")

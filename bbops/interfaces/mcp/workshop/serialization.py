@@ -9,8 +9,8 @@ from typing import Any, Final
 from msgspec import UNSET, UnsetType
 
 from bbops.base.diagnostics import Diagnostic
+from bbops.interfaces.mcp.models import Change, Found
 from bbops.interfaces.mcp.refs import ref_of
-from bbops.interfaces.mcp.words import Change, Found
 
 MOST_FOUND: Final = 40
 _WIDEST: Final = 2**53

@@ -9,7 +9,7 @@ from bbops.base.render import printable
 from bbops.review.plan.document import Document
 from bbops.review.plan.finding import Finding
 from bbops.review.plan.plan import Plan
-from bbops.review.plan.render import words
+from bbops.review.plan.render import phrases
 
 MARK = "<!-- bbops plan -->"
 """Begins the comment, so that the next plan of a proposal can take its place."""
@@ -56,8 +56,8 @@ def code(text: str) -> str:
 def _head(document: Document, rows: int) -> Iterator[str]:
     plan = document.plan
     yield MARK
-    yield f"### {words.summary(plan)}"
-    yield f"{escape(words.between(document))} · **{words.approvals(plan)}**"
+    yield f"### {phrases.summary(plan)}"
+    yield f"{escape(phrases.between(document))} · **{phrases.approvals(plan)}**"
     if whys := [*plan.verdict.refused, *plan.verdict.reasons]:
         yield _bullets(whys, rows)
 
@@ -67,14 +67,14 @@ def _parts(document: Document, rows: int) -> Iterator[str]:
     yield from _head(document, rows)
     if not document.changes:
         return
-    yield from _findings(words.BREAKS, plan.breaks, rows)
-    yield from _findings(words.ACCESS, plan.access, rows)
+    yield from _findings(phrases.BREAKS, plan.breaks, rows)
+    yield from _findings(phrases.ACCESS, plan.access, rows)
     yield from _tables(plan, rows)
-    if needs := list(words.needs(plan)):
-        yield f"#### {words.NEEDS}"
+    if needs := list(phrases.needs(plan)):
+        yield f"#### {phrases.NEEDS}"
         yield _bullets(needs, rows)
-    yield from _folded(words.ROUTES, ("", "route", "what"), _routes(plan), rows)
-    yield from _folded(words.FILES, ("", "file", "what"), _files(plan), rows)
+    yield from _folded(phrases.ROUTES, ("", "route", "what"), _routes(plan), rows)
+    yield from _folded(phrases.FILES, ("", "file", "what"), _files(plan), rows)
     yield f"<sub>plan {code(document.digest[:12])}</sub>"
 
 
@@ -89,32 +89,36 @@ def _findings(title: str, found: Sequence[Finding], rows: int) -> Iterator[str]:
     yield _table(("what", "how", "where", "code"), listed, rows)
     cures = dict.fromkeys((one.code, one.cure) for one in found)
     lines = "\n".join(f"- {code(name)}: {escape(cure)}" for name, cure in cures)
-    yield f"<details><summary>where it was not meant</summary>\n\n{lines}\n\n</details>"
+    yield f"<details><summary>where it was not intended</summary>\n\n{lines}\n\n</details>"
 
 
 def _tables(plan: Plan, rows: int) -> Iterator[str]:
     if not plan.tables:
         return
-    yield f"#### {words.DATA}"
+    yield f"#### {phrases.DATA}"
     listed = [
-        (f"**{one.risk}**" if one.risk != "safe" else one.risk, escape(words.of_table(one)),
+        (f"**{one.risk}**" if one.risk != "safe" else one.risk, escape(phrases.of_table(one)),
          escape(one.cure if one.risk != "safe" else "")) for one in plan.tables
     ]  # fmt: skip
     yield _table(("", "change", "cure"), listed, rows)
     if not plan.looked and any(change.risk != "safe" for change in plan.tables):
-        yield escape(words.NOBODY_LOOKED[:1].upper() + words.NOBODY_LOOKED[1:] + ".")
+        yield escape(phrases.NOBODY_LOOKED[:1].upper() + phrases.NOBODY_LOOKED[1:] + ".")
 
 
 def _routes(plan: Plan) -> list[Row]:
     return [
-        (code(words.SIGNS[one.verb]), code(f"{one.method} {one.path}"), escape(words.of_route(one)))
+        (
+            code(phrases.SIGNS[one.verb]),
+            code(f"{one.method} {one.path}"),
+            escape(phrases.of_route(one)),
+        )
         for one in plan.routes
     ]
 
 
 def _files(plan: Plan) -> list[Row]:
     return [
-        (code(words.SIGNS[one.verb]), code(one.file), escape(words.of_resource(one)))
+        (code(phrases.SIGNS[one.verb]), code(one.file), escape(phrases.of_resource(one)))
         for one in plan.resources
     ]
 

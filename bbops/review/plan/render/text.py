@@ -13,7 +13,7 @@ from bbops.review.plan.codes import CODES
 from bbops.review.plan.document import Document
 from bbops.review.plan.finding import Finding
 from bbops.review.plan.plan import Plan
-from bbops.review.plan.render import words
+from bbops.review.plan.render import phrases
 
 WIDTH = 100
 
@@ -31,19 +31,19 @@ def render_text(document: Document, *, color: bool = False) -> str:
 
 def _lines(document: Document) -> Lines:
     plan = document.plan
-    yield printable(words.between(document))
-    yield _bold(words.summary(plan))
+    yield printable(phrases.between(document))
+    yield _bold(phrases.summary(plan))
     if not document.changes:
         return
     yield from _section("Refused", (_wrapped(why, "  ") for why in plan.verdict.refused), "red")
-    yield from _section(words.BREAKS, _findings(plan.breaks), "red")
-    yield from _section(words.ACCESS, _findings(plan.access), "yellow")
-    yield from _section(words.DATA, _tables(plan))
-    yield from _section(words.NEEDS, (_wrapped(need, "  ") for need in words.needs(plan)))
-    yield from _section(words.ROUTES, _routes(plan))
-    yield from _section(words.FILES, _files(plan))
+    yield from _section(phrases.BREAKS, _findings(plan.breaks), "red")
+    yield from _section(phrases.ACCESS, _findings(plan.access), "yellow")
+    yield from _section(phrases.DATA, _tables(plan))
+    yield from _section(phrases.NEEDS, (_wrapped(need, "  ") for need in phrases.needs(plan)))
+    yield from _section(phrases.ROUTES, _routes(plan))
+    yield from _section(phrases.FILES, _files(plan))
     yield ""
-    yield _bold(words.approvals(plan))
+    yield _bold(phrases.approvals(plan))
     yield from (_wrapped(reason, "  ") for reason in plan.verdict.reasons)
 
 
@@ -68,28 +68,28 @@ def _findings(found: Iterable[Finding]) -> Lines:
 def _tables(plan: Plan) -> Lines:
     for change in plan.tables:
         risk = click.style(f"{change.risk:<11}", fg=_RISKS[change.risk], bold=True)
-        yield f"  {risk}  " + _wrapped(words.of_table(change), " " * 15).lstrip()
+        yield f"  {risk}  " + _wrapped(phrases.of_table(change), " " * 15).lstrip()
         if change.cure and change.risk != "safe":
             yield _wrapped(f"hint: {change.cure}", " " * 15, style=_dim)
     if not plan.looked and any(change.risk != "safe" for change in plan.tables):
-        yield _wrapped(words.NOBODY_LOOKED, "  ", style=_dim)
+        yield _wrapped(phrases.NOBODY_LOOKED, "  ", style=_dim)
 
 
 def _routes(plan: Plan) -> Lines:
     titles = [f"{one.method} {one.path}" for one in plan.routes]
     rows = zip(plan.routes, titles, strict=True)
-    yield from _rows((one.verb, title, words.of_route(one)) for one, title in rows)
+    yield from _rows((one.verb, title, phrases.of_route(one)) for one, title in rows)
 
 
 def _files(plan: Plan) -> Lines:
-    yield from _rows((one.verb, one.file, words.of_resource(one)) for one in plan.resources)
+    yield from _rows((one.verb, one.file, phrases.of_resource(one)) for one in plan.resources)
 
 
 def _rows(rows: Iterable[tuple[str, str, str]]) -> Lines:
     listed = list(rows)
     widest = min(max((len(name) for _, name, _ in listed), default=0), WIDTH // 2)
     for verb, name, about in listed:
-        sign = words.SIGNS[verb]
+        sign = phrases.SIGNS[verb]
         text = f"{name:<{widest}}  {about}" if about else name
         yield f"  {click.style(sign, fg=_SIGNS[sign])} " + _wrapped(text, " " * 4).lstrip()
 

@@ -94,7 +94,7 @@ def write_json(value: Any) -> str:
     except RecursionError:
         raise BadValue("the value is nested too deeply for JSON") from None
     except UnicodeEncodeError:
-        raise BadValue("the text holds half a character (a lone surrogate)") from None
+        raise BadValue("the text contains an unpaired surrogate (a lone surrogate)") from None
 
 
 @add_filter(

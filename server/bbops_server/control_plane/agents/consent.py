@@ -62,7 +62,7 @@ async def decide(visit: Here) -> Response[Any]:
     query, decision = await visit.field("asked"), await visit.field("decision")
     given = (await visit.field("seal")).encode(errors="replace")
     if not hmac.compare_digest(given, visit.seal(query).encode()):
-        return _cannot(visit, AccountError("this form is no longer good", hint="begin again"), 403)
+        return _cannot(visit, AccountError("this form has expired", hint="begin again"), 403)
     try:
         consent = await visit.control.ask(visit.control.oauth.consents.examine, query)
     except Unsafe as unsafe:
@@ -82,8 +82,8 @@ async def decide(visit: Here) -> Response[Any]:
 
 
 _NOT_YOURS: Final = AccountError(
-    "you have no role in the project that is asked for",
-    hint="an owner of this server can give you one",
+    "you have no access to the requested project",
+    hint="an owner of this server can give you a role",
 )
 
 
@@ -128,13 +128,13 @@ async def _ask_in(visit: Visit) -> Response[Any]:
     if await visit.control.is_set_up():
         return visit.go(signin_path(visit.request))
     return _cannot(visit, AccountError(
-        "nobody has an account on this server yet, and an agent acts for one",
-        hint="open the set-up link that the server printed when it started",
+        "this server has no accounts yet, and an agent needs one to act for",
+        hint="open the set-up link printed when the server started",
     ), 403)  # fmt: skip
 
 
 def _cannot(visit: Visit, error: AccountError, status: int = 400) -> Response[Any]:
-    return visit.page("message", status, title="No access was given", error=error)
+    return visit.page("message", status, title="Access was not granted", error=error)
 
 
 ROUTES = (show_consent, decide)

@@ -49,10 +49,10 @@ async def _show(visit: Visit, code: str) -> Response[Any]:
         return come_again(answer, wait)
     device = await visit.control.ask(visit.book.devices.find, code)
     if device is None:
-        gone = AccountError("no device waits under this code", hint="begin again on the device")
+        gone = AccountError("no device is waiting with this code", hint="start again on the device")
         return visit.page("device", 404, device=None, code=code, error=gone)
     if not _may_see(visit, device):
-        foreign = AccountError("you have no role in the project that is asked for")
+        foreign = AccountError("you have no access to the requested project")
         return visit.page("device", 403, device=None, code=code, error=foreign)
     return visit.page("device", device=device, code=code, **show_wish(device.wish))
 

@@ -44,7 +44,7 @@ async def _send(visit: Visit, path: str) -> Response[Any]:
     url = visit.control.settings.control_url
     found = await asyncio.to_thread(read_document, url, path)
     if found is None:
-        raise NotFoundException("there is no such page; /llms.txt lists them all")
+        raise NotFoundException("page not found; /llms.txt lists all pages")
     headers = _OPEN | {"etag": found.etag}
     if visit.request.headers.get("if-none-match") == found.etag:
         return Response(None, status_code=304, headers=headers)

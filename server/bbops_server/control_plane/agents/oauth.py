@@ -16,7 +16,7 @@ from litestar.params import FromPath
 from bbops_server.control_plane.web.routes import IS_DOOR
 from bbops_server.control_plane.web.state import ControlState
 from bbops_server.control_plane.web.visit import AnyRequest, Visit
-from bbops_server.mcp.oauth.asked import Answer, Sender
+from bbops_server.mcp.oauth.authlib_request import Answer, Sender
 from bbops_server.mcp.oauth.endpoints import METADATA
 
 MAX_METADATA_BYTES: Final = 16 << 10
@@ -47,7 +47,7 @@ async def describe_project(request: AnyRequest, key: FromPath[str]) -> Response[
     """Tell where to sign in for a project's MCP server."""
     control = _control(request)
     if await control.ask(control.book.addresses.project, key) is None:
-        raise NotFoundException("there is no such MCP server")
+        raise NotFoundException("MCP server not found")
     endpoints = control.oauth.endpoints
     return Response(endpoints.describe_resource(endpoints.mcp_of(key)), headers=_KEPT)
 

@@ -15,8 +15,8 @@ from bbops_server.control_plane.web.routes import form, page
 from bbops_server.control_plane.web.visit import Here, Visit
 
 _DONE = {
-    "role": "The role is changed.", "withdrawn": "The invitation is withdrawn.",
-    "disabled": "The account is changed.",
+    "role": "The role was changed.", "withdrawn": "The invitation was withdrawn.",
+    "disabled": "The account was changed.",
 }  # fmt: skip
 
 
@@ -92,7 +92,7 @@ async def disable(visit: Here, key: FromPath[str]) -> Response[Any]:
 async def _find(visit: Visit, key: str) -> Person:
     person = await visit.control.ask(visit.book.people.get, key)
     if person is None:
-        raise NotFoundException("there is no such person")
+        raise NotFoundException("there is no such user")
     return person
 
 

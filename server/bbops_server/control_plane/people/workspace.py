@@ -24,7 +24,7 @@ async def _show(visit: Visit, status: int = 200, **more: Any) -> Response[Any]:
 @page("/workspace", Permission.READ_WORKSPACE)
 async def show_workspace(visit: Here, done: FromQuery[str] = "") -> Response[Any]:
     """Show what owns the projects, and which features they may use."""
-    return await _show(visit, said="The workspace is saved." if done else "")
+    return await _show(visit, said="The workspace was saved." if done else "")
 
 
 @form("/workspace", Permission.CHANGE_WORKSPACE)
@@ -48,7 +48,7 @@ async def save_workspace(visit: Here) -> Response[Any]:
 async def show_audit(
     visit: Here, before: Annotated[int | None, QueryParameter(ge=1)] = None
 ) -> Response[Any]:
-    """Show what was done, the newest first."""
+    """Show what was done, newest first."""
     entries = await visit.control.ask(visit.book.audit.list, before=before, limit=PAGE_SIZE)
     older = entries[-1].number if len(entries) == PAGE_SIZE else None
     return visit.page("audit", entries=entries, older=older)

@@ -15,11 +15,11 @@ from bbops.base.errors import BbopsError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.guard import POLICY
 from bbops_server.control_plane.web.refusals import refuse
-from bbops_server.control_plane.web.routes import change, form, page, read
+from bbops_server.control_plane.web.routes import Tab, change, form, page, read
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.data_plane.drafts.keys import make_token, mark_of
 from bbops_server.publish.drafts.draft_status import DraftStatus
-from bbops_server.publish.projects.asked import DraftSource
+from bbops_server.publish.projects.protocols import DraftSource
 
 PAGE_HOURS: Final = 12
 MOST_HOURS: Final = 30 * 24
@@ -41,7 +41,7 @@ class Preview(msgspec.Struct, frozen=True):
 
 
 class Renewed(msgspec.Struct, frozen=True):
-    """The draft begins anew with an empty database when it is asked for next."""
+    """The draft starts again with an empty database when it is asked for next."""
 
     status: str = "renewed"
 
@@ -135,7 +135,7 @@ async def show_drafts(visit: Here, name: FromPath[str], done: FromQuery[str] = "
     """Show the drafts, each with the button that opens it."""
     await _admit(visit, name)
     found = [(one, _make(visit, name, one, PAGE_HOURS)) for one in _drafts(visit, name).list()]
-    said = "The draft begins anew." if done == "renewed" else ""
+    said = "The draft was reset." if done == "renewed" else ""
     answer = visit.page("drafts", project=name, drafts=found, said=said)
     answer.headers["content-security-policy"] = _policy(found)
     return answer
@@ -184,4 +184,5 @@ def _drafts(visit: Visit, name: str) -> DraftSource:
     return found
 
 
+TAB = Tab(20, "Drafts", "/drafts")
 ROUTES = (list_drafts, create_token, renew, allow_hosts, copy_rows, show_drafts, renew_by_page)

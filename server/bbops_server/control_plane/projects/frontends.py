@@ -22,7 +22,7 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import PERMISSION, read
 from bbops_server.control_plane.web.visit import Here, Visit
-from bbops_server.publish.projects.asked import FrontendSource
+from bbops_server.publish.projects.protocols import FrontendSource
 
 MOST_SENT: Final = 64 << 20
 MOST_BYTES: Final = 256 << 20
@@ -32,7 +32,7 @@ LARGEST_BYTES: Final = 32 << 20
 
 @read("/api/projects/{name:str}/frontends", Permission.READ_PROJECT)
 async def list_frontends(visit: Here, name: FromPath[str]) -> list[dict[str, Any]]:
-    """The frontends that were published on their own, the newest first."""
+    """The frontends that were published on their own, newest first."""
     try:
         return await _find(visit, name).list()
     except BbopsError as error:
@@ -90,7 +90,7 @@ def _read(data: bytes) -> dict[str, bytes]:
             _check(every)
             return {one.filename: archive.read(one) for one in every}
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, OSError):
-        raise ClientException("the body is no zip archive that can be read") from None
+        raise ClientException("the body is not a readable zip archive") from None
 
 
 def _check(every: list[zipfile.ZipInfo]) -> None:
@@ -103,7 +103,7 @@ def _check(every: list[zipfile.ZipInfo]) -> None:
             f"a frontend has at most {MOST_FILES:,} files and {MOST_BYTES:,} bytes"
         )
     if len(set(map(str.lower, names))) < len(names):
-        raise ClientException("the archive has two files of one name")
+        raise ClientException("the archive has two files with the same name")
     for one in every:
         if not is_safe(one.filename) or '"' in one.filename or len(one.filename) > 400:
             raise ClientException("the archive has a file whose name is not allowed")

@@ -14,9 +14,9 @@ from bbops_server.control_plane.web.permissions import find_refusal
 from bbops_server.control_plane.web.routes import IS_DOOR
 from bbops_server.control_plane.web.state import ControlState
 from bbops_server.control_plane.web.visit import Visit
-from bbops_server.git_http.asked import Asked, Refusal, read_asked
 from bbops_server.git_http.backend import Line
 from bbops_server.git_http.repository import Repository, find_repository, knows
+from bbops_server.git_http.request import GitRequest, Refusal, read_request
 from bbops_server.git_http.serving import GitHttp
 
 _WHO: Final = (
@@ -32,14 +32,14 @@ async def answer_git(scope: Any, receive: Any, send: Any) -> None:
     """Answer git clients below `/git/NAME.git`."""
     control: ControlState = scope["litestar_app"].state.control
     try:
-        asked = read_asked(scope)
+        asked = read_request(scope)
         visit = await _identify(scope, control)
         await _serve(asked, visit, Line(receive, send))
     except Refusal as refusal:
         await _refuse(send, refusal)
 
 
-async def _serve(asked: Asked, visit: Visit, line: Line) -> None:
+async def _serve(asked: GitRequest, visit: Visit, line: Line) -> None:
     git = visit.control.git
     if git is None:
         raise Refusal(404, "this server has no repositories")
@@ -57,7 +57,7 @@ async def _serve(asked: Asked, visit: Visit, line: Line) -> None:
         await visit.note("push", object=f"{asked.project} {what}", outcome=outcome)
 
 
-async def _find(git: GitHttp, asked: Asked, visit: Visit) -> Repository:
+async def _find(git: GitHttp, asked: GitRequest, visit: Visit) -> Repository:
     """Return the repository that is asked for.
 
     Raises:

@@ -13,7 +13,7 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, read
 from bbops_server.control_plane.web.visit import Here, Visit
-from bbops_server.publish.projects.asked import HookSource
+from bbops_server.publish.projects.protocols import HookSource
 
 
 class SentMessage(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 async def list_messages(
     visit: Here, limit: Annotated[int, QueryParameter(ge=1, le=1_000)] = 50
 ) -> list[SentMessage]:
-    """The last messages to each receiver of webhooks, the newest first; not what they say."""
+    """The last messages to each receiver of webhooks, newest first; not what they say."""
     return msgspec.convert(_hooks(visit).messages(limit), list[SentMessage])
 
 
@@ -75,7 +75,7 @@ async def resend_message(visit: Here, message: FromPath[str]) -> SentMessage:
 def _hooks(visit: Visit) -> HookSource:
     found = visit.control.status.hooks()
     if found is None:
-        raise refuse(ServerError("the server is just starting"))
+        raise refuse(ServerError("the server is starting"))
     return found
 
 

@@ -16,14 +16,14 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, page, read
 from bbops_server.control_plane.web.visit import Here, Visit
-from bbops_server.publish.projects.asked import KeySource
+from bbops_server.publish.projects.protocols import KeySource
 
 _WORD: Final = msgspec.Meta(min_length=1, max_length=200)
 _DURATION: Final = msgspec.Meta(pattern="^[1-9][0-9]{0,6}(s|m|h|d|w)$")
 
 
 class NewKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a key is for. Without channels it opens all that take keys, without an end it has none.
+    """What a key is for. Without channels it opens all that take keys, does not expire it has none.
 
     `claims` is what functions read as `vars.apiKey.claims`.
     """
@@ -48,7 +48,7 @@ class EndedKey(msgspec.Struct, frozen=True):
 
 @read("/api/projects/{name:str}/keys", Permission.MANAGE_KEYS)
 async def list_keys(visit: Here, name: FromPath[str]) -> list[ApiKey]:
-    """Every API key, the newest first, with those that have ended; never the keys themselves."""
+    """Every API key, newest first, with those that have ended; never the keys themselves."""
     return await Keys(visit, name).list()
 
 
@@ -77,7 +77,7 @@ OF_DRAFT: Final = "/api/projects/{name:str}/drafts/{slug:str}/keys"
 
 @read(OF_DRAFT, Permission.MANAGE_DRAFT_KEYS)
 async def list_draft_keys(visit: Here, name: FromPath[str], slug: FromPath[str]) -> list[ApiKey]:
-    """Every API key of a draft, as of the project; a draft that begins anew has none."""
+    """Every API key of a draft, as of the project; a draft that starts again has none."""
     return await Keys(visit, name, slug).list()
 
 

@@ -1,4 +1,4 @@
-"""The page of a project: what is live, what went live before, and the way back."""
+"""The page of a project: what is live, what went live before, and rollbacks."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from bbops.base.render import from_json, render
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.front import find_state
 from bbops_server.control_plane.projects.versions import WayBack, find_versions, propose_going_back
-from bbops_server.control_plane.web.routes import form, page
+from bbops_server.control_plane.web.routes import Tab, form, page
 from bbops_server.control_plane.web.visit import Here
-from bbops_server.publish.projects.asked import VersionSource
+from bbops_server.publish.projects.protocols import VersionSource
 from bbops_server.publish.status.status import Publication
 
 MOST_SHOWN: Final = 20
@@ -41,7 +41,7 @@ async def show_project(visit: Here, name: FromPath[str]) -> Response[Any]:
 
 @form("/projects/{name:str}/rollback", Permission.PROPOSE)
 async def propose_by_page(visit: Here, name: FromPath[str]) -> Response[Any]:
-    """Propose to go back to a version, and show that."""
+    """Propose to roll back to a version, and show that."""
     made = await propose_going_back(visit, name, WayBack(await visit.field("version")))
     return visit.go(f"/projects/{name}/proposals/{made.proposal}")
 
@@ -62,4 +62,5 @@ async def _list(history: VersionSource) -> Sequence[tuple[Mapping[str, Any], dat
     return [(one, datetime.fromisoformat(one["at"]).astimezone(UTC)) for one in newest]
 
 
+TAB = Tab(10, "Overview", "")
 ROUTES = (show_project, propose_by_page)

@@ -1,4 +1,4 @@
-"""The history of a project: its versions and publications, a pause, and the way back."""
+"""The history of a project: its versions and publications, a pause, and rollbacks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bbops_server.control_plane.web.permissions import demand
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, read
 from bbops_server.control_plane.web.visit import Here, Visit
-from bbops_server.publish.projects.asked import VersionSource
+from bbops_server.publish.projects.protocols import VersionSource
 from bbops_server.publish.status.status import Publication
 
 MOST_TOPIC: Final = 200
@@ -56,7 +56,7 @@ class WayBack(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @read("/api/projects/{name:str}/versions", Permission.READ_PROJECT)
 async def list_versions(visit: Here, name: FromPath[str]) -> list[dict[str, Any]]:
-    """What went live, the newest first: the tags of the repository."""
+    """What went live, newest first: the tags of the repository."""
     try:
         return await find_versions(visit, name).tags()
     except BbopsError as error:

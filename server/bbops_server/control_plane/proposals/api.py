@@ -120,13 +120,13 @@ async def list_proposals(
     name: FromPath[str],
     state_filter: Annotated[State | None, QueryParameter(name="state")] = None,
 ) -> list[Proposal]:
-    """The proposals of a project, the newest first."""
+    """The proposals of a project, newest first."""
     return list(await Reviewing(visit, name).every(state_filter))
 
 
 @read("/api/projects/{name:str}/proposals/{number:int}", Permission.READ_PROJECT)
 async def read_proposal(visit: Here, name: FromPath[str], number: FromPath[int]) -> Detail:
-    """A proposal: what was said of it, what it would do now, and what is in the way."""
+    """A proposal: what was said of it, what it would do now, and what blocks it."""
     reviewing = Reviewing(visit, name)
     return await describe(visit, reviewing, *await reviewing.look(number))
 

@@ -15,13 +15,13 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.proposals.api import Detail, OtherProject, describe
 from bbops_server.control_plane.proposals.replaying import ask_again
 from bbops_server.control_plane.proposals.review import Reviewing
-from bbops_server.control_plane.web.routes import form, page
+from bbops_server.control_plane.web.routes import Tab, form, page
 from bbops_server.control_plane.web.visit import Here, Visit
 
 _SAID: Final = {
-    "approved": "You have approved it.", "refused": "You have asked for changes.",
-    "commented": "Your comment is there.", "closed": "It is closed.",
-    "replayed": "Its draft was asked again.", "marked": "It is noted.",
+    "approved": "You approved it.", "refused": "You have requested changes.",
+    "commented": "Your comment was added.", "closed": "It is closed.",
+    "replayed": "The requests were replayed.", "marked": "Saved.",
 }  # fmt: skip
 
 
@@ -125,6 +125,7 @@ def _render(detail: Detail | OtherProject, folder: str = "") -> dict[str, str]:
     }
 
 
+TAB = Tab(30, "Proposals", "/proposals")
 ROUTES = (
     show_proposals, show_proposal, mark_by_page, review_by_page, merge_by_page, replay_by_page,
     close_by_page,

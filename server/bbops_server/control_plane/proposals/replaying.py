@@ -44,7 +44,7 @@ async def ask_again(visit: Visit, name: str, number: int) -> Replayed:
     if found.state != "open":
         raise _conflict(f"proposal #{number} is {found.state}")
     if visit.control.replaying.locked():
-        raise _conflict("another proposal is asked right now; try again in a moment")
+        raise _conflict("another proposal is being replayed; try again in a moment")
     async with visit.control.replaying:
         branch = Reviewing(visit, name).control.preview_branch(number)
         try:
@@ -62,7 +62,7 @@ async def ask_again(visit: Visit, name: str, number: int) -> Replayed:
         except BbopsError as error:
             raise refuse(error) from None
         if not serves(drafts.find(branch), found.head):
-            raise _conflict(f"proposal #{number} has changed meanwhile")
+            raise _conflict(f"proposal #{number} has changed in the meantime")
     text = msgspec.json.encode(done).decode()
     await visit.control.ask(visit.book.proposals.keep_replay, name, number, found.head, text)
     await visit.note("replay proposal", object=f"{name} #{number}")

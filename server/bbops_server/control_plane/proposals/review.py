@@ -12,11 +12,11 @@ from bbops.source.git.proposals import Proposal, State, Verdict, Wish
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.visit import Visit
-from bbops_server.git_http.asked import Refusal
 from bbops_server.git_http.publishing import Waiting
 from bbops_server.git_http.reach import Asking
 from bbops_server.git_http.repository import Repository, find_repository, knows
-from bbops_server.git_http.seen import show_to
+from bbops_server.git_http.request import Refusal
+from bbops_server.git_http.visibility import show_to
 from bbops_server.publish.proposals.merge_status import MergeStatus
 from bbops_server.publish.proposals.proposing import Proposing
 
@@ -31,7 +31,7 @@ class Reviewing:
         """Raises: NotFoundException: there is no such project, or it is kept elsewhere."""
         git = visit.control.git
         if git is None:
-            raise NotFoundException("this server keeps no repository")
+            raise NotFoundException("this server hosts no repositories")
         if not knows(git.projects, name):
             raise NotFoundException(f"there is no project '{name}'")
         try:
@@ -42,7 +42,7 @@ class Reviewing:
         self.control: Proposing = git.proposing(self._repository)
 
     async def every(self, state: State | None) -> Sequence[Proposal]:
-        """Return proposals without their reviews, the newest first."""
+        """Return proposals without their reviews, newest first."""
         return await self._visit.control.ask(self.control.forge.list, state)
 
     async def look(self, number: int) -> tuple[Proposal, MergeStatus]:
@@ -105,7 +105,7 @@ class Reviewing:
         found = await self._get(number)
         await self._require(Permission.PROPOSE, found.head)
         if ready is not None and not self._may_decide(found):
-            raise PermissionDeniedException("only its author or a maintainer says that it is ready")
+            raise PermissionDeniedException("only its author or a maintainer can mark it as ready")
         try:
             done = await self._visit.control.ask(
                 self.control.forge.mark, number, self._visit.caller.email, ready=ready,
@@ -139,7 +139,7 @@ class Reviewing:
             raise ClientException(f"proposal #{number} is {found.state}", status_code=409)
         if plan and plan != standing.demands.digest:
             raise ClientException(
-                f"proposal #{number} would do something else by now; look at it again",
+                f"proposal #{number} has changed since you reviewed it; review it again",
                 status_code=409,
             )
         words = text.strip()[:MOST_TEXT]
@@ -190,7 +190,7 @@ class Reviewing:
         found = await self._get(number)
         await self._require(Permission.REVIEW, found.head)
         if not self._may_decide(found):
-            raise PermissionDeniedException("only its author or a maintainer closes a proposal")
+            raise PermissionDeniedException("only its author or a maintainer can close a proposal")
         try:
             done = await self._visit.control.ask(
                 self.control.forge.close, number, self._visit.caller.email

@@ -11,20 +11,20 @@ from bbops.runtime.auth.passwords import hash_password
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.people import Person
 from bbops_server.accounts.rules import Permission, Scope
+from bbops_server.accounts.text_rules import check_password
 from bbops_server.accounts.tokens import DEFAULT_DAYS
-from bbops_server.accounts.words import check_password
 from bbops_server.control_plane.sign_in.pages import is_right, take_attempt
 from bbops_server.control_plane.web.routes import form, page
 from bbops_server.control_plane.web.visit import Here, Visit, come_again, too_many
 
 _DAYS = (7, 30, DEFAULT_DAYS, 365)
 _DONE = {
-    "profile": "Your profile is saved.",
-    "password": "Your password is changed, and every other session has ended.",
-    "session": "The session has ended.",
-    "sessions": "All other sessions have ended.",
-    "token": "The token is revoked.",
-    "agent": "The agent may do nothing for you any more.",
+    "profile": "Your profile was saved.",
+    "password": "Your password was changed, and all other sessions were signed out.",
+    "session": "The session was signed out.",
+    "sessions": "All other sessions were signed out.",
+    "token": "The token was revoked.",
+    "agent": "The agent no longer has access to your account.",
 }
 
 
@@ -107,7 +107,7 @@ async def end_sessions(visit: Here) -> Response[Any]:
 
 @form("/account/tokens", Permission.MANAGE_ONESELF)
 async def make_token(visit: Here) -> Response[Any]:
-    """Make a token and show it, this once."""
+    """Create token and show it, this once."""
     name, days, project = [await visit.field(one) for one in ("name", "days", "project")]
     chosen = [Scope(one) for one in await visit.fields("scope") if one in tuple(Scope)]
     try:

@@ -13,7 +13,7 @@ from litestar.params import Body, FromQuery
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.logins import LASTS_SECONDS, Login
 from bbops_server.accounts.rules import Permission, Scope
-from bbops_server.accounts.words import tidy_text
+from bbops_server.accounts.text_rules import tidy_text
 from bbops_server.control_plane.web.routes import change, form, page
 from bbops_server.control_plane.web.visit import Here, Visit, come_again, too_many
 
@@ -126,7 +126,9 @@ async def _show(visit: Visit, code: str) -> Response[Any]:
         answer = visit.page("approve", 429, login=None, code=code, error=too_many(wait))
         return come_again(answer, wait)
     login: Login | None = visit.control.logins.find(code) if code else None
-    gone = AccountError("no sign-in waits under this code", hint="begin again with 'bbops login'")
+    gone = AccountError(
+        "no sign-in is waiting with this code", hint="start again with 'bbops login'"
+    )
     is_gone = bool(code) and login is None
     return visit.page(
         "approve", 404 if is_gone else 200, login=login, code=code, error=gone if is_gone else None

@@ -11,11 +11,14 @@ from bbops.runtime.auth.passwords import hash_password, verify_password
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Permission, Role
-from bbops_server.accounts.words import MOST_PASSWORD, check_password, fold_email
+from bbops_server.accounts.text_rules import MOST_PASSWORD, check_password, fold_email
 from bbops_server.control_plane.web.routes import form, page
 from bbops_server.control_plane.web.visit import Here, Visit, come_again, local_path, too_many
 
-_DONE = {"out": "You are signed out.", "password": "Your password is changed; sign in with it."}
+_DONE = {
+    "out": "You are signed out.",
+    "password": "Your password was changed; sign in with the new one.",
+}
 
 
 @page("/setup", Permission.BE_ANYBODY)
@@ -28,7 +31,7 @@ async def show_setup(visit: Here, token: FromQuery[str] = "") -> Response[Any]:
 
 @form("/setup", Permission.BE_ANYBODY)
 async def set_up(visit: Here) -> Response[Any]:
-    """Make the first account, an owner's; the link is good for no other."""
+    """Create the first account, an owner's; the link is good for no other."""
     token, email, name = [await visit.field(one) for one in ("token", "email", "name")]
     if not await visit.control.is_setup_key(token):
         return _no_setup(visit)
@@ -46,8 +49,8 @@ async def set_up(visit: Here) -> Response[Any]:
 
 def _no_setup(visit: Visit) -> Response[Any]:
     error = AccountError(
-        "this set-up link is no longer good",
-        hint="while nobody has an account, 'bbops serve' prints a new one at each start",
+        "this set-up link has expired",
+        hint="until there is an account, 'bbops serve' prints a new one at each start",
     )
     return visit.page("message", 403, title="Set up", error=error)
 

@@ -12,8 +12,8 @@ from litestar.response import Redirect
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.people import NewPerson, Person
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.elsewhere.asking import Stranger
-from bbops_server.control_plane.elsewhere.providers import Elsewhere
+from bbops_server.control_plane.external_sign_in.provider_http import Stranger
+from bbops_server.control_plane.external_sign_in.providers import Elsewhere
 from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here, Visit, come_again, local_path, too_many
 
@@ -45,7 +45,7 @@ async def come_back(
     there = _find(visit, provider)
     started = visit.control.beginnings.take(provider, visit.visit_key, given)
     if started is None or not code or not there.is_from(issuer):
-        return _refuse(visit, AccountError("this sign-in was not finished", hint="begin again"))
+        return _refuse(visit, AccountError("this sign-in was not completed", hint="begin again"))
     try:
         stranger = await there.finish(started, code, _redirect_uri(visit, provider))
         person = await _welcome(visit, there, stranger, started.invitation)
@@ -67,10 +67,10 @@ async def _welcome(visit: Visit, there: Elsewhere, stranger: Stranger, invitatio
         person = await _join(visit, there, stranger)
     if person is not None:
         if person.disabled is not None:
-            raise AccountError("this account may not sign in")
+            raise AccountError("this account is disabled")
         return person
     if not stranger.is_verified:
-        raise AccountError(f"'{stranger.provider}' has not verified an e-mail address of yours")
+        raise AccountError(f"'{stranger.provider}' has not verified your e-mail address")
     new = NewPerson(stranger.email, stranger.name[:200], is_verified=True)
     if invitation:
         return await visit.control.ask(visit.book.invitations.accept, invitation, new, identity)
@@ -90,7 +90,8 @@ async def _join(visit: Visit, there: Elsewhere, stranger: Stranger) -> Person | 
         return None
     if not (there.provider.joins_by_email and stranger.is_verified and person.is_verified):
         raise AccountError(
-            "there is an account with this e-mail address", hint="sign in with its password"
+            "an account with this e-mail address already exists",
+            hint="sign in with the account's password",
         )
     identity = (person.id, stranger.provider, stranger.subject)
     await visit.control.ask(visit.book.people.add_identity, *identity)
@@ -101,7 +102,7 @@ async def _join(visit: Visit, there: Elsewhere, stranger: Stranger) -> Person | 
 def _find(visit: Visit, name: str) -> Elsewhere:
     found = visit.control.elsewhere.find(visit.control.settings.access.providers, name)
     if found is None:
-        raise NotFoundException(f"nobody signs in with '{name}' here")
+        raise NotFoundException(f"signing in with '{name}' is not configured")
     return found
 
 

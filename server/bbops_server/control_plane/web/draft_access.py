@@ -68,4 +68,4 @@ class Admitting:
             is_old = monotonic() - self._looked_at > FOREIGN_SECONDS
             if is_old or self._book.edition is not self._edition:
                 await self.look()
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(LOOK_SECONDS)  # other commands write the same file: nobody tells

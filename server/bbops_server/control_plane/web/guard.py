@@ -102,15 +102,17 @@ def find_reason(scope: Any, control_url: str) -> str | None:
     hosts = headers.get(b"host", [])
     host = hosts[0].decode("latin-1") if len(hosts) == 1 else ""
     if not is_here(host) and host.lower() != urlsplit(control_url).netloc.lower():
-        return "this address answers only under its own name; of this machine that is localhost"
+        return (
+            "this server is only available under its own host name; on this machine use localhost"
+        )
     # a websocket has no method
     if scope.get("method") in _READING or scope["path"] in _TAKES_FROM_ALL:
         return None
     sites = headers.get(b"sec-fetch-site", [])
     if any(site not in {b"same-origin", b"none"} for site in sites):
-        return "this request comes from a page of another site"
+        return "cross-site request rejected"
     if any(_host_of(origin.decode("latin-1")) != host for origin in headers.get(b"origin", [])):
-        return "this request comes from a page of another site"
+        return "cross-site request rejected"
     return None
 
 

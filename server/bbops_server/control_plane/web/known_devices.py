@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from bbops_server.accounts.keys import make_id
-from bbops_server.accounts.words import fold_email
+from bbops_server.accounts.text_rules import fold_email
 from bbops_server.process.host.files import keep_key
 
 LASTS_SECONDS: Final = 180 * 86_400
-"""How long a browser is known; each sign-in begins anew."""
+"""How long a browser is known; each sign-in starts again."""
 
 _FILE: Final = "devices.key"
 _KEY_BYTES: Final = 32

@@ -32,7 +32,7 @@ async def require(
         return
     permission: Permission | None = handler.opt.get(PERMISSION)
     if permission is None or not isinstance(connection, Request):
-        raise PermissionDeniedException("this route names no permission")
+        raise PermissionDeniedException("this route declares no permission")
     visit = connection.state.visit = Visit(connection, connection.app.state.control)
     await visit.identify()
     project = str(connection.path_params.get("name", ""))
@@ -63,14 +63,14 @@ def find_refusal(caller: Caller, permission: Permission, project: str) -> HTTPEx
     if rule.where == "project" and role_in(caller, project) is None:
         return NotFoundException(f"there is no project '{project}'")
     if caller.how == "token" and rule.scope is None:
-        return PermissionDeniedException("no token may do this; sign in with a browser")
+        return PermissionDeniedException("this cannot be done with a token; sign in with a browser")
     if caller.project and caller.project != project:
         return PermissionDeniedException(f"this token is for project '{caller.project}' alone")
     if caller.how == "token" and may(_without_token(caller), permission, project):
         return PermissionDeniedException(
             f"this token may not {permission}: it takes '{rule.scope}'"
         )
-    needed = f": it takes the role '{rule.role}'" if rule.role else ""
+    needed = f": the role required is '{rule.role}'" if rule.role else ""
     return PermissionDeniedException(f"you may not {permission}{needed}")
 
 

@@ -16,8 +16,8 @@ _WHOLE_BODY: Final = "data"
 """What Litestar calls a body."""
 
 _OURS: Final = {
-    HTTPStatus.NOT_FOUND: "there is nothing at this address",
-    HTTPStatus.METHOD_NOT_ALLOWED: "this address takes another method",
+    HTTPStatus.NOT_FOUND: "page not found",
+    HTTPStatus.METHOD_NOT_ALLOWED: "method not allowed",
 }
 
 

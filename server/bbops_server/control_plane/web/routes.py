@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from litestar import get, post
 from litestar.handlers import HTTPRouteHandler
@@ -15,6 +15,21 @@ IS_FORM: Final = "is_form"
 
 IS_DOOR: Final = "is_door"
 """Of a part that finds out by itself who asks, and what they may."""
+
+
+class Tab(NamedTuple):
+    """A page in the navigation of a project.
+
+    Attributes:
+        place: smaller ones come first.
+        name: what the link says.
+        path: behind `/projects/NAME`.
+    """
+
+    place: int
+    name: str
+    path: str
+
 
 Declare = Callable[[Callable[..., Any]], HTTPRouteHandler]
 

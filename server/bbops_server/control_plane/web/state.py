@@ -11,19 +11,19 @@ from typing import ParamSpec, TypeVar
 from bbops.runtime.auth.passwords import DEFAULT_ROUNDS
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import ControlAway
-from bbops_server.accounts.kept import note_accounts
 from bbops_server.accounts.keys import make_key
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.logins import Logins
-from bbops_server.control_plane.elsewhere.providers import Providers
-from bbops_server.control_plane.elsewhere.started import Beginnings
+from bbops_server.accounts.set_up_mark import note_accounts
+from bbops_server.control_plane.external_sign_in.providers import Providers
+from bbops_server.control_plane.external_sign_in.started import Beginnings
 from bbops_server.control_plane.web.draft_access import Admitting
 from bbops_server.control_plane.web.known_devices import KnownDevices
 from bbops_server.data_plane.gateway.forwarded import Proxies
 from bbops_server.git_http.serving import GitHttp
+from bbops_server.mcp.fair_queue import OneAtATime
 from bbops_server.mcp.oauth.server import OAuth
-from bbops_server.mcp.taking_turns import OneAtATime
-from bbops_server.publish.projects.asked import StatusSource
+from bbops_server.publish.projects.protocols import StatusSource
 from bbops_server.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ class ControlState:
 
     @property
     def setup_url(self) -> str:
-        """The link that makes the first account; empty when there is one."""
+        """The link that creates the first account; empty when there is one."""
         return self.link(f"/setup?token={self._setup_key}") if self._setup_key else ""
 
     def link(self, path: str) -> str:
@@ -122,7 +122,7 @@ def _has_people(book: Book) -> bool:
     try:
         return book.people.exist()
     except ControlAway as error:
-        _log.warning("%s; it is asked again", error.message)
+        _log.warning("%s; retrying", error.message)
         return False
 
 

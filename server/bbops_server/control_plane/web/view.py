@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -10,18 +11,21 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.template import TemplateConfig
 
+from bbops_server.control_plane.web.routes import Tab
+
 _SIGNS: Final = {"+ ": "add", "- ": "gone", "~ ": "changed", "> ": "changed"}
 _DIFF: Final = {"+": "add", "-": "gone", "d": "head", "@": "soft", "…": "soft"}
 
 PAGES: Final = Path(__file__).parent.parent / "pages"
 
 
-def create_template_config() -> TemplateConfig[Any]:
-    """Return how Litestar finds the pages."""
+def create_template_config(tabs: Sequence[Tab]) -> TemplateConfig[Any]:
+    """Return how Litestar finds the pages; `tabs` lead to those of a project."""
     environment = Environment(
         loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
+    environment.globals["tabs"] = tabs
     environment.filters["moment"] = show_moment
     environment.filters["plan_lines"] = mark_lines
     environment.filters["diff_lines"] = mark_diff

@@ -110,11 +110,11 @@ class Visit:
         if scheme.lower() == "bearer" and self.control.is_local_key(key):
             return LOCAL
         if key.startswith("bba_"):
-            raise unauthorized("this token of an agent is good at the MCP server alone")
+            raise unauthorized("this agent's token can only be used at the MCP server")
         is_key = scheme.lower() == "bearer" and key.startswith("bbp_")
         found = await self.control.ask(self.book.tokens.find, key) if is_key else None
         if found is None:
-            raise unauthorized("this token is unknown, revoked or has expired")
+            raise unauthorized("this token is unknown, expired or revoked")
         return found
 
     async def _is_this_machine(self) -> bool:
@@ -149,7 +149,7 @@ class Visit:
         if not (
             is_known and hmac.compare_digest(given.encode(errors="replace"), self.csrf.encode())
         ):
-            raise PermissionDeniedException("this form is no longer good; load its page again")
+            raise PermissionDeniedException("this form has expired; reload the page")
 
     async def field(self, name: str) -> str:
         """Return a field of the form that was sent, empty when it has none."""

@@ -11,26 +11,35 @@ import gc
 import os
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import uvloop
 
-from bbops.base.errors import ServerError
-from bbops.database.schema.place import read_place
 from bbops_server.data_plane.draft_process.answering import Answering
 from bbops_server.data_plane.draft_process.log import BoundedLog
 from bbops_server.data_plane.draft_process.sign_in import sign_in
-from bbops_server.data_plane.keys import answer_about_keys
+from bbops_server.data_plane.keys import key_handlers
+from bbops_server.data_plane.live.linking import link
 from bbops_server.data_plane.live.swap import Live, Quota
-from bbops_server.data_plane.pages.start_page import Start
 from bbops_server.process.forks import limits
 from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.egress import Egress
 from bbops_server.process.host.http import OutsideHttp
 from bbops_server.process.host.log import JsonLog, start_logging
 from bbops_server.process.host.random import SystemRandom
-from bbops_server.process.messages import Channel, Frame, answer_all
+from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.data.allow_egress import AllowEgress
+from bbops_server.process.messages.data.drain import Drain
+from bbops_server.process.messages.data.hold import Hold
+from bbops_server.process.messages.data.link_release import LinkRelease
+from bbops_server.process.messages.data.read_status import ProcessStatus, ReadStatus
+from bbops_server.process.messages.data.resume import Resume
+from bbops_server.process.messages.data.sign_in import SignedIn, SignIn
+from bbops_server.process.messages.data.swap_release import SwapRelease
+from bbops_server.process.messages.forks.fork_draft import ForkDraft
+from bbops_server.process.messages.lifecycle.stop import Stop
+from bbops_server.process.messages.request import Done
+from bbops_server.process.messages.service import Handlers, Service
 
 ORPHAN_GRACE_SECONDS: Final = 1.0
 _QUOTA: Final = Quota(
@@ -50,33 +59,21 @@ class DraftProcess:
         self, live: Live, http: OutsideHttp, serving: Answering, egress: Sequence[str]
     ) -> None:
         self._live, self._http, self._serving = live, http, serving
-        self._egress, self._hosts = egress, list[str]()
+        self._egress, self._hosts = egress, tuple[str, ...]()
 
-    async def handle(self, request: Frame) -> Frame:
-        """Do what one request says. Raises: ServerError: it cannot be done."""
-        verb, live = request["do"], self._live
-        if verb == "link":
-            await self._link(request)
-        elif verb == "swap":
-            live.swap(request["name"])
-        elif verb == "hold":
-            await live.hold(seconds=request["seconds"], drain_seconds=request["drain_seconds"])
-        elif verb == "go on":
-            live.go_on()
-        elif verb == "drain":
-            await live.drain()
-        elif verb == "egress":
-            self._egress = request["egress"]
-            self._bound()
-        elif verb == "keys":
-            return await answer_about_keys(live, request)
-        elif verb == "sign in":
-            return await sign_in(live, request)
-        elif verb == "stop":
-            await self.stop(request["grace_seconds"])
-        elif verb != "status":
-            raise ServerError(f"the process of a draft has no '{verb}'")
-        return {"pid": os.getpid(), "in_flight": live.in_flight}
+    @property
+    def service(self) -> Service:
+        """What answers the parent."""
+        return Service("the process of a draft", self._handlers)
+
+    @property
+    def _handlers(self) -> Handlers:
+        return {
+            LinkRelease: self._link, SwapRelease: self._swap, Hold: self._hold,
+            Resume: self._resume, Drain: self._drain, AllowEgress: self._allow,
+            **key_handlers(lambda _: self._live), SignIn: self._sign_in,
+            ReadStatus: self._read_status, Stop: self._stop,
+        }  # fmt: skip
 
     async def stop(self, grace_seconds: float) -> None:
         """Take no more requests, answer those under way, close the database."""
@@ -88,16 +85,45 @@ class DraftProcess:
         """Reach what the server may, of that only the draft's hosts."""
         self._http.allow(Egress(self._egress, only=self._hosts))
 
-    async def _link(self, request: Frame) -> None:
-        self._hosts = request["hosts"]
+    async def _link(self, request: LinkRelease) -> Done:
+        self._hosts = request.hosts or ()
         self._bound()
-        await self._live.link(
-            Path(request["artifact"]), name=request["name"], env=request["env"],
-            database=read_place(request["database"]), durability=request["durability"],
-            detailed=request["detailed"], history=Path(request["history"]),
-            frontend=Path(request["frontend"]) if request["frontend"] else None,
-            url=request["url"], start=Start(*request["start"]) if request["start"] else None,
-        )  # fmt: skip
+        await link(self._live, request)
+        return Done()
+
+    async def _swap(self, request: SwapRelease) -> Done:
+        self._live.swap(request.name)
+        return Done()
+
+    async def _hold(self, request: Hold) -> Done:
+        await self._live.hold(seconds=request.seconds, drain_seconds=request.drain_seconds)
+        return Done()
+
+    async def _resume(self, request: Resume) -> Done:
+        del request
+        self._live.go_on()
+        return Done()
+
+    async def _drain(self, request: Drain) -> Done:
+        del request
+        await self._live.drain()
+        return Done()
+
+    async def _allow(self, request: AllowEgress) -> Done:
+        self._egress = request.egress
+        self._bound()
+        return Done()
+
+    async def _sign_in(self, request: SignIn) -> SignedIn:
+        return SignedIn(await sign_in(self._live, request))
+
+    async def _read_status(self, request: ReadStatus) -> ProcessStatus:
+        del request
+        return ProcessStatus(os.getpid(), self._live.in_flight)
+
+    async def _stop(self, request: Stop) -> Done:
+        await self.stop(request.grace_seconds)
+        return Done()
 
 
 def warm() -> None:
@@ -106,28 +132,23 @@ def warm() -> None:
         import_module(name)
 
 
-def run(words: Frame) -> None:
-    """Serve until the parent says stop, or is gone.
-
-    Args:
-        words: `control`: where the parent waits for us; `socket`: where requests come in;
-            `folder`: of the draft; `egress`: as of the data processes.
-    """
+def run(request: ForkDraft) -> None:
+    """Serve until the parent says stop, or is gone."""
     limits.apply(limits.DRAFT)
-    os.chdir(words["folder"])
+    os.chdir(request.folder)
     os.umask(0o077)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(words))
+        runner.run(_run(request))
 
 
-async def _run(words: dict[str, Any]) -> None:
+async def _run(request: ForkDraft) -> None:
     start_logging()
-    http = OutsideHttp(Egress(words["egress"], only=()))  # until it is told which
+    http = OutsideHttp(Egress(request.egress, only=()))  # until it is told which
     log = BoundedLog(JsonLog(), limits.DRAFT_LOG_BYTES)
     live = Live(clock=SystemClock(), random=SystemRandom(), log=log, http=http, quota=_QUOTA)
     serving = Answering(live)
-    await serving.start(words["socket"])
-    process = DraftProcess(live, http, serving, words["egress"])
+    await serving.start(request.socket)
+    process = DraftProcess(live, http, serving, request.egress)
     gc.set_threshold(20_000, 20, 20)
-    await answer_all(await Channel.connect(words["control"]), process.handle)
+    await process.service.run(await Channel.connect(request.control))
     await process.stop(ORPHAN_GRACE_SECONDS)

@@ -8,18 +8,17 @@ from bbops.base.errors import ServerError
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.values.identifiers import quote
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.process.messages import Frame
+from bbops_server.process.messages.data.sign_in import SignIn
 
 LASTS_SECONDS: Final = 60.0
 
 
-async def sign_in(live: Live, request: Frame) -> Frame:
-    """Return {"token"} for the row that a request names; `token` is empty where there is none.
+async def sign_in(live: Live, request: SignIn) -> str:
+    """Return a token for the row that a request names; empty where there is none.
 
     Args:
         live: a draft's; nobody asks this of what is live.
-        request: `table`, its `key`, the column `by` which the row is found, the `value` there,
-            and the columns that a token `tells`, of `email` and `role`.
+        request: names the row.
 
     Raises:
         ServerError: nothing answers, it has no signing key, or no token can name the row.
@@ -27,19 +26,19 @@ async def sign_in(live: Live, request: Frame) -> Frame:
     release = live.release
     if release is None or release.answering.tokens is None:
         raise ServerError("the draft has no signing key")
-    names = [request["key"], *request["tells"]]
+    names = [request.key, *request.tells]
     columns = ", ".join(map(quote, names))
-    where = f"FROM {quote(request['table'])} WHERE {quote(request['by'])} = ?"
+    where = f"FROM {quote(request.table)} WHERE {quote(request.by)} = ?"
     rows = await release.answering.host.database.read(
         f"SELECT {columns} {where} LIMIT 1",
-        [request["value"]],
+        [request.value],
     )
     if not rows:
-        return {"token": ""}
+        return ""
     user, *told = rows[0]
-    claims = dict(zip(request["tells"], told, strict=True))
+    claims = dict(zip(request.tells, told, strict=True))
     try:
         token = release.answering.tokens.issue(user, **claims, expires_seconds=LASTS_SECONDS)
     except Failure as failure:
         raise ServerError(failure.message) from None
-    return {"token": token}
+    return token

@@ -28,9 +28,9 @@ from bbops_server.data_plane.drafts.keys import Marks, find_mark
 from bbops_server.data_plane.drafts.origin import drop_passwords, guard, keep_passing
 from bbops_server.data_plane.drafts.passing import pass_on
 from bbops_server.data_plane.live.directory import read_host
-from bbops_server.data_plane.live.place import DraftPlace
 from bbops_server.data_plane.pages.frontend import wants_page
 from bbops_server.process.forks.limits import MOST_REQUESTS
+from bbops_server.process.messages.data.place import DraftPlace
 
 MARK: Final = "/~drafts/"
 TOKEN_HEADER: Final = b"x-draft-token"
@@ -128,7 +128,7 @@ class Drafts:
             # what was a draft's host once must not become one of what is live
             if not self._suffix or not read_host(scope).endswith(self._suffix):
                 return False
-            gone = _say("notFound", "there is no draft at this host")
+            gone = _say("notFound", "no draft at this host")
             await _send(send, 404, gone, [], is_own_host=True)
             return True
         if asked.draft.place.own_host and not asked.is_own_host:
@@ -237,10 +237,10 @@ class Drafts:
                 await _send(sending, 503, draft.refusal, [])
         elif not draft.socket:
             draft.told_at = 0.0
-            message = "this draft is being made; ask again in a moment"
+            message = "this draft is starting; try again in a moment"
             await _send(sending, 503, _say("draftSleeps", message), [(b"retry-after", b"1")])
         elif draft.is_busy or draft.in_flight >= MOST_REQUESTS:
-            message = "this draft takes more than its share of the server; ask again later"
+            message = "this draft exceeds its share of the server; try again later"
             later = (b"retry-after", b"%d" % _BUSY_SECONDS)
             await _send(sending, 429, _say("draftBusy", message), [later])
         else:
@@ -264,7 +264,7 @@ class Drafts:
                 self._use(asked)
             return await self._pass_on(asked, scope, receive, sending, leads=leads)
         if outcome == "gone":
-            message = "the process of this draft ended before it answered: it may use too much"
+            message = "the process of this draft ended before it answered; it may exceed its limits"
             await _send(sending, 502, _say("draftEnded", message), [(b"retry-after", b"1")])
         return outcome
 

@@ -12,7 +12,8 @@ from typing import Any, Final
 from bbops.runtime.flow.masking import mask_text
 from bbops.runtime.http.responses import Trace
 from bbops_server.data_plane.live.directory import Directory
-from bbops_server.process.messages import Channel, Frame
+from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.data.request_answered import RequestAnswered
 
 MOST_WAITING: Final = 500
 """Lines that wait for a terminal which is slower than the requests; others are only counted."""
@@ -50,13 +51,12 @@ class RequestLines:
             self._missed += 1
             return
         trace: Trace = scope.get("bbops") or Trace()
-        told: Frame = {
-            "method": scope["method"], "path": self._mask(scope, trace)[:_LONGEST],
-            "status": status, "milliseconds": round(milliseconds, 3), "code": trace.code,
-            "at": trace.at, "missed": self._missed,
-        }  # fmt: skip
+        event = RequestAnswered(
+            scope["method"], self._mask(scope, trace)[:_LONGEST], status, round(milliseconds, 3),
+            trace.code, trace.at, self._missed,
+        )  # fmt: skip
         self._missed = 0
-        self._channel.tell({"request": told})
+        self._channel.tell(event)
 
     def _mask(self, scope: Any, trace: Trace) -> str:
         live = self._directory.only

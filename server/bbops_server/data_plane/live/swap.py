@@ -27,8 +27,9 @@ from bbops_server.data_plane.live.artifact import read_artifact
 from bbops_server.data_plane.live.history import History, RestingHistory
 from bbops_server.data_plane.pages.assets import read_manifest
 from bbops_server.data_plane.pages.frontend import Contents, Frontend
-from bbops_server.data_plane.pages.start_page import Start, StartPage
+from bbops_server.data_plane.pages.start_page import StartPage
 from bbops_server.process.host.run_folders import RunFolders
+from bbops_server.process.messages.data.link_release import Start
 from bbops_server.process.sockets.wire import send_whole
 from bbops_server.settings import Durability
 
@@ -39,8 +40,6 @@ NOTE_SECONDS = 60.0
 """Uses of API keys are written down this often."""
 
 _LAST_NOTE_SECONDS = 1.0
-_LOOK_SECONDS = 0.05
-_HOLD_LOOK_SECONDS = 0.002
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +163,7 @@ class Live:
         loop = asyncio.get_running_loop()
         held = self.held = self.held or asyncio.Event()
         loop.call_later(seconds, self.go_on, held)
-        until = loop.time() + drain_seconds
-        while self.in_flight and loop.time() < until:  # noqa: ASYNC110 - as in `_drain`
-            await asyncio.sleep(_HOLD_LOOK_SECONDS)
+        await self.flights.wait(lambda: not self.in_flight, drain_seconds)
 
     def go_on(self, held: asyncio.Event | None = None) -> None:
         """Let what waits go on, if it waits for what was held then."""
@@ -202,8 +199,7 @@ class Live:
     async def retire(self) -> None:
         """Close once every request under way has ended: no new one comes here."""
         releases = [*self._old, *filter(None, [self.release])]
-        while any(one.in_flight for one in releases):  # noqa: ASYNC110 - as in `_drain`
-            await asyncio.sleep(_LOOK_SECONDS)
+        await self.flights.wait(lambda: not any(one.in_flight for one in releases), None)
         self._drop_linked()
         await self.close()
         for release in releases:
@@ -261,11 +257,7 @@ class Live:
 
 
 async def _drain(release: Release) -> None:
-    loop = asyncio.get_running_loop()
-    until = loop.time() + DRAIN_SECONDS
-    while release.in_flight and loop.time() < until:  # noqa: ASYNC110 - an event costs each request
-        await asyncio.sleep(_LOOK_SECONDS)
-    if not release.in_flight:
+    if await release.flights.wait(lambda: not release.in_flight, DRAIN_SECONDS):
         release.close()
 
 

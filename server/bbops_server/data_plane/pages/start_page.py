@@ -10,10 +10,11 @@ from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from hashlib import sha256
 from html import escape
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import quote
 
 from bbops_server.data_plane.pages.frontend import wants_page
+from bbops_server.process.messages.data.link_release import Start
 
 MOST_ROUTES: Final = 12
 
@@ -62,24 +63,6 @@ Route = tuple[str, str]
 """Method and path."""
 
 
-class Start(NamedTuple):
-    """What the page says of a release.
-
-    Attributes:
-        project: its name.
-        release: what its answers carry.
-        branch: that of a draft; empty in `bbops dev`.
-        reference: the address of its API reference.
-        control: the address of the control plane.
-    """
-
-    project: str
-    release: str
-    branch: str
-    reference: str
-    control: str
-
-
 class StartPage:
     """Answers `/` where no route and no file does."""
 
@@ -124,7 +107,7 @@ def render(start: Start, routes: Sequence[Route]) -> str:
     links = (("API reference", start.reference), ("Control plane", start.control))
     return render_page(title, [
         f'<p class="soft">{about}</p>', render_links(links), *_list(routes),
-        '<p class="soft">A route for <code>/</code>, or a frontend, takes its place.</p>',
+        '<p class="soft">A route for <code>/</code>, or a frontend, replaces this page.</p>',
     ])  # fmt: skip
 
 
@@ -142,7 +125,9 @@ def render_page(title: str, parts: Iterable[str]) -> str:
 
 def _list(routes: Sequence[Route]) -> list[str]:
     if not routes:
-        return ["<p>It has no route yet: <code>bbops new endpoint NAME</code> makes one.</p>"]
+        return [
+            "<p>There are no routes yet: create one with <code>bbops new endpoint NAME</code>.</p>"
+        ]
     rows = (f"<li>{_row(method, path)}</li>" for method, path in routes[:MOST_ROUTES])
     left = len(routes) - MOST_ROUTES
     more = [f'<p class="soft">{left} more in the API reference.</p>'] if left > 0 else []

@@ -12,7 +12,7 @@ from authlib.oauth2.rfc6749 import ClientMixin
 
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.rules import GrantScope
-from bbops_server.accounts.words import tidy_text
+from bbops_server.accounts.text_rules import tidy_text
 from bbops_server.mcp.oauth.endpoints import GRANT_TYPES
 from bbops_server.mcp.oauth.redirects import allows, is_registrable
 
@@ -46,7 +46,7 @@ class Client(ClientMixin):
     @property
     def name(self) -> str:
         """What it calls itself."""
-        return self.metadata.client_name or "a program without a name"
+        return self.metadata.client_name or "unnamed client"
 
     def get_client_id(self) -> str:
         """Return its id."""
@@ -108,8 +108,8 @@ def _check_redirects(uris: tuple[str, ...], *, is_needed: bool) -> None:
         raise OddClient("redirect_uris is missing", wrong)
     if len(uris) > MOST_REDIRECTS or not all(map(is_registrable, uris)):
         raise OddClient(
-            f"redirect_uris are at most {MOST_REDIRECTS} whole addresses of https, of http on this"
-            " computer, or of a program's own scheme, without a fragment, a name or a wildcard",
+            f"redirect_uris must be at most {MOST_REDIRECTS} absolute URLs with https, http on"
+            " localhost, or a private-use scheme, without a fragment, user name or wildcard",
             wrong,
         )
 

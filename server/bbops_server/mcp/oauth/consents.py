@@ -11,7 +11,7 @@ import msgspec
 from authlib.oauth2 import OAuth2Error
 
 from bbops_server.accounts.grants import Approval
-from bbops_server.mcp.oauth.asked import Answer, Asked, Sender
+from bbops_server.mcp.oauth.authlib_request import Answer, Asked, Sender
 from bbops_server.mcp.oauth.client import Client, OddClient
 from bbops_server.mcp.oauth.core import Core
 from bbops_server.mcp.oauth.documents import LASTS, is_document, read_document
@@ -61,7 +61,9 @@ class Consents:
         if not is_document(client_id):
             return
         if not settings.reads_clients:
-            raise OddClient("this server reads no documents of clients; they register")
+            raise OddClient(
+                "this server does not support client metadata documents; clients must register"
+            )
         known = await asyncio.to_thread(clients.find, client_id)
         if known is not None and clients.is_fresh(known, LASTS):
             return
@@ -83,9 +85,9 @@ class Consents:
         client = self._core.query_client(asked.get("client_id"))
         redirect_uri = asked.get("redirect_uri")
         if client is None:
-            raise Unsafe("the program that asks for access is not known here")
+            raise Unsafe("the client is not registered here")
         if not client.check_redirect_uri(redirect_uri):
-            raise Unsafe("the program asks to be answered at an address that it has not registered")
+            raise Unsafe("the redirect URI is not registered for this client")
         try:
             wish = self._examine(asked, client)
         except OAuth2Error as error:
@@ -101,7 +103,7 @@ class Consents:
 
     def deny(self, consent: Consent) -> Answer:
         """Send somebody's browser back without a code."""
-        denied = OAuth2Error("the person has refused", error="access_denied")
+        denied = OAuth2Error("the user denied access", error="access_denied")
         return self._send_back(consent.redirect_uri, consent.state, denied)
 
     def _examine(self, asked: Asked, client: Client) -> Approval:

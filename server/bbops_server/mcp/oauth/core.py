@@ -13,7 +13,7 @@ from bbops_server.accounts.book import Book
 from bbops_server.accounts.grants import Approval
 from bbops_server.accounts.rules import GrantScope, complete
 from bbops_server.mcp.oauth import granting
-from bbops_server.mcp.oauth.asked import Answer, Asked
+from bbops_server.mcp.oauth.authlib_request import Answer, Asked
 from bbops_server.mcp.oauth.client import Client, Metadata
 from bbops_server.mcp.oauth.endpoints import Endpoints
 from bbops_server.mcp.oauth.granting import InvalidTarget
@@ -62,13 +62,13 @@ class Core(AuthorizationServer):
         named = {one.rstrip("/") for one in asked.payload.datalist["resource"]} or {ours}
         resource = named.pop()
         if named:
-            raise InvalidTarget("tokens are for one resource at a time")
+            raise InvalidTarget("a token is valid for one resource only")
         if resource == ours:
             return resource, ""
         key = resource.removeprefix(f"{ours}/p/")
         project = self.book.addresses.project(key) if key != resource else None
         if project is None:
-            raise InvalidTarget("this resource is none of this server")
+            raise InvalidTarget("this resource does not belong to this server")
         return resource, project
 
     # ---- what Authlib asks for

@@ -41,14 +41,14 @@ async def read_document(address: str, egress: Egress) -> Metadata:
         OddClient: it cannot be read, or says something else than is agreed.
     """
     if not _is_plain(address):
-        raise OddClient("a client's id is an address of https, with a path and nothing else")
+        raise OddClient("a client_id must be an https URL with a path, and no query or fragment")
     said = await _fetch(address, egress)
     if not isinstance(said, dict) or said.get("client_id") != address:
-        raise OddClient("the document at a client's id must name that id as its client_id")
+        raise OddClient("the client metadata document must have that URL as its client_id")
     if said.get("token_endpoint_auth_method", "none") != "none" or "client_secret" in said:
-        raise OddClient("only clients without a secret are known here")
+        raise OddClient("only public clients (without a secret) are supported")
     if not said.get("client_name"):
-        raise OddClient("the document at a client's id must have a client_name")
+        raise OddClient("the client metadata document must have a client_name")
     return read_metadata(said)
 
 
@@ -70,7 +70,7 @@ async def _fetch(address: str, egress: Egress) -> Any:
 
 
 def _unreadable() -> OddClient:
-    return OddClient("the document at the client's id cannot be read")
+    return OddClient("the client metadata document cannot be read")
 
 
 def _is_plain(address: str) -> bool:

@@ -26,7 +26,7 @@ from bbops_server.accounts.book import Book
 from bbops_server.accounts.devices import Device
 from bbops_server.accounts.grants import write_scopes
 from bbops_server.accounts.issuing import ACCESS_LASTS, Held, Issued, make_tokens
-from bbops_server.mcp.oauth.asked import Asked
+from bbops_server.mcp.oauth.authlib_request import Asked
 from bbops_server.mcp.oauth.client import Client
 
 _PUBLIC: Final = ["none"]
@@ -125,7 +125,7 @@ class CodeGrant(_Booked, grants.AuthorizationCodeGrant):
         """Return where the answer goes. Raises: InvalidRequestError: it may not go there."""
         redirect_uri = request.get("redirect_uri")
         if not client.check_redirect_uri(redirect_uri):
-            raise InvalidRequestError("redirect_uri is none that this client has registered")
+            raise InvalidRequestError("redirect_uri is not registered for this client")
         return redirect_uri
 
     def query_authorization_code(self, code: str, client: Client) -> _Key | None:

@@ -17,7 +17,7 @@ from bbops_server.accounts.book import Book
 from bbops_server.accounts.devices import INTERVAL_SECONDS, LASTS
 from bbops_server.accounts.issuing import Replayed
 from bbops_server.accounts.limits import Limit
-from bbops_server.mcp.oauth.asked import Answer, Asked, Sender
+from bbops_server.mcp.oauth.authlib_request import Answer, Asked, Sender
 from bbops_server.mcp.oauth.client import Client, OddClient, describe, read_metadata
 from bbops_server.mcp.oauth.consents import Consents
 from bbops_server.mcp.oauth.core import Core
@@ -61,7 +61,7 @@ class OAuth:
         except OddClient as error:
             return Answer(400, {"error": error.error, "error_description": error.description})
         except (msgspec.DecodeError, RecursionError):
-            return _refuse(InvalidRequestError("the body is no JSON"))
+            return _refuse(InvalidRequestError("the body is not valid JSON"))
         client_id = self._book.clients.register(msgspec.json.encode(metadata).decode())
         return Answer(201, describe(Client(client_id, metadata)))
 
@@ -97,7 +97,7 @@ class OAuth:
 
     def _give_tokens(self, asked: Asked) -> Answer:
         if asked.get("grant_type") not in GRANT_TYPES:
-            raise OAuth2Error("this grant_type is not known", error="unsupported_grant_type")
+            raise OAuth2Error("unsupported grant_type", error="unsupported_grant_type")
         answer: Answer = self._core.create_token_response(asked)
         if answer.status == 200:
             self._book.clients.use(asked.client.id)
@@ -106,7 +106,7 @@ class OAuth:
     def _begin_device(self, asked: Asked) -> Answer:
         client: Client = self._core.authenticate_client(asked, ["none"], "device_authorization")
         if not client.check_grant_type(DEVICE_CODE):
-            raise UnauthorizedClientError("this client is not registered for devices")
+            raise UnauthorizedClientError("this client is not registered for the device flow")
         scope = client.get_allowed_scope(asked.get("scope"))
         if scope is None:
             raise InvalidScopeError

@@ -8,7 +8,7 @@ import msgspec
 
 from bbops.interfaces.mcp.tool import Takes
 
-Id = Annotated[str, msgspec.Meta(description="as project_list has it")]
+Id = Annotated[str, msgspec.Meta(description="as in project_list")]
 
 
 class Nothing(Takes, frozen=True):

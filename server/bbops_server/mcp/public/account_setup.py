@@ -39,8 +39,8 @@ async def save(at: PublicContext, given: Profile) -> Saved:
     taken = [field for field in filled if field not in missing]
     if taken:
         raise Refused(
-            f"'{taken[0]}' is set already, and an agent changes no profile",
-            hint=f"the person changes it at {at.link('/account')}", next=(Call("account_status"),),
+            f"'{taken[0]}' is already set, and agents cannot change profiles",
+            hint=f"the user can change it at {at.link('/account')}", next=(Call("account_status"),),
         )  # fmt: skip
     name, company = given.name or person.name, given.company or person.company
     if filled:

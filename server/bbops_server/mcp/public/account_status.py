@@ -36,7 +36,7 @@ async def find_person(at: PublicContext) -> Person:
     """Return whose account it is. Raises: Refused: it is gone."""
     found = await at.ask(at.book.people.get, at.caller.person)
     if found is None:
-        raise Refused("this account is gone", hint="sign in again")
+        raise Refused("this account no longer exists", hint="sign in again")
     return found
 
 

@@ -39,7 +39,7 @@ class Sections(Gives, frozen=True):
 async def find(at: PublicContext, wanted: Query) -> Sections:
     """Find sections."""
     hits = await asyncio.to_thread(search, wanted.query, wanted.limit)
-    following = [] if hits else [Call("platform_help", why="where all of the documentation is")]
+    following = [] if hits else [Call("platform_help", why="find all documentation")]
     return Sections(results=[_show(at, hit) for hit in hits], next=following)
 
 

@@ -27,15 +27,18 @@ class Onboarding(Gives, frozen=True):
 
 
 _SIGN_IN = Step(
-    "call a tool that needs an account: the answer 401 lets your client sign in with a browser"
-    " or a code",
+    "call a tool that needs an account: on the 401 response, your client signs in with a"
+    " browser or a code",
     "project_list",
 )
 _WORK = [
     Step("see which projects you have access to", "project_list"),
     Step("choose one with the person you work for; it returns the exact mcpUrl", "project_select"),
-    Step("add that address to this workspace; every step of the plan is yours", "project_connect"),
-    Step("connect to mcpUrl and call context_get: everything else is there"),
+    Step(
+        "add that address to this workspace; you carry out every step of the plan",
+        "project_connect",
+    ),
+    Step("connect to mcpUrl and call context_get"),
 ]
 
 

@@ -44,7 +44,7 @@ async def show(at: PublicContext, _: Nothing) -> ToolMap:
         public=Server(at.link(MCP_PATH), _lines(tools_of(PUBLIC))),
         project=Server(project, _lines(tools_of(PROJECT))),
         order=["context", "preview", "validate", "apply", "publish", "review", "recovery"],
-        next=[Call("project_list", why="the way to a project's address")],
+        next=[Call("project_list", why="how to get a project's URL")],
     )  # fmt: skip
 
 
@@ -55,7 +55,7 @@ def _lines(tools: Mapping[str, Tool[Any]]) -> list[Line]:
 
 TOOL = Tool(
     "platform_get_tool_map",
-    "Which tool is where",
+    "Tool map",
     "Every tool of this server and of a project's server, with its scope and purpose.",
     Nothing,
     ToolMap,

@@ -13,8 +13,8 @@ from bbops_server.mcp.public_context import MCP_PATH, PublicContext
 
 ABOUT = (
     "bbops serves backends that live in git: tables, functions, endpoints and channels are YAML"
-    " files, and a commit on the live branch changes what is served, whole or not at all."
-    " Agents change drafts and open pull requests; what is live is changed by a merge alone."
+    " files, and a commit on the live branch changes what is served, completely or not at all."
+    " Agents change drafts and open pull requests; only a merge changes what is live."
 )
 
 
@@ -27,7 +27,7 @@ class Rule(msgspec.Struct, frozen=True):
 
 RULES = [
     Rule(
-        "use the exact mcpUrl that project_select returns", "no address is made from a name"
+        "use the exact mcpUrl that project_select returns", "never build a URL from a name"
     ),
     Rule(
         "read, preview, validate, apply, and publish only when you are asked to",
@@ -35,7 +35,7 @@ RULES = [
     ),
     Rule(
         "never put a token or a secret into a file or a prompt",
-        "clients sign in by OAuth; secrets of a project stand in the server's store",
+        "clients sign in by OAuth; a project's secrets are in the server's secret store",
     ),
 ]  # fmt: skip
 
@@ -72,7 +72,7 @@ async def explain(at: PublicContext, _: Nothing) -> Help:
         not_supported=await asyncio.to_thread(_find_unsupported), mcp_url=at.link(MCP_PATH),
         dashboard_url=at.link("/"), docs_url=at.link("/llms.txt"),
         skills_url=at.link("/skills/skills.json"), sign_up_url=at.link("/signup"), rules=RULES,
-        next=[Call("platform_get_onboarding", why="what to do first, step by step")],
+        next=[Call("platform_get_onboarding", why="see the first steps")],
     )  # fmt: skip
 
 

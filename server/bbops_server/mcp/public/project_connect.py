@@ -82,9 +82,9 @@ def _choose(name: str) -> dict[str, Client]:
     """Return one client, or all; those whose file is in the home folder are left to the person."""
     known = find_clients()
     if name and name not in known:
-        again = Call("platform_help", why="the page of agents says how others are connected")
+        again = Call("platform_help", why="see docs/agents.md for other clients")
         raise Refused(
-            f"there is no client '{name[:64]}'", hint=f"one of {', '.join(known)}", next=(again,)
+            f"unknown client '{name[:64]}'", hint=f"one of {', '.join(known)}", next=(again,)
         )
     return {name: known[name]} if name else dict(known)
 
@@ -96,15 +96,15 @@ def _configure(clients: dict[str, Client], url: str, name: str) -> Step:
         if one.is_of_workspace
     ]
     if entries:
-        return Step("configure", "merge_file", "Tell the client where the server is", "", entries)
+        return Step("configure", "merge_file", "Configure the server in the client", "", entries)
     (one,) = clients.values()
     shown = f"{'.'.join([*one.keys, name])} = {one.entry(url)}"
-    return Step("configure", "ask_user", f"Put into {one.file}, the person's own file: {shown}")
+    return Step("configure", "ask_user", f"Add to {one.file}, the person's own file: {shown}")
 
 
 def _tell(name: str, folder: str) -> Step:
     title = (
-        "Tell agents how this project is changed: between the marks, at the end of the file where"
+        "Tell agents how to change this project: between the markers, or at the end of the file if"
         " there are none yet"
     )
     text = make_guide(name, folder)
@@ -122,7 +122,7 @@ def _fetch(at: PublicContext, folder: str) -> list[Step]:
 
 
 def _sign_in(clients: dict[str, Client], name: str) -> str:
-    how = clients[name].sign_in if name else "let the client load its servers again, and sign in"
+    how = clients[name].sign_in if name else "reload the servers in the client, and sign in"
     return f"Say which files were changed, and: {how}"
 
 

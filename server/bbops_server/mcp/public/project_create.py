@@ -57,7 +57,7 @@ async def preview(at: PublicContext, wanted: Wanted) -> Preview:
 TOOL = Tool(
     "project_create",
     "Preview a new project",
-    "Dry run: the files and commands a new project would take. Creates nothing.",
+    "Dry run: the files and commands that a new project needs. Creates nothing.",
     Wanted,
     Preview,
     preview,

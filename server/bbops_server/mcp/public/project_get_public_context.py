@@ -70,7 +70,7 @@ async def _read_contract(at: PublicContext, name: str) -> _Contract:
 TOOL = Tool(
     "project_get_public_context",
     "What a project is",
-    "A project's address, state and public routes: safe to show before any work on it.",
+    "A project's URL, status and public routes; safe to show to anyone.",
     Chosen,
     Context,
     show,

@@ -31,7 +31,7 @@ async def show(at: PublicContext, _: Nothing) -> Projects:
     """Show them."""
     found = at.projects()
     if not found:
-        create = Call("project_create", {"name": "my-backend"}, "shows how one is made")
+        create = Call("project_create", {"name": "my-backend"}, "shows how to create one")
         return Projects(projects=[], next=[create])
     choose = [Call("project_select", {"projectId": one.name}) for one in found[:2]]
     return Projects(projects=[_line(at, one) for one in found], next=choose)

@@ -65,7 +65,7 @@ def _template() -> Template:
 
 TOOL = Tool(
     "template_list",
-    "What to start from",
+    "Templates",
     "Starter files and worked patterns (sign-in, frontends, clients, drafts). Optional.",
     Nothing,
     Templates,

@@ -10,12 +10,21 @@ import tempfile
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
+
+import msgspec
 
 from bbops.base.errors import BbopsError, ServerError
 from bbops_server.process.children import Child
 from bbops_server.process.host.niceness import stand_back
-from bbops_server.process.messages import Channel, Frame
+from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.forks.ended import Ended
+from bbops_server.process.messages.forks.fork_draft import ForkDraft
+from bbops_server.process.messages.forks.fork_test_run import ForkTestRun
+from bbops_server.process.messages.forks.kill import Kill
+from bbops_server.process.messages.lifecycle.ping import Ping
+
+ForkRequest: TypeAlias = ForkDraft | ForkTestRun
 
 FORK_SECONDS: Final = 30.0
 """For the zygote to import, and to fork."""
@@ -74,8 +83,8 @@ class Zygotes:
         async with self._one_at_a_time:
             await self._warm()
 
-    async def fork(self, words: Frame) -> Child:
-        """Return a new process that was told `words`, and where it finds us.
+    async def fork(self, request: ForkRequest) -> Child:
+        """Return a new process for a request, which is told where it finds us.
 
         Raises:
             ServerError: it does not start.
@@ -88,14 +97,14 @@ class Zygotes:
                 listening.listen(1)
                 listening.setblocking(False)  # noqa: FBT003 - its signature
                 try:
-                    return await self._fork(zygote, listening, {**words, "control": str(path)})
+                    placed = msgspec.structs.replace(request, control=str(path))
+                    return await self._fork(zygote, listening, placed)
                 finally:
                     path.unlink(missing_ok=True)
 
-    async def _fork(self, zygote: Child, listening: socket.socket, words: Frame) -> Child:
-        asked: Frame = {"do": "fork", "words": words}
+    async def _fork(self, zygote: Child, listening: socket.socket, request: ForkRequest) -> Child:
         try:
-            pid = (await zygote.ask(asked, timeout_seconds=FORK_SECONDS))["pid"]
+            pid = (await zygote.ask(request, timeout_seconds=FORK_SECONDS)).pid
         except BbopsError:
             zygote.kill()
             raise
@@ -107,7 +116,7 @@ class Zygotes:
                 theirs, _ = await asyncio.get_running_loop().sock_accept(listening)
         except TimeoutError:
             fork.kill()
-            raise ServerError("a process that was forked says nothing") from None
+            raise ServerError("a forked process does not respond") from None
         return Child(self._module, fork, await Channel.open(theirs))
 
     async def stop(self) -> None:
@@ -123,10 +132,10 @@ class Zygotes:
     async def _warm(self) -> Child:
         if self._child is None:
             child = self._child = await Child.start(self._module, env=scrubbed_environment())
-            child.hear = self._hear
+            child.on_event(Ended, self._take_end)
             child.on_exit(self._forget)
             try:
-                await child.ask({"do": "status"}, timeout_seconds=FORK_SECONDS)
+                await child.ask(Ping(), timeout_seconds=FORK_SECONDS)
             except BbopsError:
                 child.kill()
                 raise
@@ -134,13 +143,12 @@ class Zygotes:
             stand_back(child.pid, _NICENESS, session=self._nice)
         return self._child
 
-    def _hear(self, event: Frame) -> None:
-        pid, status, _ = event["ended"]
-        fork = self._forks.pop(pid, None)
+    def _take_end(self, event: Ended) -> None:
+        fork = self._forks.pop(event.pid, None)
         if fork is None:
-            self._ended[pid] = status  # before we were told that it began
+            self._ended[event.pid] = event.status  # before we were told that it began
         else:
-            fork.end(status)
+            fork.end(event.status)
 
     def _forget(self, child: Child) -> None:
         """What was forked has ended with its zygote."""
@@ -175,7 +183,7 @@ class Fork:
 
     async def _kill(self) -> None:
         try:
-            await self.zygote.ask({"do": "kill", "pid": self.pid}, timeout_seconds=FORK_SECONDS)
+            await self.zygote.ask(Kill(self.pid), timeout_seconds=FORK_SECONDS)
         except BbopsError:
             self.zygote.kill()  # what it has forked ends with it
 

@@ -16,28 +16,49 @@ import sys
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final, NoReturn
+from typing import Any, Final, Generic, NoReturn, TypeVar
 
-from bbops_server.process.messages import Frame, pack, read_now
+from bbops.base.errors import ServerError
+from bbops_server.process.messages.failures import pack_error
+from bbops_server.process.messages.forks.ended import Ended
+from bbops_server.process.messages.forks.fork import Forked
+from bbops_server.process.messages.forks.kill import Kill
+from bbops_server.process.messages.frames import (
+    Answered,
+    Asked,
+    Frame,
+    Sent,
+    encode,
+    pack,
+    read_now,
+)
+from bbops_server.process.messages.lifecycle.ping import Ping
+from bbops_server.process.messages.request import Answer, Done, Reader, Request, write_answer
 
-Run = Callable[[Frame], None]
-"""Does the work of a forked process: `words` is what the parent said. It never returns here."""
+F = TypeVar("F", bound=Request[Forked])
 
 _DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG: prctl(2)
 _MOST_DESCRIPTORS: Final = 4_096
 
 
-def serve(control: int, run: Run) -> NoReturn:
-    """Fork until the parent is gone, then end what was forked."""
-    Zygote(socket.socket(fileno=control), run).work()
+def serve(control: int, kind: type[F], run: Callable[[F], None]) -> NoReturn:
+    """Fork until the parent is gone, then end what was forked.
+
+    Args:
+        control: the descriptor of the socket to the parent.
+        kind: the request that forks.
+        run: does the work of a forked process; it never returns here.
+    """
+    Zygote(socket.socket(fileno=control), kind, run).work()
     os._exit(0)
 
 
-class Zygote:
+class Zygote(Generic[F]):
     """Forks, ends what was forked when asked, and tells who has ended."""
 
-    def __init__(self, control: socket.socket, run: Run) -> None:
-        self._control, self._run = control, run
+    def __init__(self, control: socket.socket, kind: type[F], run: Callable[[F], None]) -> None:
+        self._control, self._kind, self._run = control, kind, run
+        self._reader: Reader[Request[Any]] = Reader("a zygote", (kind, Kill, Ping))
         self._living: set[int] = set()
         self._prctl = _find_prctl()
         self._woken, waking = os.pipe()
@@ -62,32 +83,42 @@ class Zygote:
                     return
 
     def _answer(self) -> bool:
-        frame = read_now(self._control)
+        try:
+            frame = read_now(self._control)
+        except ServerError:  # nothing that comes after it can be understood
+            return False
         if frame is None:
             return False
-        self._say({"number": frame["number"], "answer": self._do(frame["request"])})
+        if isinstance(frame, Asked):
+            self._say(self._reply(frame))
         return True
 
-    def _do(self, request: Frame) -> Frame:
-        verb = request["do"]
-        if verb == "fork":
-            return {"pid": self._fork(request["words"])}
-        if verb == "kill":
-            self._kill(request["pid"])
-        return {}
+    def _reply(self, asked: Asked) -> Frame:
+        try:
+            request = self._reader.read(asked.request)
+            return Answered(asked.number, write_answer(request, self._do(request)))
+        except Exception as error:  # noqa: BLE001 - the parent gets an answer to everything
+            return pack_error(asked.number, error)
 
-    def _fork(self, words: Frame) -> int:
+    def _do(self, request: Request[Any]) -> Answer:
+        if isinstance(request, self._kind):
+            return Forked(self._fork(request))
+        if isinstance(request, Kill):
+            self._kill(request.pid)
+        return Done()
+
+    def _fork(self, request: F) -> int:
         sys.stdout.flush()
         sys.stderr.flush()
         parent, pid = os.getpid(), os.fork()
         if not pid:
-            self._begin(parent, words)
+            self._begin(parent, request)
         with suppress(OSError):
             os.setpgid(pid, pid)
         self._living.add(pid)
         return pid
 
-    def _begin(self, parent: int, words: Frame) -> NoReturn:
+    def _begin(self, parent: int, request: F) -> NoReturn:
         """Be the forked process: nothing of the zygote stays open."""
         status = 1
         try:
@@ -98,7 +129,7 @@ class Zygote:
             if self._prctl is not None:
                 self._prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
             if os.getppid() == parent:
-                self._run(words)
+                self._run(request)
                 status = 0
         except BaseException:  # noqa: BLE001 - whatever it is, it ends here
             traceback.print_exc()
@@ -116,8 +147,9 @@ class Zygote:
             if not pid:
                 return
             self._living.discard(pid)
-            ended = [pid, os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime]
-            self._say({"event": {"ended": ended}})
+            cpu_seconds = used.ru_utime + used.ru_stime
+            ended = Ended(pid, os.waitstatus_to_exitcode(status), cpu_seconds)
+            self._say(Sent(encode(ended)))
 
     def _kill(self, pid: int) -> None:
         """End a process with all that it has started; one that was reaped is nobody's any more."""

@@ -11,7 +11,7 @@ from typing import Final
 
 import bbops
 from bbops_server.process.handover.peer import end_process, find_process, is_same_user
-from bbops_server.process.handover.words import PROTOCOL, Handed, Word, hear, say
+from bbops_server.process.handover.protocol import PROTOCOL, Handed, Word, hear, say
 from bbops_server.process.host.files import note_holder
 
 FIRST_WORD_SECONDS: Final = 10.0
@@ -40,11 +40,13 @@ class Successor:
             async with asyncio.timeout(TAKE_SECONDS):
                 self.serves = await hear(self._end) == {"do": "leave"}
         except TimeoutError:
-            _log.error("process %d took over, but hangs: it is killed", self._pid)
+            _log.error("process %d took over, but hangs and is killed", self._pid)
             end_process(self._pid)
             self.serves = await self._outlast()
         except OSError:
-            _log.warning("process %d ended while it took over: this one serves on", self._pid)
+            _log.warning(
+                "process %d ended while it took over; this server keeps serving", self._pid
+            )
         if not self.serves:
             self._end.close()
         self.is_done.set()
@@ -123,7 +125,7 @@ class Offer:
             return {
                 "refused": f"the server that runs hands over by protocol {PROTOCOL}, and was asked"
                 f" for '{asked.get('protocol')}'",
-                "hint": "stop it, then start this one",
+                "hint": "stop it, then start this server",
             }
         if not self.is_ready:
             return {
@@ -133,7 +135,7 @@ class Offer:
             }
         if self._taken_by:
             return {
-                "refused": f"process {self._taken_by} is taking over already",
+                "refused": f"process {self._taken_by} is already taking over",
                 "hint": "wait until it serves, then try again",
             }
         return None

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 from bbops.base.errors import ServerError
 from bbops_server.process.handover.peer import end_process
 from bbops_server.process.handover.place import connect
-from bbops_server.process.handover.words import PROTOCOL, Handed, hear, hear_descriptors, say
+from bbops_server.process.handover.protocol import PROTOCOL, Handed, hear, hear_descriptors, say
 
 HELLO_SECONDS: Final = 15.0
 """How long the server that runs may take for its first word."""
@@ -56,8 +56,8 @@ class Predecessor:
         """
         if not hasattr(socket, "send_fds"):
             raise ServerError(
-                "this system hands no sockets from process to process",
-                hint="stop the server that runs, then start this one",
+                "this system cannot pass sockets between processes",
+                hint="stop the running server, then start this server",
             )
         try:
             end = connect(state, HELLO_SECONDS)
@@ -65,7 +65,7 @@ class Predecessor:
             raise Gone(
                 f"what uses the state folder '{state}' cannot hand over: it is 'bbops dev', another"
                 " command, or a version before 'serve --replace'",
-                hint="stop it, then start this one",
+                hint="stop it, then start this server",
             ) from None
         try:
             return cls(end, *_greet(end))
@@ -94,8 +94,8 @@ class Predecessor:
             end_process(self.pid)
             if not await self._ends():
                 raise ServerError(
-                    f"process {self.pid} neither gives up nor ends",
-                    hint="end the server that runs, then start this one",
+                    f"process {self.pid} does not respond to the handover",
+                    hint="stop the running server, then start this server",
                 ) from None
         except OSError:
             _log.warning("process %d has ended before it could hand over", self.pid)
@@ -124,7 +124,7 @@ def _greet(end: socket.socket) -> tuple[int, Handed]:
         told, descriptors = None, []
     handed = Handed._make(descriptors[:4]) if len(descriptors) >= len(Handed._fields) else None
     if told is None:
-        raise Gone("the server that runs has just ended", hint="start this one again")
+        raise Gone("the running server has just stopped", hint="start this one again")
     if handed is None:
         raise _refused(told)
     pid = told.get("pid")
@@ -132,8 +132,8 @@ def _greet(end: socket.socket) -> tuple[int, Handed]:
 
 
 def _refused(told: dict[str, Any]) -> ServerError:
-    why = str(told.get("refused", "the server that runs hands nothing over"))
-    return ServerError(why, hint=str(told.get("hint", "stop it, then start this one")))
+    why = str(told.get("refused", "the running server does not support handover"))
+    return ServerError(why, hint=str(told.get("hint", "stop it, then start this server")))
 
 
 def _adopt(descriptor: int) -> socket.socket:

@@ -54,7 +54,7 @@ class Egress:
         Args:
             allow: addresses, networks such as 10.0.0.0/8, names of hosts.
             only: the only hosts that may be reached, `*.` for all below a name; None for any. One
-                without a port (`name:8443`) is reached at those of http and https.
+                without a port (`name:8443`) is reached at the default ports of HTTP and HTTPS.
         """
         self.only = None if only is None else frozenset(one.lower() for one in only)
         self.networks: list[IPv4Network | IPv6Network] = []

@@ -47,6 +47,6 @@ def note_schema(state: Path, schema: str | None, note: str = PLACE_FILE) -> None
 
 def note_holder(lock: int) -> None:
     """Write this process into the lock of a state folder, given its descriptor."""
-    with suppress(OSError):  # the disk is full, and the lock holds all the same
+    with suppress(OSError):  # the disk is full, and the lock holds anyway
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)

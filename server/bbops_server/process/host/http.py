@@ -131,7 +131,11 @@ class OutsideHttp:
                 return answer
             request = _redirected(request, answer.status, urljoin(request.url, target))
         most = self._max_redirects
-        what = f"more than {most} redirects" if most else "it redirects, which is not followed here"
+        what = (
+            f"more than {most} redirects"
+            if most
+            else "it redirects, and redirects are not followed here"
+        )
         raise HttpFailure("httpFailed", what)
 
     async def _send_once(self, request: HttpRequest) -> HttpResponse:
@@ -205,7 +209,7 @@ def _unpacked(body: bytes, most: int) -> bytes:
     try:
         found = unpack.decompress(body, most + 1)
     except zlib.error:
-        raise HttpFailure("httpUnreachable", "the answer cannot be unpacked") from None
+        raise HttpFailure("httpUnreachable", "the response cannot be decompressed") from None
     if len(found) > most:
         raise _too_large(most)
     return found

@@ -160,7 +160,7 @@ def _told() -> Iterator[None]:
         raise Unavailable(
             "storageFailed",
             "uploads cannot be written",
-            hint=f"see to the server's state folder: {(error.strerror or 'unknown').lower()}",
+            hint=f"check the server's state folder: {(error.strerror or 'unknown').lower()}",
             retry_seconds=30,
         ) from None
 

@@ -1,4 +1,4 @@
-"""Values of a project's env variables, encrypted at rest: they never stand in git.
+"""Values of a project's env variables, encrypted at rest: they are never stored in git.
 
 A value is read from this process's environment first, then from the store; a project among several
 reads no environment, for what stands there may belong to another.
@@ -52,7 +52,7 @@ class Secrets:
         except OSError as error:
             raise BbopsError(
                 f"cannot make folder '{state}': {_reason(error)}",
-                hint="name a folder you may write with --state",
+                hint="use --state with a folder that you can write to",
             ) from None
         return cls(state)
 
@@ -192,7 +192,7 @@ def read_key(state: Path, *, may_make: bool) -> bytes:
             hint=f"restore it, or put the key into {KEY_VARIABLE}",
         ) from None
     if mode & 0o077:
-        raise BbopsError(f"others may read the key '{path}'", hint=f"run 'chmod 600 {path}'")
+        raise BbopsError(f"other users can read the key '{path}'", hint=f"run 'chmod 600 {path}'")
     return _decode_key(text, str(path))
 
 
@@ -208,7 +208,7 @@ def _key_path(state: Path) -> Path:
     path = folder / "bbops" / "key"
     if path.resolve().is_relative_to(state.resolve()):
         raise BbopsError(
-            f"the key '{path}' would lie beside what it protects",
+            f"the key '{path}' would be next to the data that it protects",
             hint=f"set XDG_CONFIG_HOME to another folder than the state, or use {KEY_VARIABLE}",
         )
     return path
@@ -234,7 +234,7 @@ def _decode_key(text: str, where: str) -> bytes:
         key = b""
     if len(key) != _KEY_BYTES:
         raise BbopsError(
-            f"'{where}' holds no key, expected 32 bytes in base64",
+            f"'{where}' does not contain a key, expected 32 bytes in base64",
             hint="'openssl rand -base64 32' prints one",
         )
     return key
@@ -253,7 +253,7 @@ def _unseal(key: bytes, name: str, sealed: str) -> str:
     except (InvalidTag, ValueError):
         what = f"the value of '{name}'" if name else "the stored secrets"
         raise BbopsError(
-            f"{what} cannot be decrypted: the key is another one",
+            f"{what} cannot be decrypted: it was encrypted with another key",
             hint=f"restore the key they were stored with, in {KEY_VARIABLE} or in its file",
         ) from None
 

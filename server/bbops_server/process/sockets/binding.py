@@ -37,8 +37,8 @@ def find_sockets(
         if one not in {data, control}:
             host, port = one.getsockname()[:2]
             raise ServerError(
-                f"the service manager listens on {host}:{port}, where neither plane does",
-                hint="say the same addresses in its socket unit and by --host, --port and"
+                f"the service manager listens on {host}:{port}, but neither plane uses it",
+                hint="use the same addresses in its socket unit and by --host, --port and"
                 " --control-port",
             )
     return data, control
@@ -99,7 +99,7 @@ def require_https(settings: Settings) -> None:
         return
     raise ServerError(
         f"the control plane would listen on '{settings.control_host}' without https",
-        hint="let a proxy answer https, and say its address: --control-url https://…, or "
+        hint="put an https proxy in front, and set its URL: --control-url https://…, or "
         "'urls: {control: https://…}' in server.yaml",
     )
 

@@ -91,7 +91,7 @@ class Connection(HttpToolsProtocol):
         super().connection_made(Corked(transport, corks))  # type: ignore[arg-type]
         if len(self.connections) > descriptors.most_connections():
             descriptors.warn(self.loop.time())
-            self.refuse("this server has more connections than it can hold", 503)
+            self.refuse("too many connections", 503)
             self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -142,7 +142,7 @@ class Connection(HttpToolsProtocol):
         method = self.parser.get_method().decode("ascii")
         if self.parser.should_upgrade():  # it comes again, see `_parse_again`
             if method == "CONNECT":
-                raise Refusal("this server is no proxy")
+                raise Refusal("this server is not a proxy")
             self.wants_upgrade = True
             return
         self.stage = Stage.BODY
@@ -260,7 +260,7 @@ class Connection(HttpToolsProtocol):
             self._mark = None
         elif self.stage == Stage.HEAD:
             if self._is_slow(now, self.headers, 0, self.head_seconds):
-                self.refuse("the head of the request took too long", 408)
+                self.refuse("the request headers took too long", 408)
         elif self.stage == Stage.BODY and not self._is_held_up():
             if self._is_slow(now, self.cycle, self.arrived, self.body_seconds):
                 self.refuse("the body of the request took too long", 408)
@@ -279,10 +279,10 @@ class Connection(HttpToolsProtocol):
         if self.arrived <= MAX_HEAD_BYTES:
             return True
         if self.stage == Stage.HEAD:
-            self.refuse(f"the head of the request is larger than {MAX_HEAD_BYTES:,} bytes", 431)
+            self.refuse(f"the request headers are larger than {MAX_HEAD_BYTES:,} bytes", 431)
             return False
         if self.arrived > MAX_HEAD_BYTES + _FRAMING_PER_BYTE * self.body_bytes + size:
-            self.refuse("the body of the request has more around it than in it")
+            self.refuse("the request body has more framing than data")
             return False
         if self.cycle.response_complete and self.arrived > _MAX_UNREAD_BYTES:
             self.refuse("the request was answered before its body ended")
@@ -334,7 +334,7 @@ class Connection(HttpToolsProtocol):
             if scheme.lower() not in {b"http", b"https"} or not slash:
                 raise Refusal("expected a path")
             if [host.lower()] != [value.lower() for name, value in self.headers if name == b"host"]:
-                raise Refusal("the address of the request and its Host header differ")
+                raise Refusal("the request URL and its Host header differ")
             url = b"/" + path
         path, _, query = url.partition(b"?")
         return path, query

@@ -78,7 +78,7 @@ class Server(uvicorn.Server):
             for connection in self._connections():
                 if not connection.leaves:
                     connection.leave(idle_seconds)
-            await asyncio.sleep(_LEFT_SECONDS)
+            await asyncio.sleep(_LEFT_SECONDS)  # uvicorn keeps these sets, and tells nobody
 
     def _connections(self) -> list[Connection]:
         return [one for one in self.server_state.connections if isinstance(one, Connection)]

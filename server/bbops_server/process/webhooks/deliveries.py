@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from bbops_server.process.webhooks.kept import keep_list, mark_of, read_list
+from bbops_server.process.webhooks.list_file import keep_list, mark_of, read_list
 from bbops_server.process.webhooks.message import Message
 
 MOST_KEPT: Final = 200

@@ -39,7 +39,9 @@ class Outbox:
             if event in hook.events:
                 if not self._line(hook).queue.put(_write(event, data)):
                     shown = show_receiver(hook.url)
-                    _log.error("webhook '%s' takes nothing: the oldest message is dropped", shown)
+                    _log.error(
+                        "webhook '%s' does not accept messages: the oldest one is dropped", shown
+                    )
                 self._send(hook)
 
     async def run(self) -> None:
@@ -56,7 +58,7 @@ class Outbox:
 
     # ---- for who looks after it
     def messages(self, limit: int) -> list[dict[str, Any]]:
-        """Return the last messages to all receivers and their last tries, the newest first."""
+        """Return the last messages to all receivers and their last tries, newest first."""
         found = sorted(self._all(), key=lambda one: one[1].message.at, reverse=True)
         return [one.tell(show_receiver(hook.url)) for hook, one in found[:limit]]
 
@@ -86,7 +88,7 @@ class Outbox:
         every = ((hook, one.message) for hook, one in self._all())
         found = [one for one in every if one[1].id.startswith(start)]
         if len(found) != 1:
-            said = "several messages begin with" if found else "there is no message"
+            said = "several messages begin with" if found else "no such message"
             raise ServerError(f"{said} '{wanted}'", hint="'bbops hooks list' shows the last ones")
         return await self._try(*found[0])
 
@@ -105,7 +107,7 @@ class Outbox:
         every = self._settings().webhooks
         found = [one for one in every if wanted in show_receiver(one.url)]
         if not every:
-            raise ServerError("nobody is told: the server's file has no 'webhooks'")
+            raise ServerError("no webhooks are configured: the server's file has no 'webhooks'")
         if not found:
             listed = ", ".join(sorted({show_receiver(one.url) for one in every}))
             raise ServerError(f"there is no receiver '{wanted}'", hint=f"there is {listed}")

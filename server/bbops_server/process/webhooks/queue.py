@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from bbops_server.process.webhooks.kept import keep_list, mark_of, read_list
+from bbops_server.process.webhooks.list_file import keep_list, mark_of, read_list
 from bbops_server.process.webhooks.message import Message
 
 MOST_WAITING: Final = 1_000

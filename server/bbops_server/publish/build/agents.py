@@ -23,7 +23,12 @@ from bbops.interfaces.mcp.workshop.performing import perform
 from bbops.language.project import Project
 from bbops.source.git.store import Store
 from bbops.source.git.writing import Identity
-from bbops_server.process.messages import Frame
+from bbops_server.process.messages.build.proposals.do_work import (
+    DoWork,
+    Workbench,
+    WorkDone,
+    WorkRefusal,
+)
 from bbops_server.publish.build.tables import TablesAtWork
 
 WEIGH_SECONDS: Final = 30.0
@@ -41,7 +46,7 @@ class Agents:
         self._stores: dict[str, Store] = {}
         self._caches: dict[tuple[str, str], Cache] = {}
 
-    async def handle(self, request: Frame) -> Frame:
+    async def handle(self, request: DoWork) -> WorkDone:
         """Do a work, or say why not.
 
         Raises:
@@ -52,23 +57,23 @@ class Agents:
             done = await loop.run_in_executor(self._thread, self._do, request, loop)
         except Refused as refused:
             calls = [msgspec.to_builtins(one) for one in refused.next]
-            return {"refused": [refused.message, refused.hint, calls]}
-        return {"done": done}
+            return WorkDone(refused=WorkRefusal(refused.message, refused.hint, calls))
+        return WorkDone(done)
 
-    def _do(self, request: Frame, loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
-        bench = self._bench(request["bench"], loop)
-        return perform(bench, request["work"], request["taken"])
+    def _do(self, request: DoWork, loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
+        bench = self._bench(request.bench, loop)
+        return perform(bench, request.work, request.taken)
 
-    def _bench(self, about: Frame, loop: asyncio.AbstractEventLoop) -> Bench:
-        repository, folder = about["repository"], about["folder"]
+    def _bench(self, about: Workbench, loop: asyncio.AbstractEventLoop) -> Bench:
+        repository, folder = about.repository, about.folder
         if repository not in self._stores:
             self._stores[repository] = Store.open(Path(repository))
-        place = read_place(about["database"])
+        place = read_place(about.database)
         return Bench(
-            self._stores[repository], about["live"], folder, Identity(*about["who"]),
-            frozenset(about["taken"]), about["published"], about["elsewhere"], about["url"],
-            about["engine"], tuple(about["off"]), self._cache(repository, folder),
-            partial(self._weigh, loop, place), about["project"],
+            self._stores[repository], about.live, folder, Identity(*about.who),
+            frozenset(about.taken), about.published, about.elsewhere, about.url,
+            about.engine, about.off, self._cache(repository, folder),
+            partial(self._weigh, loop, place), about.project,
         )  # fmt: skip
 
     def _cache(self, repository: str, folder: str) -> Cache:

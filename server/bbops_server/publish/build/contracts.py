@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from bbops.base.errors import ProjectError, ServerError
 from bbops.build.compile.release import check
@@ -11,7 +11,10 @@ from bbops.language.resources.project import Engine
 from bbops.review.contract.contract import Contract
 from bbops.review.contract.describe import describe, read_pages
 from bbops.review.contract.export import FORMATS
-from bbops_server.process.messages import Frame
+from bbops_server.process.messages.build.releases.write_contract import (
+    WriteContract,
+    WrittenContract,
+)
 from bbops_server.publish.build.sources import Source, Sources
 
 MOST_KEPT: Final = 16
@@ -25,12 +28,12 @@ class Contracts:
         self._sources = sources
         self._kept: dict[tuple[str, ...], Contract] = {}
 
-    def answer(self, request: Frame) -> Frame:
+    def answer(self, request: WriteContract) -> WrittenContract:
         """Answer the parent. Raises as `write`."""
-        return self.write(request["source"], request["form"], request["url"], request["engine"])
+        return self.write(request.source, request.form, request.url, request.engine)
 
-    def write(self, source: Source, form: str, url: str, engine: Engine) -> dict[str, Any]:
-        """Return `text`, `content_type` and `digest` of a contract.
+    def write(self, source: Source, form: str, url: str, engine: Engine) -> WrittenContract:
+        """Return the text of a contract.
 
         Args:
             source: of the commit.
@@ -47,9 +50,7 @@ class Contracts:
             raise ServerError(f"there is no format '{form}'", hint=f"one of: {', '.join(FORMATS)}")
         found = replace(self._describe(source, engine), server=url.rstrip("/"))
         text = FORMATS[form].render(found)
-        return {
-            "text": text, "content_type": FORMATS[form].content_type, "digest": found.digest,
-        }  # fmt: skip
+        return WrittenContract(text, FORMATS[form].content_type, found.digest)
 
     def _describe(self, source: Source, engine: Engine) -> Contract:
         key = (engine, *(str(source.get(one, "")) for one in ("repository", "path", "commit")))

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-from bbops_server.process.messages import Frame
+from bbops_server.process.messages.build.repositories.fetch import Fetch
+from bbops_server.process.messages.build.repositories.list_remote_branches import ListRemoteBranches
+from bbops_server.process.messages.build.repositories.push_tag import PushTag
+from bbops_server.process.messages.request import Answer, Request
+from bbops_server.process.messages.service import Handlers
 
 T = TypeVar("T")
+Online: TypeAlias = Fetch | ListRemoteBranches | PushTag
 
-Work = Callable[[Frame], Frame]
-"""Does what a request says, on the thread that it is given; raises BbopsError where it cannot."""
+Work: TypeAlias = Callable[[Any], Answer]
+"""Answers a request on the thread that it is given; raises BbopsError where it cannot."""
 
-Verb = Callable[[Frame], Awaitable[Frame]]
-"""The same, beside others."""
+Works: TypeAlias = Mapping[type[Request[Any]], Work]
 
 
 class Executor:
@@ -30,19 +34,19 @@ class Executor:
         """Do something when everything asked before is done."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
-    def verbs(self, works: Mapping[str, Work]) -> dict[str, Verb]:
-        """Return verbs that are done in turn."""
-        return {name: partial(self._do, work) for name, work in works.items()}
+    def in_turn(self, works: Works) -> Handlers:
+        """Return handlers that answer one request after the other."""
+        return {kind: partial(self._do, work) for kind, work in works.items()}
 
-    def online(self, works: Mapping[str, Work]) -> dict[str, Verb]:
-        """Return verbs that wait for a network: a host that hangs holds up its mirror alone."""
-        return {name: partial(self._do_online, work) for name, work in works.items()}
+    def online(self, works: Works) -> Handlers:
+        """Return handlers that wait for a network: a host that hangs holds up its mirror alone."""
+        return {kind: partial(self._do_online, work) for kind, work in works.items()}
 
-    async def _do(self, work: Work, request: Frame) -> Frame:
+    async def _do(self, work: Work, request: Request[Any]) -> Answer:
         return await self.take(partial(work, request))
 
-    async def _do_online(self, work: Work, request: Frame) -> Frame:
-        mirror = request["mirror"]
+    async def _do_online(self, work: Work, request: Online) -> Answer:
+        mirror = request.mirror
         if mirror not in self._online:
             self._online[mirror] = ThreadPoolExecutor(1, "bbops-git")
         loop = asyncio.get_running_loop()

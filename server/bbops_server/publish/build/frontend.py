@@ -74,7 +74,7 @@ def keep(state: Path, project: Project, tree: Tree, under: str) -> str:
         reason = (error.strerror or "no reason given").lower()
         raise ServerError(
             f"cannot write the frontend into '{folder}': {reason}",
-            hint="the state folder needs a disk that has room and may be written",
+            hint="the state folder needs a writable disk with free space",
         ) from None
 
 

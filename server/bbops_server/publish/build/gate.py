@@ -8,21 +8,27 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
 
+import msgspec
+
 from bbops.base.diagnostics import Diagnostic, Place
 from bbops.base.errors import BbopsError, ServerError
 from bbops_server.process.children import Child, ChildGone, ChildSilent
 from bbops_server.process.forks.keeper import Zygotes
 from bbops_server.process.forks.limits import TRIAL
-from bbops_server.process.messages import Frame
-from bbops_server.publish.build.executor import Verb
-from bbops_server.publish.build.handed import Handed
+from bbops_server.process.messages.build.releases.end_tests import EndTests
+from bbops_server.process.messages.build.releases.run_build_tests import RunBuildTests
+from bbops_server.process.messages.forks.case_started import CaseStarted
+from bbops_server.process.messages.forks.fork_test_run import ForkTestRun
+from bbops_server.process.messages.forks.run_tests import CaseReport
+from bbops_server.process.messages.request import Done
+from bbops_server.process.messages.service import Handlers
+from bbops_server.publish.build.build_input import BuildInput
 from bbops_server.publish.build.serialization import describe
 
 TEST_SECONDS: Final = 120
@@ -32,8 +38,6 @@ LATE_SECONDS: Final = 5
 IDLE_SECONDS: Final = 300.0
 """What processes are forked from ends when nothing was tested for so long."""
 
-_NOTHING: Final[Frame] = {"cases": 0, "failed": 0, "diagnostics": []}
-
 
 @dataclass(slots=True)
 class Run:
@@ -41,7 +45,11 @@ class Run:
 
     child: Child | None = None
     is_ended: bool = False
-    at: list[Any] = field(default_factory=lambda: ["project.yaml", 1, 1])
+    at: Place = field(default_factory=lambda: Place("project.yaml", 1, 1))
+
+    def note(self, event: CaseStarted) -> None:
+        """Take note of the case that it has come to."""
+        self.at = Place(event.file, event.line, event.column)
 
     def end(self) -> None:
         """Stop it at once."""
@@ -55,13 +63,13 @@ class Gate:
 
     def __init__(self, seconds: float = TEST_SECONDS) -> None:
         self._seconds = seconds
-        self._handed: dict[Path, tuple[str, Handed]] = {}
+        self._handed: dict[Path, tuple[str, BuildInput]] = {}
         self._runs: dict[Path, Run] = {}
         self._under_way: set[asyncio.Task[Any]] = set()
         self._zygotes = Zygotes("bbops_server.publish.build.zygote", nice=TRIAL.session_nice)
         self._resting: asyncio.TimerHandle | None = None
 
-    def keep(self, state: Path, digest: str, handed: Handed | None) -> bool:
+    def keep(self, state: Path, digest: str, handed: BuildInput | None) -> bool:
         """Remember what is to be tested, None where nothing is; return whether it is something."""
         self._handed.pop(state, None)
         if handed is not None:
@@ -69,27 +77,24 @@ class Gate:
         return handed is not None
 
     @property
-    def verbs(self) -> Mapping[str, Verb]:
+    def handlers(self) -> Handlers:
         """What the parent asks."""
-        return {"test": self._test, "end test": self._end_test}
+        return {RunBuildTests: self._test, EndTests: self._end_tests}
 
-    async def _test(self, request: Frame) -> Frame:
+    async def _test(self, request: RunBuildTests) -> CaseReport:
         """Run the tests of a build. Raises: ServerError: another build, or none, was kept."""
-        state, digest = Path(request["state"]), request["digest"]
+        state, digest = Path(request.state), request.digest
         known, handed = self._handed.get(state, ("", None))
         if handed is None or known != digest:
             raise ServerError(f"release '{digest[:12]}' was not built here", hint="build it again")
         return await self.run(state, handed)
 
-    async def _end_test(self, request: Frame) -> Frame:
-        self.end(Path(request["state"]))
-        return {}
+    async def _end_tests(self, request: EndTests) -> Done:
+        self.end(Path(request.state))
+        return Done()
 
-    async def run(self, state: Path, handed: Handed) -> Frame:
+    async def run(self, state: Path, handed: BuildInput) -> CaseReport:
         """Run the tests of a project, and end those that run for the same state folder.
-
-        Returns:
-            How many `cases` ran and `failed`, in how many `seconds`, and their `diagnostics`.
 
         Raises:
             ServerError: no process can be started.
@@ -107,13 +112,13 @@ class Gate:
             if self._runs.get(state) is run:
                 del self._runs[state]
             self._rest_later()
-        return {**found, "seconds": perf_counter() - began}
+        return msgspec.structs.replace(found, seconds=perf_counter() - began)
 
-    async def _run(self, run: Run, handed: Handed) -> Frame:
+    async def _run(self, run: Run, handed: BuildInput) -> CaseReport:
         scratch = await asyncio.to_thread(tempfile.mkdtemp, prefix="bbops-test-")
         try:
-            child = run.child = await self._zygotes.fork({"scratch": scratch})
-            child.hear = lambda at: run.at.__setitem__(slice(None), at)
+            child = run.child = await self._zygotes.fork(ForkTestRun(scratch))
+            child.on_event(CaseStarted, run.note)
             try:
                 return await self._ask(run, child, handed)
             finally:
@@ -122,23 +127,22 @@ class Gate:
         finally:
             await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
 
-    async def _ask(self, run: Run, child: Child, handed: Handed) -> Frame:
+    async def _ask(self, run: Run, child: Child, handed: BuildInput) -> CaseReport:
         if run.is_ended:
-            return _NOTHING
-        asked: Frame = {"do": "test", "project": handed.pack(), "seconds": self._seconds}
+            return CaseReport()
+        request = handed.request(self._seconds)
         try:
-            return await child.ask(asked, timeout_seconds=self._seconds + LATE_SECONDS)
+            return await child.ask(request, timeout_seconds=self._seconds + LATE_SECONDS)
         except ChildSilent:
             message = f"the tests take longer than {self._seconds:g} seconds; this case was running"
-            hint = "make them faster, or leave some out"
+            hint = "make them faster, or remove some"
         except ChildGone:
             if run.is_ended:
-                return _NOTHING
-            message = "the tests took more memory or time than they may; this case was running"
-            hint = f"{TRIAL.memory_bytes >> 20} MiB are there for all of them"
-        place = Place(*run.at)
-        told = describe(Diagnostic(place, "test-failed", message, hint))
-        return {"cases": 1, "failed": 1, "diagnostics": [told]}
+                return CaseReport()
+            message = "the tests exceeded their memory or time limit; this case was running"
+            hint = f"{TRIAL.memory_bytes >> 20} MiB are available for all of them"
+        found = describe(Diagnostic(run.at, "test-failed", message, hint))
+        return CaseReport(1, 1, [found])
 
     async def close(self) -> None:
         """Stop all tests, and wait until they have left nothing behind."""

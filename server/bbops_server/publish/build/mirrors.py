@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from bbops.base.errors import GitError
 from bbops.source.git.address import Address
 from bbops.source.git.mirror import Mirror
+from bbops_server.process.messages.build.repositories.fetch import Fetch, Fetched
+from bbops_server.process.messages.build.repositories.list_branches import Branches
+from bbops_server.process.messages.build.repositories.list_remote_branches import ListRemoteBranches
+from bbops_server.process.messages.build.repositories.push_tag import PushTag
+from bbops_server.process.messages.request import Done
 
 
 @dataclass(slots=True)
@@ -18,36 +21,31 @@ class Mirrors:
 
     _mirrors: dict[tuple[str, str], Mirror] = field(default_factory=dict)
 
-    def fetch(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Bring a mirror up to date; return the branch's newest commit, None without one.
-
-        Beside it are the `newest` of the frontends, and the `trouble` with one.
-
-        Args:
-            asked: `url`, `mirror`, and what `Mirror.update` takes.
+    def fetch(self, request: Fetch) -> Fetched:
+        """Bring a mirror up to date.
 
         Raises:
             GitError: the repository is not reached, or what it sends is not taken.
         """
-        found = self._mirror(asked["url"], asked["mirror"]).update(
-            asked["branch"], asked["project"], versions=asked["versions"],
-            has_own_frontends=asked["has_own_frontends"],
+        found = self._mirror(request.url, request.mirror).update(
+            request.branch, request.project, versions=request.versions,
+            has_own_frontends=request.has_own_frontends,
         )  # fmt: skip
-        return {"commit": found.commit, **asdict(found.frontends)}
+        return Fetched(found.commit, **asdict(found.frontends))
 
-    def branches(self, url: str, mirror: str) -> dict[str, Any]:
+    def branches(self, request: ListRemoteBranches) -> Branches:
         """Return every branch over there with its newest commit. Raises as `fetch`."""
-        return {"branches": self._mirror(url, mirror).branches()}
+        return Branches(self._mirror(request.url, request.mirror).branches())
 
-    def push_tag(self, url: str, mirror: str, tag: str) -> dict[str, Any]:
+    def push_tag(self, request: PushTag) -> Done:
         """Push a tag to where the mirror comes from. Raises as `fetch`."""
-        self._mirror(url, mirror).push_tag(tag)
-        return {}
+        self._mirror(request.url, request.mirror).push_tag(request.tag)
+        return Done()
 
     def _mirror(self, url: str, mirror: str) -> Mirror:
         if (url, mirror) not in self._mirrors:
             address = Address.parse(url)
             if address is None:
-                raise GitError("this is no address of a repository")
+                raise GitError("this is not a repository URL")
             self._mirrors[url, mirror] = Mirror(Path(mirror), address)
         return self._mirrors[url, mirror]

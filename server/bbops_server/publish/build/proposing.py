@@ -20,12 +20,13 @@ from bbops.review.plan.document import Document, describe, encode, tree_id
 from bbops.review.plan.live import complete, read_answer
 from bbops.review.plan.pairs import Pairs
 from bbops.review.plan.plan import plan
+from bbops.review.plan.render.phrases import summary
 from bbops.review.plan.render.text import render_text
-from bbops.review.plan.render.words import summary
 from bbops.review.plan.review import find_removal, read_rules
 from bbops.review.plan.rules import compare_reviews, find_loosened_review
 from bbops.source.tree import Tree
 from bbops_server.process.host.clock import SystemClock
+from bbops_server.process.messages.build.proposals.propose import ProposedChange
 from bbops_server.publish.build.sources import Source, Sources
 from bbops_server.publish.holds.approvals import approve, keep_waiting, read_approved
 
@@ -61,7 +62,7 @@ def read_pair(
 
 def judge(
     pair: Pair, migration: Migration | None, tell: Callable[[Diagnostic], Any], live: Review
-) -> Any:
+) -> ProposedChange:
     """Return what the change would do and takes, by the rules of the project as it is now.
 
     Args:
@@ -70,21 +71,21 @@ def judge(
         tell: writes a diagnostic.
         live: the rules of the release that is live, for a project that has mistakes now.
     """
-    told = {
+    whole: dict[str, Any] = {
         "diagnostics": [tell(one) for one in pair.diagnostics],
         "tree": tree_id(pair.after) if pair.then else "", "gate": _is_gated(pair),
         "loosened": list(_find_loosened(pair, live)),
     }  # fmt: skip
     if migration is None or pair.now is None or pair.then is None:
-        return told | _judge_mistakes(pair, live)
+        return ProposedChange(**whole, **_judge_mistakes(pair, live))
     answer = read_answer(as_json(migration))
     found = complete(plan(pair.now, pair.then), answer)
     document: Document = describe(found, pair.before, pair.after)
-    return told | {
-        "digest": document.digest, "plan": encode(document), "text": render_text(document),
-        "approvals": found.verdict.approvals, "reasons": found.verdict.reasons,
-        "refused": found.verdict.refused, "agents": found.rules.agents,
-    }  # fmt: skip
+    return ProposedChange(
+        **whole, digest=document.digest, plan=encode(document), text=render_text(document),
+        approvals=found.verdict.approvals, reasons=list(found.verdict.reasons),
+        refused=list(found.verdict.refused), agents=found.rules.agents,
+    )  # fmt: skip
 
 
 def read_live_rules(kept: Mapping[str, Any]) -> Review:
@@ -93,12 +94,12 @@ def read_live_rules(kept: Mapping[str, Any]) -> Review:
     return Review.model_validate(known, by_name=True)
 
 
-def summarize(sources: Sources, base: Source, head: Source, engine: Engine) -> dict[str, str]:
+def summarize(sources: Sources, base: Source, head: Source, engine: Engine) -> str:
     """Return in one line what a release changed that went live; the data was not asked."""
     pair = read_pair(sources, base, head, off=(), engine=engine)
     if pair.now is None or pair.then is None:
-        return {"plan": ""}
-    return {"plan": summary(plan(pair.now, pair.then))}
+        return ""
+    return summary(plan(pair.now, pair.then))
 
 
 def find_removed(sources: Sources, base: Source, head: Source, engine: Engine) -> str:
@@ -151,9 +152,9 @@ def _judge_mistakes(pair: Pair, live: Review) -> dict[str, Any]:
     approvals, reasons = rules.approvals, list[str]()
     if pair.now is None and rules.destructive.approvals > approvals:
         approvals = rules.destructive.approvals
-        reasons.append("the project has mistakes now, so nobody can say what changes")
+        reasons.append("the project has errors now, so the change cannot be described")
     trees = f"{tree_id(pair.before)} {tree_id(pair.after)}"
-    refused = ("it would not work: see what is wrong",) if pair.then is None else ()
+    refused = ["it would not work: see the errors"] if pair.then is None else []
     return {
         "digest": hashlib.sha256(trees.encode()).hexdigest(), "plan": None, "text": "",
         "approvals": approvals, "agents": rules.agents, "reasons": reasons, "refused": refused,

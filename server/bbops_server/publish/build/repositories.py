@@ -1,15 +1,29 @@
-"""What the parent asks about repositories; each verb takes a request and returns an answer."""
+"""What the parent asks about repositories, each request with what answers it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 from bbops.source.git.checkout import is_dirty
-from bbops.source.git.reach import Part, find_touched
-from bbops_server.process.messages import Frame
-from bbops_server.publish.build.executor import Work
+from bbops.source.git.reach import find_touched
+from bbops_server.process.messages.build.repositories.check_descent import CheckDescent, Descent
+from bbops_server.process.messages.build.repositories.check_dirty import CheckDirty, Dirty
+from bbops_server.process.messages.build.repositories.count_commits import CommitCount, CountCommits
+from bbops_server.process.messages.build.repositories.fetch import Fetch
+from bbops_server.process.messages.build.repositories.find_touched import FindTouched, Touched
+from bbops_server.process.messages.build.repositories.list_branches import Branches, ListBranches
+from bbops_server.process.messages.build.repositories.list_remote_branches import ListRemoteBranches
+from bbops_server.process.messages.build.repositories.measure_push import MeasurePush, PushSize
+from bbops_server.process.messages.build.repositories.move_branch import MoveBranch
+from bbops_server.process.messages.build.repositories.push_tag import PushTag
+from bbops_server.process.messages.build.repositories.read_frontends import Frontends, ReadFrontends
+from bbops_server.process.messages.build.repositories.read_trees import ReadTrees, Trees
+from bbops_server.process.messages.build.repositories.read_versions import ReadVersions, Versions
+from bbops_server.process.messages.build.repositories.resolve import Resolve, Resolved
+from bbops_server.process.messages.build.repositories.restore_version import RestoreVersion
+from bbops_server.process.messages.build.repositories.tag_version import TagVersion
+from bbops_server.publish.build.executor import Works
 from bbops_server.publish.build.mirrors import Mirrors
 from bbops_server.publish.build.sources import Sources
 
@@ -21,76 +35,59 @@ class Repositories:
         self._sources, self._mirrors = sources, Mirrors()
 
     @property
-    def verbs(self) -> Mapping[str, Work]:
+    def works(self) -> Works:
         """What is done in turn."""
         return {
-            "resolve": self._resolve,
-            "branches": self._branches,
-            "descends": self._descends,
-            "count commits": self._count_commits,
-            "is dirty": _is_dirty,
-            "trees": self._trees,
-            "reach": self._reach,
-            "sizes": self._sizes,
-            "tag": self._sources.tag,
-            "versions": self._versions,
-            "frontends": self._frontends,
-            "restore": self._sources.restore,
-            "move": self._sources.move,
-        }
+            Resolve: self._resolve, ListBranches: self._list_branches,
+            CheckDescent: self._check_descent, CountCommits: self._count_commits,
+            CheckDirty: _check_dirty, ReadTrees: self._read_trees, FindTouched: self._find_touched,
+            MeasurePush: self._measure_push, TagVersion: self._sources.tag,
+            ReadVersions: self._read_versions, ReadFrontends: self._read_frontends,
+            RestoreVersion: self._sources.restore, MoveBranch: self._sources.move,
+        }  # fmt: skip
 
     @property
-    def online(self) -> Mapping[str, Work]:
+    def online(self) -> Works:
         """What waits for a network."""
         return {
-            "fetch": self._mirrors.fetch,
-            "remote branches": self._remote_branches,
-            "push tag": self._push_tag,
-        }
+            Fetch: self._mirrors.fetch, ListRemoteBranches: self._mirrors.branches,
+            PushTag: self._mirrors.push_tag,
+        }  # fmt: skip
 
-    def _resolve(self, request: Frame) -> Frame:
-        return self._sources.resolve(request["repository"], request["branch"])
+    def _resolve(self, request: Resolve) -> Resolved:
+        return Resolved(*self._sources.resolve(request.repository, request.branch))
 
-    def _branches(self, request: Frame) -> Frame:
-        return {"branches": self._sources.branches(request["repository"])}
+    def _list_branches(self, request: ListBranches) -> Branches:
+        return Branches(self._sources.branches(request.repository))
 
-    def _descends(self, request: Frame) -> Frame:
-        found = self._sources.descends(request["repository"], request["old"], request["new"])
-        return {"descends": found}
+    def _check_descent(self, request: CheckDescent) -> Descent:
+        return Descent(self._sources.descends(request.repository, request.old, request.new))
 
-    def _count_commits(self, request: Frame) -> Frame:
-        store = self._sources.store(request["repository"])
-        is_there = store.has_commit(request["old"])
-        return {"count": store.count_between(request["old"], request["new"]) if is_there else 0}
+    def _count_commits(self, request: CountCommits) -> CommitCount:
+        store = self._sources.store(request.repository)
+        is_there = store.has_commit(request.old)
+        return CommitCount(store.count_between(request.old, request.new) if is_there else 0)
 
-    def _trees(self, request: Frame) -> Frame:
-        store = self._sources.store(request["repository"], request["quarantine"])
-        return store.trees(request["commits"], request.get("folder", ""))
+    def _read_trees(self, request: ReadTrees) -> Trees:
+        store = self._sources.store(request.repository, request.quarantine)
+        return Trees(store.trees(request.commits, request.folder))
 
-    def _reach(self, request: Frame) -> Frame:
-        store = self._sources.store(request["repository"], request["quarantine"])
-        parts = [Part(*one) for one in request["parts"]]
-        found = [find_touched(store.place, one, parts, request["name"])
-                 for one in request["commits"]]  # fmt: skip
-        return {"touched": [any(each) for each in zip(*found, strict=True)]}
+    def _find_touched(self, request: FindTouched) -> Touched:
+        store = self._sources.store(request.repository, request.quarantine)
+        found = [find_touched(store.place, one, request.parts, request.name)
+                 for one in request.commits]  # fmt: skip
+        return Touched([any(each) for each in zip(*found, strict=True)])
 
-    def _sizes(self, request: Frame) -> Frame:
-        store = self._sources.store(request["repository"])
-        return asdict(store.sizes(Path(request["quarantine"])))
+    def _measure_push(self, request: MeasurePush) -> PushSize:
+        store = self._sources.store(request.repository)
+        return PushSize(**asdict(store.sizes(Path(request.quarantine))))
 
-    def _versions(self, request: Frame) -> Frame:
-        return self._sources.versions(request["repository"])
+    def _read_versions(self, request: ReadVersions) -> Versions:
+        return Versions(self._sources.versions(request.repository))
 
-    def _frontends(self, request: Frame) -> Frame:
-        return self._sources.frontends(request["repository"], request["folder"])
-
-    # ---- elsewhere
-    def _remote_branches(self, request: Frame) -> Frame:
-        return self._mirrors.branches(request["url"], request["mirror"])
-
-    def _push_tag(self, request: Frame) -> Frame:
-        return self._mirrors.push_tag(request["url"], request["mirror"], request["tag"])
+    def _read_frontends(self, request: ReadFrontends) -> Frontends:
+        return Frontends(self._sources.frontends(request.repository, request.folder))
 
 
-def _is_dirty(request: Frame) -> Frame:
-    return {"is_dirty": is_dirty(Path(request["repository"]), request["branch"])}
+def _check_dirty(request: CheckDirty) -> Dirty:
+    return Dirty(is_dirty(Path(request.repository), request.branch))

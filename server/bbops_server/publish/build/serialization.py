@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from bbops.base.diagnostics import Diagnostic
-from bbops_server.process.messages import Frame
 
 
-def describe(diagnostic: Diagnostic) -> Frame:
+def describe(diagnostic: Diagnostic) -> dict[str, Any]:
     """Return a diagnostic as it crosses to other processes and in JSON."""
     place = diagnostic.place
     return {

@@ -27,7 +27,7 @@ async def try_release(artifact: Path, place: Place) -> dict[str, int]:
 
     Raises:
         DatabaseError: a statement does not fit the migrated tables.
-        ServerError: a route leads nowhere, or the artifact is damaged.
+        ServerError: a route has no function, or the artifact is damaged.
     """
     data, _ = await asyncio.to_thread(read_artifact, artifact)
     content: dict[str, Any] = marshal.loads(data)  # noqa: S302 - our own file, just checked
@@ -59,7 +59,7 @@ async def _prepare(release: Release, database: Opened) -> int:
             where = f"{place}: " if place else ""
             raise DatabaseError(
                 f"{where}a query does not fit the database: {error.message}: {text[:300]}",
-                hint="this is a mistake in bbops, or someone else changed the tables",
+                hint="this is a bug in bbops, or someone else changed the tables",
             ) from None
     return len(texts)
 
@@ -68,4 +68,4 @@ def _match(release: Release, route: dict[str, Any]) -> None:
     path = "/".join("x" if part.startswith(":") else part for part in route["path"].split("/"))
     target, _ = release.table.match(route["method"], path)
     if target is None:
-        raise ServerError(f"route '{route['method']} {route['path']}' leads nowhere")
+        raise ServerError(f"route '{route['method']} {route['path']}' has no function")

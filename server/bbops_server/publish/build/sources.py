@@ -22,6 +22,17 @@ from bbops.source.git.tree import GitTree
 from bbops.source.git.versions import add_version, read_versions
 from bbops.source.git.writing import Identity, make_commit, move_branch, write_tree
 from bbops.source.tree import FolderTree, Tree
+from bbops_server.process.messages.build.releases.publish_frontend import (
+    PublishedFrontend,
+    PublishFrontend,
+)
+from bbops_server.process.messages.build.repositories.move_branch import MoveBranch
+from bbops_server.process.messages.build.repositories.restore_version import (
+    Restored,
+    RestoreVersion,
+)
+from bbops_server.process.messages.build.repositories.tag_version import Tagged, TagVersion
+from bbops_server.process.messages.request import Done
 
 Source = Mapping[str, Any]
 """{"kind": "git", repository, commit, branch, path} or {"kind": "folder", path}.
@@ -84,38 +95,33 @@ class Sources:
             return ""
         return self.store(source["repository"]).author(source["commit"])
 
-    def tag(self, asked: Mapping[str, Any]) -> dict[str, str]:
+    def tag(self, asked: TagVersion) -> Tagged:
         """Tag a commit that went live as the next version; return the tag's name.
 
         One that changes no file of the project keeps the version that was live before it: other
         values of the environment are no new version, nor is what others do in its repository.
 
-        Args:
-            asked: `repository`, `commit`, `facts`, the `series` it belongs to, and the name of the
-                version that is `live`, empty where nobody knows.
-
         Raises:
             GitError: it cannot be written.
         """
-        store, commit = self.store(asked["repository"]), asked["commit"]
-        series = Series(**asked["series"])
-        if kept := _find_same(store, commit, series, asked["live"]):
-            return {"version": kept}
-        facts = {**asked["facts"], "Author": store.author(commit)}
+        store, commit = self.store(asked.repository), asked.commit
+        if kept := _find_same(store, commit, asked.series, asked.live):
+            return Tagged(kept)
+        facts = {**asked.facts, "Author": store.author(commit)}
         if proposal := store.trailer(commit, "Proposal"):
             facts["Proposal"] = proposal
         subject = store.subject(commit)
-        return {"version": add_version(store.place, commit, subject, facts, series)}
+        return Tagged(add_version(store.place, commit, subject, facts, asked.series))
 
-    def versions(self, repository: str) -> dict[str, Any]:
+    def versions(self, repository: str) -> list[Version]:
         """Return every version of every project in a repository, the highest number first."""
-        return {"versions": list(map(asdict, read_versions(self.store(repository).place)))}
+        return list(read_versions(self.store(repository).place))
 
-    def frontends(self, repository: str, folder: str) -> dict[str, Any]:
-        """Return the frontends that were published on their own, the newest first."""
+    def frontends(self, repository: str, folder: str) -> list[dict[str, Any]]:
+        """Return the frontends that were published on their own, newest first."""
         prefix = f"{frontend_scope(folder)}/"
         found = read_numbered(self.store(repository).place, prefix)
-        return {"versions": list(map(asdict, found))}
+        return list(map(asdict, found))
 
     def newest_frontend(self, source: Source) -> Tree | None:
         """Return the files of the frontend that was published last; None where none was."""
@@ -123,68 +129,56 @@ class Sources:
         found = read_numbered(store.place, f"{frontend_scope(source['path'])}/")
         return GitTree(store, found[0].commit, branch=found[0].name) if found else None
 
-    def publish_frontend(self, asked: Mapping[str, Any]) -> dict[str, str]:
+    def publish_frontend(self, asked: PublishFrontend) -> PublishedFrontend:
         """Keep files as a commit of their own, and tag it as the next frontend.
-
-        Args:
-            asked: `source` of the live commit, `from` the folder with the files, their `paths`
-                in it, `who` publishes them, and the `subject` of the commit.
 
         Raises:
             GitError: the repository cannot be written.
         """
-        source = asked["source"]
+        source = asked.source
         store, prefix = self.store(source["repository"]), f"{frontend_scope(source['path'])}/"
         known = read_numbered(store.place, prefix)
-        tree = write_tree(store.place, Path(asked["from"]), asked["paths"])
+        tree = write_tree(store.place, Path(asked.folder), asked.paths)
         parents = [known[0].commit] if known else []
-        who = Identity(asked["who"].partition("@")[0], asked["who"])
-        commit = make_commit(store.place, tree, parents, asked["subject"], who)
-        facts = {"Release": tree, "Author": asked["who"]}
-        above, subject = known[0].number if known else 0, asked["subject"]
-        name = add_numbered(store.place, prefix, above, commit, subject, facts)
-        return {"version": name, "commit": commit}
+        who = Identity(asked.who.partition("@")[0], asked.who)
+        commit = make_commit(store.place, tree, parents, asked.subject, who)
+        facts = {"Release": tree, "Author": asked.who}
+        above = known[0].number if known else 0
+        name = add_numbered(store.place, prefix, above, commit, asked.subject, facts)
+        return PublishedFrontend(name, commit)
 
-    def restore(self, asked: Mapping[str, Any]) -> dict[str, str]:
+    def restore(self, asked: RestoreVersion) -> Restored:
         """Make a commit that restores a version; no branch holds it yet.
-
-        Args:
-            asked: `repository`, `branch` and `folder` of the project, the fields of a `version`
-                that was live in it, `only` some resources, and `who` asks.
-
-        Returns:
-            The `commit`, its `base`, the `branch` it is for, and the `version`.
 
         Raises:
             GitError: nothing would change.
         """
-        store, branch, only = self.store(asked["repository"]), asked["branch"], asked["only"]
+        store, branch, only = self.store(asked.repository), asked.branch, asked.only
         head = store.resolve(branch)
         if head is None:
             raise GitError(f"there is no branch '{branch}'")
-        version = Version(**asked["version"])
-        tree = restore_tree(store.place, head, version, under=asked["folder"], only=only)
-        message = describe_restoring(version, only)
-        who = Identity(asked["who"].partition("@")[0], asked["who"])
+        tree = restore_tree(store.place, head, asked.version, under=asked.folder, only=only)
+        message = describe_restoring(asked.version, only)
+        who = Identity(asked.who.partition("@")[0], asked.who)
         commit = make_commit(store.place, tree, [head], message, who)
-        return {"commit": commit, "base": head, "branch": branch, "version": version.short}
+        return Restored(commit, head, branch, asked.version.short)
 
-    def move(self, asked: Mapping[str, Any]) -> dict[str, str]:
-        """Move a `branch` of a `repository` from `base` to `commit`; the reflog has the `reason`.
+    def move(self, asked: MoveBranch) -> Done:
+        """Move a branch; the reflog has the reason.
 
         Raises:
             GitError: it has moved since, or its files are checked out and have changes.
         """
-        place = self.store(asked["repository"]).place
-        move_branch(place, asked["branch"], asked["base"], asked["commit"], asked["reason"])
-        return {}
+        place = self.store(asked.repository).place
+        move_branch(place, asked.branch, asked.base, asked.commit, asked.reason)
+        return Done()
 
-    def resolve(self, repository: str, branch: str) -> dict[str, Any]:
+    def resolve(self, repository: str, branch: str) -> tuple[str | None, object]:
         """Return the commit of a branch, None without one, and the stamp it was read at."""
         store = self.store(repository)
         try:
             stamp = store.ref_stamp(branch)  # first: a push in between shows as another stamp
-            return {"commit": store.resolve(branch), "stamp": stamp}
+            return store.resolve(branch), stamp
         except GitError:
             del self._stores[repository]  # it may come back as another one
             raise

@@ -18,8 +18,16 @@ from bbops.database.migrate.switch_time import refuse_long_switch
 from bbops.database.open import throw_away
 from bbops.database.schema.place import Place, read_place
 from bbops.language.resources.table import Table
-from bbops_server.process.messages import Frame
-from bbops_server.publish.build.executor import Verb, Work
+from bbops_server.process.messages.build.tables.expand import Expand, Expanded
+from bbops_server.process.messages.build.tables.find_release import FindRelease, TablesRelease
+from bbops_server.process.messages.build.tables.narrow import Narrow, Narrowed
+from bbops_server.process.messages.build.tables.rehearse import Rehearsal, Rehearse
+from bbops_server.process.messages.build.tables.settle import Settle
+from bbops_server.process.messages.build.tables.switch import Switch
+from bbops_server.process.messages.build.tables.try_statements import TriedStatements, TryStatements
+from bbops_server.process.messages.request import Done
+from bbops_server.process.messages.service import Handlers
+from bbops_server.publish.build.executor import Works
 from bbops_server.publish.build.smoke import try_release
 from bbops_server.publish.holds.approvals import close_approval, keep_waiting, read_approved
 
@@ -35,7 +43,7 @@ LOOK_SECONDS = 20.0
 
 
 class TablesAtWork:
-    """What the parent asks about databases; each verb takes a request and returns an answer."""
+    """What the parent asks about databases, each request with what answers it."""
 
     def __init__(self) -> None:
         self._declared: dict[Path, dict[str, Mapping[str, Table]]] = {}
@@ -43,17 +51,17 @@ class TablesAtWork:
         self._looks = ThreadPoolExecutor(_AT_ONCE, "bbops-looks")
 
     @property
-    def verbs(self) -> Mapping[str, Verb]:
+    def handlers(self) -> Handlers:
         """What the parent asks; each raises as the function of `rollout` that it is named after."""
-        works: dict[str, Work] = {
-            "expand": self._expand,
-            "switch": _switch,
-            "settle": _settle,
-            "narrow": _narrow,
-            "release": _find_release,
+        works: Works = {
+            Expand: self._expand,
+            Switch: _switch,
+            Settle: _settle,
+            Narrow: _narrow,
+            FindRelease: _find_release,
         }
-        beside = {name: partial(self._in_thread, work) for name, work in works.items()}
-        return {**beside, "rehearse": self._rehearse, "smoke": _smoke}
+        beside = {kind: partial(self._in_thread, work) for kind, work in works.items()}
+        return {**beside, Rehearse: self._rehearse, TryStatements: _try_statements}
 
     def remember(self, state: Path, digest: str, tables: Mapping[str, Table]) -> None:
         """Keep the tables of a build until they are asked for."""
@@ -80,33 +88,33 @@ class TablesAtWork:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, work, *arguments)
 
-    async def _rehearse(self, request: Frame) -> Frame:
+    async def _rehearse(self, request: Rehearse) -> Rehearsal:
         """Plan what fits its time; then try the release on an empty file with its tables."""
-        place, tables = read_place(request["database"]), self._find(request)
+        place, tables = read_place(request.database), self._find(request)
         await self._in_thread(refuse_long_switch, place, tables)
         planned: Plan = await self._in_thread(self._plan, request)
         if not planned.is_done and not planned.is_first:
             with throw_away(place) as stage:
                 await self._in_thread(rollout.rehearse, stage, planned)
-                await try_release(Path(request["artifact"]), stage)
-        return {
-            "is_done": planned.is_done,
-            "is_behind": planned.is_behind,
-            "switches": planned.phases.switches,
-            "hidden": [".".join(filter(None, name)) for name in sorted(planned.hidden)],
-        }
+                await try_release(Path(request.artifact), stage)
+        return Rehearsal(
+            is_done=planned.is_done,
+            is_behind=planned.is_behind,
+            switches=planned.phases.switches,
+            hidden=[".".join(filter(None, name)) for name in sorted(planned.hidden)],
+        )
 
-    def _plan(self, request: Frame) -> Plan:
-        planned = rollout.plan(read_place(request["database"]), self._find(request))
-        migration, state = planned.migration, Path(request["state"])
+    def _plan(self, request: Rehearse | Expand) -> Plan:
+        planned = rollout.plan(read_place(request.database), self._find(request))
+        migration, state = planned.migration, Path(request.state)
         if migration.refused and migration.hash not in read_approved(state):
             if migration.is_waiting:
                 keep_waiting(state, migration)
             raise refusal(migration)
         return planned
 
-    def _expand(self, request: Frame) -> Frame:
-        place, state = read_place(request["database"]), Path(request["state"])
+    def _expand(self, request: Expand) -> Expanded:
+        place, state = read_place(request.database), Path(request.state)
         tables = self._find(request)
         try:
             migration = rollout.expand(place, tables, read_approved(state))
@@ -115,40 +123,42 @@ class TablesAtWork:
             raise
         if migration.losses:
             close_approval(state, migration.hash)
-        return {"changes": [str(change) for change in migration.changes]}
+        return Expanded([str(change) for change in migration.changes])
 
-    def _find(self, request: Frame) -> Mapping[str, Table]:
+    def _find(self, request: Rehearse | Expand) -> Mapping[str, Table]:
         """Return the tables of a build.
 
         Raises:
             ServerError: it was built by the process before this one.
         """
-        tables = self._declared.get(Path(request["state"]), {}).get(request["digest"])
+        tables = self._declared.get(Path(request.state), {}).get(request.digest)
         if tables is None:
-            digest = request["digest"][:12]
+            digest = request.digest[:12]
             raise ServerError(f"release '{digest}' was not built here", hint="build it again")
         return tables
 
 
-async def _smoke(request: Frame) -> Frame:
-    return dict(await try_release(Path(request["artifact"]), read_place(request["database"])))
+async def _try_statements(request: TryStatements) -> TriedStatements:
+    return TriedStatements(
+        **await try_release(Path(request.artifact), read_place(request.database))
+    )
 
 
-def _switch(request: Frame) -> Frame:
-    rollout.switch(read_place(request["database"]), request["digest"], until=request["until"])
-    return {}
+def _switch(request: Switch) -> Done:
+    rollout.switch(read_place(request.database), request.digest, until=request.until)
+    return Done()
 
 
-def _settle(request: Frame) -> Frame:
-    rollout.settle(read_place(request["database"]), request["digest"])
-    return {}
+def _settle(request: Settle) -> Done:
+    rollout.settle(read_place(request.database), request.digest)
+    return Done()
 
 
-def _narrow(request: Frame) -> Frame:
-    place = read_place(request["database"])
-    rollout.narrow(place, request["digest"])
-    return {"hidden": [str(one) for one in rollout.find_hidden(place)]}
+def _narrow(request: Narrow) -> Narrowed:
+    place = read_place(request.database)
+    rollout.narrow(place, request.digest)
+    return Narrowed([str(one) for one in rollout.find_hidden(place)])
 
 
-def _find_release(request: Frame) -> Frame:
-    return {"digest": rollout.find_release(read_place(request["database"]))}
+def _find_release(request: FindRelease) -> TablesRelease:
+    return TablesRelease(rollout.find_release(read_place(request.database)))

@@ -10,7 +10,10 @@ from bbops.build.check._frontend import check_published, find_files
 from bbops.build.compile.release import Built
 from bbops.language.project import Project
 from bbops.source.tree import Tree
-from bbops_server.process.messages import Frame
+from bbops_server.process.messages.build.releases.publish_frontend import (
+    PublishedFrontend,
+    PublishFrontend,
+)
 from bbops_server.publish.build.sources import Source, Sources
 
 _PROJECT: Final = "project.yaml"
@@ -40,7 +43,7 @@ def check_tagged(built: Built, found: Tree) -> Built:
     name = found.revision.partition("@")[0]
     if any(entry.path == _PROJECT for entry in found.entries()):
         raise ServerError(
-            f"tag '{name}' holds a project, expected built files alone",
+            f"tag '{name}' holds a project, expected only built files",
             hint="tag a commit of the built files, with the next number",
         )
     wrong = tuple(check_published(built.project, found, name))
@@ -49,13 +52,13 @@ def check_tagged(built: Built, found: Tree) -> Built:
     return replace(built, project=None, diagnostics=(*built.diagnostics, *wrong))
 
 
-def publish(sources: Sources, project: Project, request: Frame) -> Frame:
+def publish(sources: Sources, project: Project, request: PublishFrontend) -> PublishedFrontend:
     """Tag a frontend that comes without a commit of the project, where it would be served.
 
     Args:
         sources: where to.
         project: of the `source` of the request.
-        request: as `Sources.publish_frontend` takes it.
+        request: what is published.
 
     Raises:
         ServerError: the project has none, or its own commits hold it.
@@ -63,10 +66,10 @@ def publish(sources: Sources, project: Project, request: Frame) -> Frame:
     settings = project.settings.model.frontend
     if settings is None:
         raise ServerError("project.yaml names no frontend", hint="write 'frontend: {}' there")
-    tree, _ = sources.open(request["source"])
+    tree, _ = sources.open(request.source)
     if any(find_files(tree, settings.directory)):
         raise ServerError(
             f"'{settings.directory}' is in the project's commits, which publish it",
-            hint="commit the new files, or take the folder out of git",
+            hint="commit the new files, or remove the folder from git",
         )
     return sources.publish_frontend(request)

@@ -22,8 +22,21 @@ from bbops.build.testing.running import Chosen, Runner, choose
 from bbops.source.tree import MemoryTree
 from bbops_server.process.forks import limits
 from bbops_server.process.host.log import start_logging
-from bbops_server.process.messages import Frame, pack, pack_error, read_now
-from bbops_server.publish.build.handed import Handed
+from bbops_server.process.messages.failures import pack_error
+from bbops_server.process.messages.forks.case_started import CaseStarted
+from bbops_server.process.messages.forks.fork_test_run import ForkTestRun
+from bbops_server.process.messages.forks.run_tests import CaseReport, RunTests
+from bbops_server.process.messages.frames import (
+    Answered,
+    Asked,
+    Frame,
+    Sent,
+    encode,
+    pack,
+    read_now,
+)
+from bbops_server.process.messages.request import Reader, write_answer
+from bbops_server.publish.build.build_input import BuildInput
 from bbops_server.publish.build.serialization import describe
 
 TEST_SECONDS: Final = 120
@@ -98,7 +111,7 @@ class Trial:
 def late(place: Place, seconds: float) -> Diagnostic:
     """Return what is said where a case ran when the time was over."""
     message = f"the tests take longer than {seconds:g} seconds; this case was running"
-    return Diagnostic(place, "test-failed", message, "make them faster, or leave some out")
+    return Diagnostic(place, "test-failed", message, "make them faster, or remove some")
 
 
 def warm() -> None:
@@ -108,36 +121,35 @@ def warm() -> None:
         raise ValueError(built.diagnostics)
 
 
-def run(words: Frame) -> None:
-    """Run the tests of the project that the parent hands over, and say what came of it.
-
-    Args:
-        words: `control`: where the parent waits for us; `scratch`: a folder for databases, which
-            the parent removes.
-    """
+def run(forked: ForkTestRun) -> None:
+    """Run the tests of the project that the parent hands over, and say what came of it."""
     limits.apply(limits.TRIAL)
     os.umask(0o077)
-    tempfile.tempdir = os.environ["TMPDIR"] = os.environ["SQLITE_TMPDIR"] = words["scratch"]
-    os.chdir(words["scratch"])
+    tempfile.tempdir = os.environ["TMPDIR"] = os.environ["SQLITE_TMPDIR"] = forked.scratch
+    os.chdir(forked.scratch)
     start_logging()
+    reader = Reader("a process that runs tests", (RunTests,))
     with socket.socket(socket.AF_UNIX) as control:
-        control.connect(words["control"])
+        control.connect(forked.control)
         while (frame := read_now(control)) is not None:
-            try:
-                told: Frame = {"answer": _test(frame["request"], control)}
-            except Exception as error:  # noqa: BLE001 - the parent gets an answer to everything
-                told = {"error": pack_error(error)}
-            control.sendall(pack({"number": frame["number"], **told}))
+            if isinstance(frame, Asked):
+                control.sendall(pack(_answer(frame, reader, control)))
 
 
-def _test(request: Frame, control: socket.socket) -> Frame:
+def _answer(asked: Asked, reader: Reader[RunTests], control: socket.socket) -> Frame:
+    try:
+        request = reader.read(asked.request)
+        return Answered(asked.number, write_answer(request, _test(request, control)))
+    except Exception as error:  # noqa: BLE001 - the parent gets an answer to everything
+        return pack_error(asked.number, error)
+
+
+def _test(request: RunTests, control: socket.socket) -> CaseReport:
     def tell(chosen: Chosen) -> None:
         place = chosen.test.place("cases", chosen.at)
-        control.sendall(pack({"event": [place.file, place.line, place.column]}))
+        control.sendall(pack(Sent(encode(CaseStarted(place.file, place.line, place.column)))))
 
-    trial = Trial(Handed.unpack(request["project"]).build(), request["seconds"], tell)
+    trial = Trial(BuildInput.unpack(request).build(), request.seconds, tell)
     trial.run()
     found = (replace(one, message=one.message[:MOST_LETTERS]) for one in trial.found[:MOST_TOLD])
-    return {
-        "cases": trial.cases, "failed": trial.failed, "diagnostics": [*map(describe, found)],
-    }  # fmt: skip
+    return CaseReport(trial.cases, trial.failed, [*map(describe, found)])

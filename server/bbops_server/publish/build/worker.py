@@ -12,14 +12,22 @@ import socket
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from bbops.base.errors import ServerError
 from bbops.database.sqlite.quota import limit_size
 from bbops.source.git.command import end_all
 from bbops_server.process.forks import limits
 from bbops_server.process.host.log import start_logging
-from bbops_server.process.messages import Channel, Frame, answer_all
+from bbops_server.process.messages.build.proposals.do_work import DoWork, WorkDone
+from bbops_server.process.messages.build.releases.find_secret import FindSecret
+from bbops_server.process.messages.build.releases.write_contract import (
+    WriteContract,
+    WrittenContract,
+)
+from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.lifecycle.stop import Stop
+from bbops_server.process.messages.request import Done
+from bbops_server.process.messages.service import Handlers, Service
 from bbops_server.publish.build.compiling import Compiling
-from bbops_server.publish.build.executor import Executor, Verb, Work
+from bbops_server.publish.build.executor import Executor, Works
 from bbops_server.publish.build.gate import Gate
 from bbops_server.publish.build.impact import Impact
 from bbops_server.publish.build.repositories import Repositories
@@ -33,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Builder:
-    """What the parent can ask for; `handle` may run side by side."""
+    """What the parent can ask for: `service` answers it, side by side."""
 
     def __init__(self) -> None:
         self._executor, self._sources = Executor(), Sources()
@@ -41,30 +49,20 @@ class Builder:
         repositories = Repositories(self._sources)
         compiling = Compiling(self._sources, self._tables, self._gate)
         impact = Impact(self._executor, self._sources, compiling, self._tables, self._gate)
-        in_turn: dict[str, Work] = {
-            **repositories.verbs, **compiling.verbs, "find secret": Search().answer,
-            "contract": self._write_contract,
+        in_turn: Works = {
+            **repositories.works, **compiling.works, FindSecret: Search().answer,
+            WriteContract: self._write_contract,
         }  # fmt: skip
-        self._verbs: dict[str, Verb] = {
-            **self._executor.verbs(in_turn),
+        handlers: Handlers = {
+            **self._executor.in_turn(in_turn),
             **self._executor.online(repositories.online),
-            **self._tables.verbs,
-            **self._gate.verbs,
-            **impact.verbs,
-            "work": self._work,
-            "stop": self._stop,
+            **self._tables.handlers,
+            **self._gate.handlers,
+            **impact.handlers,
+            DoWork: self._work,
+            Stop: self._stop,
         }
-
-    async def handle(self, request: Frame) -> Frame:
-        """Do what one request says.
-
-        Raises:
-            BbopsError: it cannot be done; there is no such request.
-        """
-        verb = self._verbs.get(request["do"])
-        if verb is None:
-            raise ServerError(f"the build process has no '{request['do']}'")
-        return await verb(request)
+        self.service = Service("the build process", handlers)
 
     @cached_property
     def _agents(self) -> Agents:
@@ -78,19 +76,19 @@ class Builder:
 
         return Contracts(self._sources)
 
-    def _write_contract(self, request: Frame) -> Frame:
+    def _write_contract(self, request: WriteContract) -> WrittenContract:
         return self._contracts.answer(request)
 
-    async def _work(self, request: Frame) -> Frame:
+    async def _work(self, request: DoWork) -> WorkDone:
         return await self._agents.handle(request)
 
-    async def _stop(self, request: Frame) -> Frame:
+    async def _stop(self, request: Stop) -> Done:
         """End what is under way; answer when everything asked before is done."""
         del request
         end_all()  # nothing that is under way there is needed now
         await self._gate.close()
         await self._tables.close()
-        return await self._executor.take(dict)
+        return await self._executor.take(Done)
 
 
 def run(*, control: int, is_of_drafts: bool = False) -> None:
@@ -108,4 +106,4 @@ async def _run(control: int) -> None:
     start_logging()
     os.set_inheritable(control, False)  # noqa: FBT003 - its signature
     channel = await Channel.open(socket.socket(fileno=control))
-    await answer_all(channel, Builder().handle)
+    await Builder().service.run(channel)

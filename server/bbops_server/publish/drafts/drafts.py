@@ -20,8 +20,9 @@ from urllib.parse import urlsplit
 
 from bbops.base.errors import BbopsError, ServerError
 from bbops.database.schema.place import write_place
-from bbops_server.data_plane.live.place import DraftPlace
 from bbops_server.process.host.secrets import Secrets
+from bbops_server.process.messages.build.tables.copy_rows import CopyRows
+from bbops_server.process.messages.data.place import DraftPlace
 from bbops_server.publish.drafts.draft_following import Draft, follow, state_of
 from bbops_server.publish.drafts.draft_hosts import allow, find_allowed
 from bbops_server.publish.drafts.draft_names import choose, slug_of
@@ -32,6 +33,7 @@ from bbops_server.publish.sources.attempt import PublishContext
 from bbops_server.publish.stages.contracts import write_contract
 from bbops_server.publish.stages.loop import Reconciler
 from bbops_server.publish.status.events import Event, Published
+from bbops_server.publish.status.signal import Signal
 from bbops_server.publish.status.status import Stalled, Written
 from bbops_server.settings import ProjectSettings, WebhookEvent
 
@@ -40,7 +42,6 @@ COPY_SECONDS: Final = 600.0
 WAKING_SECONDS: Final = 30.0
 SHORTEST: Final = 7
 """Digits that name a commit."""
-_WAIT_SECONDS: Final = 0.02
 
 Inform = Callable[[WebhookEvent, Mapping[str, Any]], None]
 
@@ -53,7 +54,7 @@ class Drafts:
     def __init__(self, context: PublishContext, inform: Inform = lambda _, __: None) -> None:
         """`inform` lets others know what becomes of drafts."""
         self.context, self._inform = context, inform
-        self.asked = asyncio.Event()
+        self.asked, self.changed = asyncio.Event(), Signal()
         self._drafts: dict[str, Draft] = {}
         self._branches: Mapping[str, str] = {}
         self._arranged: tuple[Mapping[str, DraftPlace], str] | None = None
@@ -145,8 +146,8 @@ class Drafts:
         for one in self._drafts.values():
             if one.settings.name == name and one.reconciler is not None:
                 stalled = Stalled(
-                    "DraftEnded", f"the process of the draft ended too often: {reason}",
-                    "push a commit that takes less, or empty it by 'bbops drafts renew'",
+                    "DraftEnded", f"the process of the draft crashed too often: {reason}",
+                    "push a commit that needs less, or reset it with 'bbops drafts renew'",
                 )  # fmt: skip
                 self._do(one.reconciler.refuse(stalled))
                 return True
@@ -158,7 +159,7 @@ class Drafts:
         task.add_done_callback(self._working.discard)
 
     async def renew(self, slug: str) -> bool:
-        """Let a draft begin anew with an empty database; False when there is none."""
+        """Let a draft start again with an empty database; False when there is none."""
         one = self._drafts.get(slug)
         if one is None:
             return False
@@ -184,7 +185,7 @@ class Drafts:
         if len(commit) < SHORTEST or not one.commit.startswith(commit.lower()):
             raise ServerError(
                 f"draft '{one.branch}' is at {one.commit[:12]}, not {commit[:12]}",
-                hint="look at what it would send there, then allow it for that commit",
+                hint="check what it would send there, then allow it for that commit",
             )
         made = await asyncio.to_thread(allow, one.settings.state, one.commit, hosts)
         async with self._one_at_a_time:
@@ -204,12 +205,11 @@ class Drafts:
         await self._ready(slug, one)
         build = self.context.plane.build
         settings = one.settings
-        asked = {
-            "do": "copy rows", "source": (await self._source_of(one)),
-            "from": write_place(self.context.database), "to": write_place(settings.database),
-            "tables": list(tables), "limit": limit, "masked": list(masked),
-        }  # fmt: skip
-        return dict((await build.ask(asked, timeout_seconds=COPY_SECONDS))["rows"])
+        asked = CopyRows(
+            await self._source_of(one), write_place(self.context.database),
+            write_place(settings.database), list(tables), limit, list(masked),
+        )  # fmt: skip
+        return (await build.ask(asked, timeout_seconds=COPY_SECONDS)).rows
 
     def keys(self, slug: str) -> ApiKeys:
         """Return the API keys of a draft, which is woken for them."""
@@ -232,15 +232,12 @@ class Drafts:
 
     async def _ready(self, slug: str, one: Draft) -> None:
         self._wake(slug, one)
-        until = monotonic() + WAKING_SECONDS
-        while monotonic() < until and one.reconciler is not None:
-            board = one.reconciler.board
-            if board.stalled is not None:
-                raise ServerError(f"the draft does not work: {board.stalled.as_sentence()}")
-            if board.release is not None:
-                return
-            await asyncio.sleep(_WAIT_SECONDS)
-        raise ServerError("the draft is not ready in time", hint="try again in a moment")
+        await self.changed.wait(lambda: state_of(one.reconciler) != "waking", WAKING_SECONDS)
+        stalled = one.reconciler.board.stalled if one.reconciler else None
+        if stalled is not None:
+            raise ServerError(f"the draft does not work: {stalled.as_sentence()}")
+        if state_of(one.reconciler) != "live":
+            raise ServerError("the draft is not ready in time", hint="try again in a moment")
 
     async def _look(self) -> None:
         build = self.context.plane.build
@@ -255,7 +252,7 @@ class Drafts:
                 await self._evict()
         except (BbopsError, Stalled):
             return  # the project's own status says what is wrong with its repository
-        except Exception:  # noqa: BLE001 - what is live serves on
+        except Exception:  # noqa: BLE001 - the live release keeps serving
             _log.exception("the drafts of '%s' could not be looked at", self.context.source.shown)
 
     def _surroundings(self) -> tuple[object, ...]:
@@ -278,6 +275,7 @@ class Drafts:
             await self._end(self._drafts[slug])
             self._tell("draft.gone", self._drafts.pop(slug))
         self._drafts = {slug: self._kept(slug, branch) for slug, branch in slugs.items()}
+        self.changed.send()
         await self._arrange()
         is_clear = await asyncio.to_thread(self._clear)
         for slug, one in self._drafts.items():
@@ -340,6 +338,7 @@ class Drafts:
                 hosts=partial(find_allowed, self.context, one.settings.state),
             )  # fmt: skip
             one.reconciler = Reconciler(context, lambda event: self._hear(slug, event))
+            one.reconciler.board.changed = self.changed
             one.task = asyncio.create_task(follow(one.reconciler, one.settings.state))
 
     def _hear(self, slug: str, event: Event) -> None:
@@ -378,6 +377,7 @@ class Drafts:
     async def _end(self, one: Draft) -> None:
         task, reconciler = one.task, one.reconciler
         one.task = one.reconciler = None
+        self.changed.send()
         if task is not None and reconciler is not None:
             reconciler.report = lambda _: None
             task.cancel()

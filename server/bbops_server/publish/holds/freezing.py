@@ -42,7 +42,7 @@ def keep_frozen(revision: str, applied: str | None, at: PublishContext) -> None:
     name = f" {at.project.name}" if at.project.name else ""
     raise Stalled(
         "Frozen", f"publications are frozen until {frozen.until:%Y-%m-%d %H:%M} UTC{why}",
-        f"it goes live then; 'bbops resume{name} --despite-freeze' lets it through now",
+        f"it goes live then; 'bbops resume{name} --despite-freeze' accepts it now",
     )  # fmt: skip
 
 

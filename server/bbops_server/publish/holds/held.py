@@ -53,21 +53,21 @@ def accept(held: Stalled | None, commit: str, at: PublishContext, *, base: str =
         ServerError: another commit waits for a decision, or none does.
     """
     if not isinstance(held, Held):
-        raise ServerError("no commit waits for a decision", hint="'bbops status' says what is live")
+        raise ServerError("no commit is on hold", hint="'bbops status' says what is live")
     if not _names(commit, held.new):
         raise ServerError(
-            f"commit '{commit[:64]}' does not wait for a decision, {held.new[:SHORT]} does",
+            f"commit '{commit[:64]}' is not on hold, {held.new[:SHORT]} does",
             hint=f"look at it, then '{accepting(held.new, at)}'",
         )
     if base and not _names(base, held.old):
         raise ServerError(
             f"commit '{base[:64]}' is not live, {held.old[:SHORT]} is",
-            hint=f"look at what is between, then '{accepting(held.new, at, old=held.old)}'",
+            hint=f"review the commits in between, then '{accepting(held.new, at, old=held.old)}'",
         )
     if held.must_name_both and not base:
         raise ServerError(
             f"more than one commit waits: all from {held.old[:SHORT]} to {held.new[:SHORT]}",
-            hint=f"look at each, then '{accepting(held.new, at, old=held.old)}'",
+            hint=f"review each, then '{accepting(held.new, at, old=held.old)}'",
         )
     try:
         replace_file(at.accepted, msgspec.json.encode({"old": held.old, "new": held.new}))

@@ -11,6 +11,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from bbops_server.process.messages.build.releases.check_removal import CheckRemoval
+from bbops_server.process.messages.build.repositories.count_commits import CountCommits
 from bbops_server.publish.holds.held import SHORT, Held, accepting, read_accepted
 from bbops_server.publish.holds.rewritten import COMPARE_SECONDS
 from bbops_server.publish.sources.attempt import Attempt, PublishContext
@@ -51,35 +53,30 @@ def warn_of_reviews(live: Mapping[str, Any], at: PublishContext) -> None:
     if not live.get("holds_reviews") and is_held_elsewhere(live.get("review", {}), at):
         _log.warning(
             "project '%s' says 'review: { main: proposals }', which now holds for commits pushed to"
-            " %s, too: each waits until 'bbops accept' lets it through",
+            " %s, too: each waits until 'bbops accept' accepts it",
             live.get("project", at.project.name), at.source.shown,
         )  # fmt: skip
 
 
 async def _missing(old: str, new: str, attempt: Attempt, at: PublishContext) -> Held:
-    asked = {
-        "do": "count commits", "repository": attempt.source["repository"], "old": old, "new": new,
-    }  # fmt: skip
-    count = (await at.build.ask(asked, timeout_seconds=COMPARE_SECONDS))["count"]
+    asked = CountCommits(attempt.source["repository"], old, new)
+    count = (await at.build.ask(asked, timeout_seconds=COMPARE_SECONDS)).count
     arrived = f"commit {new[:SHORT]} has" if count < 2 else f"{count} commits have"
     command = accepting(new, at, old="" if count == 1 else old)
     return Held(
         "ReviewMissing",
         f"{arrived} arrived in branch '{at.project.branch}' of {at.source.shown} without the review"
         f" that 'review' of the live project.yaml asks for; {old[:SHORT]} stays live",
-        f"look at 'git diff {old[:SHORT]} {new[:SHORT]}', then '{command}' lets it through",
+        f"look at 'git diff {old[:SHORT]} {new[:SHORT]}', then '{command}' accepts it",
         old=old, new=new, must_name_both=count != 1,
     )  # fmt: skip
 
 
 async def _keep_size(old: str, new: str, attempt: Attempt, at: PublishContext) -> None:
-    asked = {
-        "do": "removed", "source": attempt.source, "base": {**attempt.source, "commit": old},
-        "engine": at.engine,
-    }  # fmt: skip
-    refused = (await at.build.ask(asked, timeout_seconds=COMPARE_SECONDS))["refused"]
+    asked = CheckRemoval(attempt.source, {**attempt.source, "commit": old}, at.engine)
+    refused = (await at.build.ask(asked, timeout_seconds=COMPARE_SECONDS)).refused
     if refused:
         raise Held(
             "TooMuchRemoved", refused,
-            f"if that is meant, '{accepting(new, at)}' lets it through", old=old, new=new,
+            f"if that is intended, '{accepting(new, at)}' accepts it", old=old, new=new,
         )  # fmt: skip

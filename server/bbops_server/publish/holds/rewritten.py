@@ -6,6 +6,7 @@ is live stays live, and one command says that the new history is meant.
 
 from __future__ import annotations
 
+from bbops_server.process.messages.build.repositories.check_descent import CheckDescent
 from bbops_server.publish.holds.held import SHORT, Held, accepting, read_accepted
 from bbops_server.publish.sources.attempt import Attempt, PublishContext
 from bbops_server.publish.sources.record import applied_commit
@@ -56,8 +57,5 @@ def _rewritten(old: str, new: str, at: PublishContext) -> Held:
 async def _follows(old: str, new: str, attempt: Attempt, at: PublishContext) -> bool:
     if old == new:
         return True
-    asked = {
-        "do": "descends", "repository": attempt.source["repository"], "old": old, "new": new,
-    }  # fmt: skip
-    answer = await at.build.ask(asked, timeout_seconds=COMPARE_SECONDS)
-    return bool(answer["descends"])
+    asked = CheckDescent(attempt.source["repository"], old, new)
+    return (await at.build.ask(asked, timeout_seconds=COMPARE_SECONDS)).descends

@@ -76,5 +76,5 @@ def stalled_by(found: Suspension, name: str) -> Stalled:
     return Stalled(
         "Suspended",
         f"publications are suspended by {found.who} since {found.at:%Y-%m-%d %H:%M} UTC{why}",
-        f"'bbops resume{f' {name}' if name else ''}' lets them go on",
+        f"'bbops resume{f' {name}' if name else ''}' resumes them",
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bbops.source.git.revisions import Revision
+from bbops_server.process.messages.build.repositories.read_trees import ReadTrees
 from bbops_server.publish.holds.rewritten import COMPARE_SECONDS
 from bbops_server.publish.sources.attempt import Attempt, PublishContext
 from bbops_server.publish.sources.record import applied_commit
@@ -53,11 +54,9 @@ async def find_own(newest: Newest, at: PublishContext) -> Newest:
     live = await asyncio.to_thread(applied_commit, at) if is_apart else None
     if live is None or live == newest[1]["commit"]:
         return newest
-    asked = {
-        "do": "trees", "repository": newest[1]["repository"], "quarantine": "",
-        "commits": [live, newest[1]["commit"]], "folder": at.project.path,
-    }  # fmt: skip
-    trees = await at.plane.build.ask(asked, timeout_seconds=COMPARE_SECONDS)
+    commits = [live, newest[1]["commit"]]
+    asked = ReadTrees(newest[1]["repository"], commits, folder=at.project.path)
+    trees = (await at.plane.build.ask(asked, timeout_seconds=COMPARE_SECONDS)).trees
     if live not in trees or trees[live] != trees.get(newest[1]["commit"]):
         return newest
     return str(Revision(at.project.branch, live)), {**newest[1], "commit": live}

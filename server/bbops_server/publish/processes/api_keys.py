@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import msgspec
+
+from bbops_server.process.messages.data.issue_key import IssueKey
+from bbops_server.process.messages.data.list_keys import ListKeys
+from bbops_server.process.messages.data.revoke_key import RevokeKey
+from bbops_server.process.messages.data.rotate_key import RotateKey
+from bbops_server.process.messages.request import A, Request
 from bbops_server.publish.processes.plane import Plane
 
 Wake = Callable[[], Awaitable[None]]
@@ -28,23 +35,23 @@ class ApiKeys:
         self._plane, self._project, self._wake = plane, project, wake
 
     async def list(self) -> list[dict[str, Any]]:
-        """Return what is known of each key, the newest first."""
-        found: list[dict[str, Any]] = (await self._ask("list"))["keys"]
-        return found
+        """Return what is known of each key, newest first."""
+        return (await self._ask(ListKeys(self._project))).keys
 
     async def issue(self, name: str, **given: Any) -> dict[str, str]:
         """Make a key and return {id, key}; `given` are channels, expires_in and claims."""
-        return await self._ask("issue", name=name, **given)
+        issued = await self._ask(IssueKey(self._project, name, **given))
+        return msgspec.structs.asdict(issued)
 
     async def rotate(self, key: str, overlap: str) -> dict[str, str]:
         """Make one in the place of another, which ends after `overlap`; return {id, key}."""
-        return await self._ask("rotate", key=key, overlap=overlap)
+        issued = await self._ask(RotateKey(self._project, key, overlap))
+        return msgspec.structs.asdict(issued)
 
     async def revoke(self, key: str) -> str:
         """End a key and return its id; every process knows within seconds."""
-        found: str = (await self._ask("revoke", key=key))["id"]
-        return found
+        return (await self._ask(RevokeKey(self._project, key))).id
 
-    async def _ask(self, verb: str, **given: Any) -> dict[str, Any]:
+    async def _ask(self, request: Request[A]) -> A:
         await self._wake()
-        return await self._plane.ask_about_keys(self._project, {"verb": verb, **given})
+        return await self._plane.ask_project(self._project, request)

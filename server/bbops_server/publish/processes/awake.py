@@ -30,7 +30,10 @@ from bbops_server.process.forks.limits import (
     MOST_MEMORY_BYTES,
     SILENCE_SECONDS,
 )
-from bbops_server.process.messages import Frame
+from bbops_server.process.messages.data.admit_members import AdmitMembers
+from bbops_server.process.messages.data.update_draft import UpdateDraft
+from bbops_server.process.messages.forks.fork_draft import ForkDraft
+from bbops_server.process.messages.request import A, Request
 from bbops_server.publish.processes.draft_build import DraftBuild
 from bbops_server.publish.processes.link import Link
 
@@ -43,7 +46,7 @@ LEAST_AWAKE_SECONDS: Final = 30.0
 
 _log = logging.getLogger(__name__)
 
-Announce = Callable[[Frame], Awaitable[None]]
+Announce = Callable[[Request[Any]], Awaitable[None]]
 
 
 @dataclass(slots=True)
@@ -64,13 +67,17 @@ class Awake:
     looking: asyncio.Task[None] | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    def told(self) -> Frame:
+    def told(self) -> UpdateDraft:
         """Return what data processes are told."""
         is_answering = self.child is not None and self.link is not None
-        return {
-            "do": "draft", "project": self.name, "socket": self.socket if is_answering else "",
-            "refusal": self.refusal, "is_busy": self.usage.busy_since is not None,
-        }  # fmt: skip
+        return UpdateDraft(
+            self.name, self.socket if is_answering else "", self.refusal, self.is_busy
+        )
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it takes more than its share of the processor."""
+        return self.usage.busy_since is not None
 
 
 _ZYGOTE = "bbops_server.data_plane.draft_process.zygote"
@@ -88,7 +95,7 @@ class AwakeDrafts:
         self._watching: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self.egress: tuple[str, ...] = ()
-        self._members: Frame = {"do": "members", "members": {}}
+        self._members = AdmitMembers({})
         self.failed: Callable[[str, str], None] = lambda _, __: None
         """Hears of a draft whose process ended too often, and why."""
 
@@ -108,14 +115,14 @@ class AwakeDrafts:
         one = self._drafts.get(name)
         return one.link if one else None
 
-    def told(self) -> list[Frame]:
+    def told(self) -> list[Request[Any]]:
         """Return what a new data process is told."""
         return [self._members, *(one.told() for one in self._drafts.values())]
 
     # ---- what happens to them
     async def admit(self, members: Marks) -> None:
         """Let these people into the drafts of each project. Raises: BbopsError: no answer."""
-        self._members = {"do": "members", "members": dict(members)}
+        self._members = AdmitMembers({name: list(marks) for name, marks in members.items()})
         await self._announce(self._members)
 
     def warm(self) -> None:
@@ -167,11 +174,11 @@ class AwakeDrafts:
         one.refusal = tell_mistakes(diagnostics)
         await self._announce(one.told())
 
-    async def ask(self, name: str, request: Frame, *, timeout_seconds: float) -> Frame:
+    async def ask(self, name: str, request: Request[A], *, timeout_seconds: float) -> A:
         """Return what a draft's process answers. Raises: BbopsError: it does not."""
         one = self._drafts.get(name)
         if one is None or one.link is None:
-            raise ServerError("the draft is asleep", hint="ask it for something first")
+            raise ServerError("the draft is asleep", hint="send it a request first")
         one.used_at = monotonic()
         async with one.lock:
             if one.child is None:
@@ -181,7 +188,7 @@ class AwakeDrafts:
         assert child is not None  # noqa: S101 - it was just made
         return await child.ask(request, timeout_seconds=timeout_seconds)
 
-    async def tell(self, request: Frame) -> None:
+    async def tell(self, request: Request[Any]) -> None:
         """Tell every process; one that has just ended needs to hear nothing."""
         for one in self._drafts.values():
             if one.child is not None:
@@ -209,8 +216,7 @@ class AwakeDrafts:
             await self._make_room()
             path = self._zygotes.make_path("draft")
             folder = link.history.parent
-            words = {"socket": str(path), "folder": str(folder), "egress": list(self.egress)}
-            child = await self._zygotes.fork(words)
+            child = await self._zygotes.fork(ForkDraft(str(path), str(folder), tuple(self.egress)))
             one.child, one.socket, one.usage, one.reason = child, str(path), Usage(), ""
             child.on_exit(lambda ended: self._take_death(one, ended, path))
             if self._watching is None or self._watching.done():
@@ -229,8 +235,8 @@ class AwakeDrafts:
         oldest = min(awake, key=lambda one: one.used_at)
         if monotonic() - oldest.used_at < LEAST_AWAKE_SECONDS:
             raise ServerError(
-                f"{len(awake)} drafts are awake, and all of them are in use",
-                hint="ask again in a moment, or raise 'drafts: {awake: …}' in server.yaml",
+                f"{len(awake)} drafts are running, and all of them are in use",
+                hint="try again in a moment, or raise 'drafts: {awake: …}' in server.yaml",
             )
         await self._rest(oldest)
 
@@ -240,7 +246,7 @@ class AwakeDrafts:
         if one.reviving is not None:
             one.reviving.cancel()
         with suppress(BbopsError):
-            await self._announce(one.told() | {"socket": "", "refusal": None})
+            await self._announce(UpdateDraft(one.name, is_busy=one.is_busy))
         if child is not None:
             await child.stop(REST_SECONDS)
 
@@ -252,7 +258,7 @@ class AwakeDrafts:
                     await self._go_on_with(await self._find_child(one, link), link)
             await self._announce(one.told())
         except BbopsError as error:
-            _log.error("draft '%s' does not go on: %s", one.name, error)
+            _log.error("draft '%s' cannot continue: %s", one.name, error)
 
     def _take_death(self, one: Awake, child: Child, path: Path) -> None:
         self._do(asyncio.to_thread(path.unlink, missing_ok=True))
@@ -271,14 +277,14 @@ class AwakeDrafts:
     async def _watch(self) -> None:
         """Look at each process now and then, while there is one."""
         while any(one.child is not None for one in self._drafts.values()):
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(LOOK_SECONDS)  # what other processes use, nobody tells
             for one in tuple(self._drafts.values()):
                 if one.child is not None and (one.looking is None or one.looking.done()):
                     one.looking = self._do(self._look(one, one.child))
 
     async def _look(self, one: Awake, child: Child) -> None:
         """End a process that says nothing or takes too much; one that is idle is left alone."""
-        was_busy, used = one.usage.busy_since is not None, read_used(child.pid)
+        was_busy, used = one.is_busy, read_used(child.pid)
         if used is not None:
             one.usage.take(used)
             is_asked = monotonic() - one.used_at < SILENCE_SECONDS
@@ -291,7 +297,7 @@ class AwakeDrafts:
         if (since is not None) != was_busy and one.child is child:
             await self._announce(one.told())
         if since is not None and used is not None and used.at - since > CPU_WINDOW_SECONDS:
-            self._end(one, child, "it took more than its share of the processor, also unasked")
+            self._end(one, child, "it exceeded its CPU share, even without requests")
         elif await self._is_too_large(one):
             self._end(one, child, f"its files took more than {DRAFT_FOLDER_BYTES >> 20} MiB")
         elif await self._hangs(one, child, used):
@@ -329,4 +335,4 @@ async def _quietly(work: Awaitable[Any]) -> None:
     try:
         await work
     except BbopsError as error:
-        _log.error("a draft could not be seen to: %s", error)
+        _log.error("a draft could not be checked: %s", error)

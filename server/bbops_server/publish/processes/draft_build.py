@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,10 @@ from bbops_server.process.children import Child, ChildGone, memory_bytes
 from bbops_server.process.forks.keeper import scrubbed_environment
 from bbops_server.process.forks.limits import DRAFT_BUILD, DRAFT_BUILD_SECONDS
 from bbops_server.process.host.niceness import stand_back
-from bbops_server.process.messages import Frame
+from bbops_server.process.messages.build.releases.build_release import BuildRelease
+from bbops_server.process.messages.build.releases.check_push import CheckPush
+from bbops_server.process.messages.build.releases.write_contract import WriteContract
+from bbops_server.process.messages.request import A, Request
 
 IDLE_SECONDS: Final = 300.0
 """It ends when nothing was asked for so long."""
@@ -29,8 +32,8 @@ MOST_BUILDS: Final = 256
 """Requests that are kept, one for each draft, in case the process ends before its tables change."""
 
 
-_WORK: Final = {
-    "build": "to be built", "check": "to be checked", "contract": "to be described",
+_WORK: Final[Mapping[type[Request[Any]], str]] = {
+    BuildRelease: "to be built", CheckPush: "to be checked", WriteContract: "to be described",
 }  # fmt: skip
 
 
@@ -50,7 +53,7 @@ class DraftBuild:
         self._child: Child | None = None
         self._scratch: Path | None = None
         self._resting: asyncio.TimerHandle | None = None
-        self._builds: dict[str, Frame] = {}
+        self._builds: dict[str, BuildRelease] = {}
         self._here: set[str] = set()
         self._is_stopped = False
         self._tasks: set[asyncio.Task[None]] = set()
@@ -60,7 +63,7 @@ class DraftBuild:
         """The process id, None while there is none."""
         return self._child.pid if self._child else None
 
-    async def ask(self, request: Frame, *, timeout_seconds: float) -> Frame:
+    async def ask(self, request: Request[A], *, timeout_seconds: float) -> A:
         """Return the answer to a request, when those before it have theirs.
 
         Raises:
@@ -87,15 +90,16 @@ class DraftBuild:
                 await self._end_large()
                 self._rest_later()
 
-    async def _ask(self, child: Child, request: Frame) -> Frame:
+    async def _ask(self, child: Child, request: Request[A]) -> A:
         """Ask, and before that for the build that it is about, where another process made it."""
-        if request["do"] == "build":
-            self._remember(str(Path(request["artifacts"]).parent), request)
-        elif (state := request.get("state", "")) in self._builds and state not in self._here:
+        state = getattr(request, "state", "")  # those about a build have one
+        if isinstance(request, BuildRelease):
+            self._remember(str(Path(request.artifacts).parent), request)
+        elif state in self._builds and state not in self._here:
             await self._ask(child, self._builds[state])
         return await child.ask(request, timeout_seconds=2 * self._seconds)  # the caller counts
 
-    def _remember(self, state: str, build: Frame) -> None:
+    def _remember(self, state: str, build: BuildRelease) -> None:
         self._builds.pop(state, None)
         self._builds[state] = build
         self._here.add(state)
@@ -123,7 +127,7 @@ class DraftBuild:
 
     async def _warm(self) -> Child:
         if self._is_stopped:
-            raise ServerError("the server is about to end, and builds no draft")
+            raise ServerError("the server is shutting down, and builds no drafts")
         if self._child is None:
             self._scratch = self._scratch or Path(tempfile.mkdtemp(prefix="bbops-drafts-"))
             scratch = self._scratch
@@ -184,8 +188,8 @@ def _ended() -> ServerError:
     )
 
 
-def _too_long(request: Frame, seconds: float) -> DraftTooLong:
-    what = _WORK.get(str(request["do"]), "to change its tables")
+def _too_long(request: Request[Any], seconds: float) -> DraftTooLong:
+    what = _WORK.get(type(request), "to change its tables")
     return DraftTooLong(
         f"the draft takes longer than {seconds:g} seconds {what}",
         hint="leave out files, columns, checks or seed rows",

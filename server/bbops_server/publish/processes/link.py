@@ -8,8 +8,8 @@ from pathlib import Path
 
 from bbops.database.schema.place import Place as Data
 from bbops.database.schema.place import write_place
-from bbops_server.data_plane.pages.start_page import Start
-from bbops_server.process.messages import Frame
+from bbops_server.process.messages.data.link_release import LinkRelease, Start
+from bbops_server.process.messages.data.swap_release import SwapRelease
 from bbops_server.settings import Durability
 
 
@@ -32,24 +32,23 @@ class Link:
     start: Start | None = None
     """What its start page says; None where there is none, as of what is live for everybody."""
 
-    def request(self) -> Frame:
+    def request(self) -> LinkRelease:
         """Return it as a request."""
-        return {
-            "do": "link",
-            "project": self.project,
-            "artifact": str(self.artifact),
-            "name": self.name,
-            "database": write_place(self.database),
-            "history": str(self.history),
-            "durability": self.durability,
-            "detailed": self.detailed,
-            "env": dict(self.env),
-            "frontend": str(self.frontend or ""),
-            "url": self.url,
-            "hosts": self.hosts,
-            "start": self.start,
-        }
+        return LinkRelease(
+            project=self.project,
+            artifact=str(self.artifact),
+            name=self.name,
+            database=write_place(self.database),
+            history=str(self.history),
+            durability=self.durability,
+            detailed=self.detailed,
+            env=dict(self.env),
+            frontend=str(self.frontend or ""),
+            url=self.url,
+            hosts=self.hosts,
+            start=self.start,
+        )
 
-    def swap(self) -> Frame:
+    def swap(self) -> SwapRelease:
         """Return the request that follows once every process has linked it."""
-        return {"do": "swap", "project": self.project, "name": self.name}
+        return SwapRelease(self.project, self.name)

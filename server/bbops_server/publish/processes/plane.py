@@ -9,17 +9,34 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict
+
 from bbops.base.errors import BbopsError, ServerError
-from bbops_server.data_plane.live.place import EVERYWHERE, DraftPlace, Place
 from bbops_server.data_plane.live.shared import Shared
 from bbops_server.process.children import Child, ChildGone, LivingChild
-from bbops_server.process.messages import Frame
-from bbops_server.publish.processes.asking import (
+from bbops_server.process.messages.data.allow_egress import AllowEgress
+from bbops_server.process.messages.data.arrange_drafts import ArrangeDrafts
+from bbops_server.process.messages.data.draft_wanted import DraftWanted
+from bbops_server.process.messages.data.drain import Drain
+from bbops_server.process.messages.data.leave import Leave
+from bbops_server.process.messages.data.listen import Listen
+from bbops_server.process.messages.data.place import EVERYWHERE, DraftPlace
+from bbops_server.process.messages.data.read_status import ProcessStatus, ReadStatus
+from bbops_server.process.messages.data.report_requests import ReportRequests
+from bbops_server.process.messages.data.request_answered import RequestAnswered
+from bbops_server.process.messages.data.resume import Resume
+from bbops_server.process.messages.data.sign_in import SignIn
+from bbops_server.process.messages.data.update_draft import UpdateDraft
+from bbops_server.process.messages.request import A, Request
+from bbops_server.publish.processes.arrangement import Arrangement
+from bbops_server.publish.processes.awake import AwakeDrafts
+from bbops_server.publish.processes.draft_build import DraftBuild
+from bbops_server.publish.processes.link import Link
+from bbops_server.publish.processes.requests import (
     LINK_SECONDS,
     WORD_SECONDS,
     Ask,
@@ -31,9 +48,6 @@ from bbops_server.publish.processes.asking import (
     swap,
     tell,
 )
-from bbops_server.publish.processes.awake import AwakeDrafts
-from bbops_server.publish.processes.draft_build import DraftBuild
-from bbops_server.publish.processes.link import Link
 from bbops_server.settings import Durability, Settings
 
 HOLD_SECONDS = 10.0
@@ -43,22 +57,6 @@ DRAFT_MOVES = b'{"error":{"code":"draftSleeps","message":"another server takes o
 """What is answered for a draft between two servers."""
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Arrangement:
-    """Which projects answer and where, whose word about clients is taken, and who may be asked."""
-
-    places: Mapping[str, Place]
-    proxies: tuple[str, ...] = ()
-    egress: tuple[str, ...] = ()
-
-    def request(self) -> Frame:
-        """Return it as a request."""
-        projects = {name: place._asdict() for name, place in self.places.items()}
-        return {
-            "do": "arrange", "projects": projects, "proxies": self.proxies, "egress": self.egress,
-        }  # fmt: skip
 
 
 class Plane:
@@ -81,7 +79,7 @@ class Plane:
         self.keeps_drafts = False
         """Whether drafts stay known though nothing follows them: between two servers."""
         self.wake: Callable[[str], None] = lambda _: None
-        self.answered: Callable[[Frame], None] = lambda _: None
+        self.answered: Callable[[RequestAnswered], None] = lambda _: None
         self._arrangement = Arrangement({"": EVERYWHERE})
         self._drafts: dict[str, Mapping[str, DraftPlace]] = {}
         self._links: dict[str, Link] = {}
@@ -119,7 +117,7 @@ class Plane:
             BbopsError: a process does not answer.
         """
         self._is_open = True
-        await self._tell_all({"do": "listen"})
+        await self._tell_all(Listen())
 
     async def give_up(self) -> None:
         """End what one server alone may have: the build process, and those of drafts.
@@ -128,9 +126,8 @@ class Plane:
         """
         self.wake = lambda _: None
         await self._build.stop(WORD_SECONDS)
-        moved = {"do": "draft", "socket": "", "refusal": DRAFT_MOVES, "is_busy": False}
         for draft in self._draft_places():
-            await self._tell_all({**moved, "project": draft})
+            await self._tell_all(UpdateDraft(draft, refusal=DRAFT_MOVES))
         await self.awake.stop(WORD_SECONDS)
 
     async def take_back(self) -> None:
@@ -141,8 +138,8 @@ class Plane:
 
     async def leave(self, seconds: float) -> None:
         """Accept no more; return once every connection has ended with an answer, or is late."""
-        leaving = {"do": "leave", "seconds": seconds}
-        asked = (child.ask(leaving, timeout_seconds=seconds + WORD_SECONDS) for child in self._data)
+        leaving, late = Leave(seconds), seconds + WORD_SECONDS
+        asked = (child.ask(leaving, timeout_seconds=late) for child in self._data)
         await asyncio.gather(*asked, return_exceptions=True)
 
     async def arrange(self, arrangement: Arrangement) -> None:
@@ -155,7 +152,7 @@ class Plane:
         await self._forget(set())
         self.awake.egress = arrangement.egress
         await self._tell_all(arrangement.request())
-        await self.awake.tell({"do": "egress", "egress": arrangement.egress})
+        await self.awake.tell(AllowEgress(tuple(arrangement.egress)))
 
     async def arrange_drafts(self, project: str, drafts: Mapping[str, DraftPlace]) -> None:
         """Let these drafts of a project answer, and no others. Raises as `arrange`."""
@@ -174,11 +171,10 @@ class Plane:
     def _draft_places(self) -> dict[str, DraftPlace]:
         return {name: one for drafts in self._drafts.values() for name, one in drafts.items()}
 
-    def _draft_request(self) -> Frame:
-        told = {name: place._asdict() for name, place in self._draft_places().items()}
-        return {"do": "arrange drafts", "drafts": told, "hosts": self.settings.drafts.hosts}
+    def _draft_request(self) -> ArrangeDrafts:
+        return ArrangeDrafts(self._draft_places(), self.settings.drafts.hosts)
 
-    async def _tell_all(self, request: Frame) -> None:
+    async def _tell_all(self, request: Request[Any]) -> None:
         await ask_all(tell(child, request) for child in self._data)
 
     async def _forget(self, resting: AbstractSet[str]) -> None:
@@ -266,7 +262,9 @@ class Plane:
             BbopsError: a process does not answer; in all of them requests go on.
         """
         until, drafts = asyncio.get_running_loop().time() + HOLD_SECONDS, self._draft_places()
-        asking = [partial(self.awake.ask, project)] if project in drafts else self._askings
+        asking: list[Ask] = (
+            [partial(self.awake.ask, project)] if project in drafts else self._askings
+        )
         if project not in drafts:
             self._held[project] = until
         try:
@@ -274,8 +272,7 @@ class Plane:
             yield until
         finally:
             self._held.pop(project, None)
-            going_on = {"do": "go on", "project": project}
-            asked = (ask(going_on, timeout_seconds=WORD_SECONDS) for ask in asking)
+            asked = (ask(Resume(project), timeout_seconds=WORD_SECONDS) for ask in asking)
             await asyncio.gather(*asked, return_exceptions=True)
 
     async def drain(self, project: str) -> None:
@@ -284,34 +281,31 @@ class Plane:
         Raises:
             BbopsError: a process does not answer.
         """
-        asking = {"do": "drain", "project": project}
         if self._is_draft(project):
-            await self.awake.ask(project, asking, timeout_seconds=LINK_SECONDS)
+            await self.awake.ask(project, Drain(project), timeout_seconds=LINK_SECONDS)
         else:
-            await self._tell_all(asking)
+            await self._tell_all(Drain(project))
 
-    async def ask_about_keys(self, project: str, request: Frame) -> Frame:
-        """Return what a data process answers about the API keys of a project.
+    async def ask_project(self, project: str, request: Request[A]) -> A:
+        """Return what a data process, or that of a draft, answers about its project.
 
         Raises:
-            BbopsError: it does not answer, nothing is live, or what is asked cannot be done.
+            BbopsError: it is not responding, nothing is live, or what is asked cannot be done.
         """
-        asking = {"do": "keys", "project": project, **request}
         if self._is_draft(project):
-            return await self.awake.ask(project, asking, timeout_seconds=WORD_SECONDS)
-        return await self._data[0].ask(asking, timeout_seconds=WORD_SECONDS)
+            return await self.awake.ask(project, request, timeout_seconds=WORD_SECONDS)
+        return await self._data[0].ask(request, timeout_seconds=WORD_SECONDS)
 
-    async def sign_in(self, draft: str, request: Frame) -> str:
+    async def sign_in(self, request: SignIn) -> str:
         """Return a token of a draft's for one of its users, an empty text where there is none.
 
         Raises:
-            BbopsError: it does not answer, or this is no draft.
+            BbopsError: it is not responding, or this is no draft.
         """
-        asking = {"do": "sign in", "project": draft, **request}
-        if not self._is_draft(draft):
-            raise ServerError("only a draft signs somebody in")
-        found = await self.awake.ask(draft, asking, timeout_seconds=WORD_SECONDS)
-        return str(found["token"])
+        if not self._is_draft(request.project):
+            raise ServerError("only drafts can sign in as a user")
+        found = await self.awake.ask(request.project, request, timeout_seconds=WORD_SECONDS)
+        return found.token
 
     async def refuse(self, diagnostics: Sequence[Mapping[str, Any]], project: str = "") -> None:
         """Answer every route of a project with these until its next `publish`; for `dev`."""
@@ -322,19 +316,19 @@ class Plane:
             told = self._refusals[project] = list(diagnostics)
             await self._tell_all(refusal(project, told))
 
-    async def status(self) -> Frame:
+    async def status(self) -> dict[str, Any]:
         """Return {"release", "replaced", "processes": [{"pid", "release", "in_flight"}]}.
 
         `release` is that of the only project, `replaced` how many data processes died or were
         ended because they hung; `processes` are those that answer.
         """
-        asked = (child.ask({"do": "status"}, timeout_seconds=WORD_SECONDS) for child in self._data)
+        asked = (child.ask(ReadStatus(), timeout_seconds=WORD_SECONDS) for child in self._data)
         answers = await asyncio.gather(*asked, return_exceptions=True)
         names = [link.name for link in self._links.values()]
         return {
             "release": names[0] if len(names) == 1 else None,
             "replaced": sum(child.replaced for child in self._data),
-            "processes": [answer for answer in answers if isinstance(answer, dict)],
+            "processes": [asdict(one) for one in answers if isinstance(one, ProcessStatus)],
         }
 
     def _is_draft(self, project: str) -> bool:
@@ -360,7 +354,8 @@ class Plane:
 
     async def _prepare(self, child: Child) -> None:
         """Bring a new process up to date before it takes its first connection."""
-        child.hear = self._hear
+        child.on_event(RequestAnswered, self._report)
+        child.on_event(DraftWanted, self._wake_draft)
         await child.ask(self._arrangement.request(), timeout_seconds=WORD_SECONDS)
         await child.ask(self._draft_request(), timeout_seconds=WORD_SECONDS)
         for told in self.awake.told():
@@ -372,16 +367,16 @@ class Plane:
         for project, until in tuple(self._held.items()):
             await hold(child.ask, project, until)
         if self.settings.mode == "dev":
-            await child.ask({"do": "tell requests"}, timeout_seconds=WORD_SECONDS)
+            await child.ask(ReportRequests(), timeout_seconds=WORD_SECONDS)
         if self._is_open:
-            await child.ask({"do": "listen"}, timeout_seconds=LINK_SECONDS)
+            await child.ask(Listen(), timeout_seconds=LINK_SECONDS)
 
-    def _hear(self, event: Frame) -> None:
-        if "request" in event:
-            self.answered(event["request"])
-            return
-        self.awake.use(event["asked for"])
-        self.wake(event["asked for"])
+    def _report(self, event: RequestAnswered) -> None:
+        self.answered(event)
+
+    def _wake_draft(self, event: DraftWanted) -> None:
+        self.awake.use(event.name)
+        self.wake(event.name)
 
     async def _begin_with(self, child: Child, link: Link) -> None:
         """Make a release live in a new process; one that fails must not keep the others away."""

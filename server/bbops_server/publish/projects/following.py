@@ -18,9 +18,10 @@ from bbops.base.diagnostics import Diagnostic
 from bbops.base.errors import BbopsError
 from bbops.base.render import as_json
 from bbops.source.git.address import Address
-from bbops_server.data_plane.live.place import EVERYWHERE, Place
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.publish.processes.plane import Arrangement, Plane
+from bbops_server.process.messages.data.place import EVERYWHERE, Place
+from bbops_server.publish.processes.arrangement import Arrangement
+from bbops_server.publish.processes.plane import Plane
 from bbops_server.publish.projects.projects import Projects
 from bbops_server.publish.sources.attempt import PublishContext
 from bbops_server.publish.sources.remote import RemoteSource
@@ -90,7 +91,7 @@ class FollowedFile:
             try:
                 await self.take(await asyncio.to_thread(self.read), projects)
             except Exception:  # noqa: BLE001 - the projects serve on
-                _log.exception("a change of '%s' failed; what is served serves on", self.path)
+                _log.exception("a change of '%s' failed; the live releases keep serving", self.path)
 
     def read(self) -> Read:
         """Read what the file says now."""
@@ -169,7 +170,7 @@ class FollowedFile:
         try:
             await self.plane.arrange(arrangement)
         except BbopsError as error:
-            _log.error("a process was not told of a change of '%s': %s", self.path, error)
+            _log.error("a process was not notified of a change of '%s': %s", self.path, error)
 
     def context(self, settings: ProjectSettings, served: ServedProject) -> PublishContext:
         """Return what a project's loop works with; its secrets come from its own store alone."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from time import monotonic
 from typing import Any, Final
 
+from msgspec.structs import asdict
+
 from bbops.base.errors import ServerError
+from bbops_server.process.children import LivingChild
+from bbops_server.process.messages.build.releases.publish_frontend import PublishFrontend
+from bbops_server.process.messages.build.repositories.read_frontends import ReadFrontends
 from bbops_server.publish.sources.sources import BranchSource
 from bbops_server.publish.stages.contracts import live_source
 from bbops_server.publish.stages.loop import Reconciler
@@ -17,7 +20,6 @@ from bbops_server.publish.status.status import Stalled
 
 KEEP_SECONDS: Final = 120.0
 LIVE_SECONDS: Final = 60.0
-_LOOK_SECONDS: Final = 0.02
 
 
 class Frontends:
@@ -27,11 +29,10 @@ class Frontends:
         self._reconciler = reconciler
 
     async def list(self) -> list[dict[str, Any]]:
-        """Return those that were published on their own, the newest first."""
+        """Return those that were published on their own, newest first."""
         source = await self._source()
-        asked = {"do": "frontends", "repository": source["repository"], "folder": source["path"]}
-        answer = await self._build.ask(asked, timeout_seconds=KEEP_SECONDS)
-        return list(answer["versions"])
+        asked = ReadFrontends(source["repository"], source["path"])
+        return (await self._build.ask(asked, timeout_seconds=KEEP_SECONDS)).versions
 
     async def publish(
         self, folder: Path, paths: Sequence[str], *, who: str, subject: str
@@ -52,19 +53,18 @@ class Frontends:
         """
         if self._reconciler.review.get("main") == "proposals":
             raise ServerError(
-                "this project changes by proposals alone",
+                "this project only accepts changes through proposals",
                 hint="commit the built files to a branch, and propose it",
             )
         source = await self._source()
-        asked = {
-            "do": "publish frontend", "source": source, "from": str(folder), "paths": list(paths),
-            "who": who, "subject": subject, "engine": self._reconciler.context.engine,
-        }  # fmt: skip
+        asked = PublishFrontend(
+            source, str(folder), list(paths), who, subject, self._reconciler.context.engine
+        )
         before = self._reconciler.newest, self._reconciler.board.stalled
         made = await self._build.ask(asked, timeout_seconds=KEEP_SECONDS)
-        self._reconciler.source.share_tag(self._build, made["version"])
+        self._reconciler.source.share_tag(self._build, made.version)
         message = await self._wait(*before)
-        return {**made, "is_live": not message, "message": message}
+        return {**asdict(made), "is_live": not message, "message": message}
 
     async def _wait(self, before: Published | None, was_stalled: Stalled | None) -> str:
         """Have the project looked at; return why it is not live, empty once it is.
@@ -76,18 +76,21 @@ class Frontends:
         one, board = self._reconciler, self._reconciler.board
         if not isinstance(one.source, BranchSource):  # the loop sees a tag here by itself
             one.reconcile()
-        until = monotonic() + LIVE_SECONDS
-        while monotonic() < until:
-            if one.newest is not before:
-                return ""
-            is_over = not board.conditions["Reconciling"].status
-            if is_over and board.stalled is not None and board.stalled is not was_stalled:
-                return board.stalled.as_sentence()
-            await asyncio.sleep(_LOOK_SECONDS)
-        return "it is not live yet; 'bbops status' says how far it is"
+
+        def is_stalled() -> bool:
+            is_new = board.stalled is not None and board.stalled is not was_stalled
+            return is_new and not board.conditions["Reconciling"].status
+
+        def is_over() -> bool:
+            return one.newest is not before or is_stalled()
+
+        if not await board.changed.wait(is_over, LIVE_SECONDS):
+            return "it is not live yet; 'bbops status' shows the progress"
+        stalled = board.stalled if one.newest is before else None
+        return stalled.as_sentence() if stalled else ""
 
     @property
-    def _build(self) -> Any:
+    def _build(self) -> LivingChild:
         return self._reconciler.context.plane.build
 
     async def _source(self) -> dict[str, Any]:

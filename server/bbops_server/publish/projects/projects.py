@@ -28,7 +28,7 @@ from bbops_server.publish.status.status import Publication, ServerStatus, Stalle
 from bbops_server.settings import ProjectSettings, WebhookEvent
 
 RESTART_SECONDS = 5.0
-"""How long a loop that failed, which is a mistake of ours, waits before it begins anew."""
+"""How long a loop that failed, which is a mistake of ours, waits before it starts again."""
 
 _log = logging.getLogger(__name__)
 

@@ -7,8 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import msgspec
+
 from bbops.base.errors import ServerError
 from bbops.source.git.series import Version, find_version
+from bbops_server.process.messages.build.repositories.move_branch import MoveBranch
+from bbops_server.process.messages.build.repositories.read_versions import ReadVersions
+from bbops_server.process.messages.build.repositories.restore_version import RestoreVersion
+from bbops_server.process.messages.request import A, Request
 from bbops_server.publish.holds.freezing import find_freeze
 from bbops_server.publish.holds.suspension import (
     Suspension,
@@ -53,7 +59,7 @@ class Versions:
         return self._reconciler.exempt(who)
 
     async def tags(self) -> list[dict[str, Any]]:
-        """Return the versions of this project, the newest first.
+        """Return the versions of this project, newest first.
 
         Raises:
             BbopsError: the repository cannot be read.
@@ -61,8 +67,7 @@ class Versions:
         return list(map(asdict, await self._read()))
 
     async def _read(self) -> Sequence[Version]:
-        answer = await self._ask({"do": "versions", "repository": self._repository})
-        found = [Version(**one) for one in answer["versions"]]
+        found = (await self._ask(ReadVersions(self._repository))).versions
         one, state = self._reconciler, self._reconciler.context.project.state
         known = await asyncio.to_thread(read_publications, state, MOST_KEPT)
         return find_own(found, one.context.series(one.board.name), known)
@@ -89,11 +94,10 @@ class Versions:
                 hint=f"'bbops rollback {version}' in a clone makes the commit; push it",
             )
         wanted = find_version(await self._read(), version)
-        asked = {
-            "do": "restore", "repository": self._repository, "branch": source.branch,
-            "folder": source.path, "version": asdict(wanted), "only": only, "who": who,
-        }  # fmt: skip
-        return dict(await self._ask(asked))
+        asked = RestoreVersion(
+            self._repository, source.branch, source.path, wanted, only, who
+        )  # fmt: skip
+        return msgspec.structs.asdict(await self._ask(asked))
 
     async def put(self, restored: Mapping[str, str]) -> None:
         """Let the branch hold what `restore` has made, as somebody has checked that it may.
@@ -104,8 +108,10 @@ class Versions:
         """
         version = restored["version"]
         self.require_open(version)
-        asked = {"do": "move", "repository": self._repository, "reason": f"roll back to {version}"}
-        await self._ask({**restored, **asked})
+        await self._ask(MoveBranch(
+            self._repository, restored["branch"], restored["base"], restored["commit"],
+            f"roll back to {version}",
+        ))  # fmt: skip
         self._reconciler.look()  # the loop sees a branch here move by itself
 
     def require_open(self, version: str) -> None:
@@ -125,7 +131,7 @@ class Versions:
             raise ServerError(
                 f"publications are frozen until {frozen.until:%Y-%m-%d %H:%M} UTC",
                 hint=f"nothing has changed; 'bbops rollback {version}' makes the commit in a clone:"
-                f" push it, and 'bbops resume{name} --despite-freeze' lets it through",
+                f" push it, and 'bbops resume{name} --despite-freeze' accepts it",
             )
 
     @property
@@ -133,6 +139,6 @@ class Versions:
         source = self._reconciler.source
         return str(getattr(source, "repository", getattr(source, "mirror", "")))
 
-    async def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:
+    async def _ask(self, asked: Request[A]) -> A:
         build = self._reconciler.context.plane.build
         return await build.ask(asked, timeout_seconds=ASK_SECONDS)

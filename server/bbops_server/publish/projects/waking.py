@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from time import monotonic
 from typing import Final
 
 from bbops.base.errors import ServerError
 from bbops_server.publish.drafts.draft_status import DraftStatus
-from bbops_server.publish.projects.asked import DraftSource
+from bbops_server.publish.projects.protocols import DraftSource
 
 WAKING_SECONDS: Final = 30.0
-_LOOK_SECONDS: Final = 0.1
 
 
 async def wake(drafts: DraftSource, branch: str, head: str) -> DraftStatus:
@@ -21,15 +18,22 @@ async def wake(drafts: DraftSource, branch: str, head: str) -> DraftStatus:
         ServerError: the commit has mistakes, or it takes too long.
     """
     drafts.prepare(branch)
-    until = monotonic() + WAKING_SECONDS
-    while monotonic() < until:
+
+    def is_over() -> bool:
         one = drafts.find(branch)
-        if one is not None and serves(one, head):
-            return one
-        if one is not None and one.state == "stalled" and one.commit == head:
-            raise ServerError(f"the draft does not work: {one.message}")
-        await asyncio.sleep(_LOOK_SECONDS)
+        return serves(one, head) or _is_stalled(one, head)
+
+    await drafts.changed.wait(is_over, WAKING_SECONDS)
+    one = drafts.find(branch)
+    if one is not None and serves(one, head):
+        return one
+    if one is not None and _is_stalled(one, head):
+        raise ServerError(f"the draft does not work: {one.message}")
     raise ServerError("the draft is not ready in time; try again in a moment")
+
+
+def _is_stalled(draft: DraftStatus | None, head: str) -> bool:
+    return draft is not None and draft.state == "stalled" and draft.commit == head
 
 
 def serves(draft: DraftStatus | None, head: str) -> bool:

@@ -106,7 +106,7 @@ class LocalForge:
         return others[0] if self.follows(others[0].head, wish.head) else None
 
     def list(self, state: State | None = None) -> Sequence[Proposal]:
-        """Return proposals without their reviews, the newest first."""
+        """Return proposals without their reviews, newest first."""
         return self._records.list(self._project, state)
 
     def get(self, number: int) -> Proposal | None:
@@ -185,7 +185,9 @@ class LocalForge:
         """
         known = self._demand(number)
         if known.state != "open" or known.head != candidate.head or not candidate.commit:
-            raise GitError(f"proposal #{number} has changed meanwhile", hint="look at it again")
+            raise GitError(
+                f"proposal #{number} has changed in the meantime", hint="review it again"
+            )
         reason = f"merge #{number} by {who}"
         move_branch(self._place, known.target, candidate.base, candidate.commit, reason)
         done = self._records.change(self._project, number, state="merged", merged=candidate.commit)
@@ -247,7 +249,7 @@ class LocalForge:
         found = sorted({*known, *self._records.arrivals.find(commits)} - {author})
         if len(found) > MOST_PUSHERS:
             raise GitError(
-                f"what is proposed is the work of {len(found)} people beside its author, at most"
+                f"{len(found)} people besides the author pushed these commits, at most"
                 f" {MOST_PUSHERS} may be",
                 hint="propose it in parts",
             )

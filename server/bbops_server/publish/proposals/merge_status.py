@@ -1,4 +1,4 @@
-"""How a proposal stands: what merging it now would do, and what is in the way."""
+"""How a proposal stands: what merging it now would do, and what blocks it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from bbops.base.errors import BbopsError
 from bbops.source.git.proposals import Candidate, Forge, Proposal
-from bbops_server.publish.proposals.parts import Answer, Part, Parts, Served, of_project
+from bbops_server.process.messages.build.proposals.propose import ProposedChange
+from bbops_server.publish.proposals.parts import Part, Parts, Served, of_project
 from bbops_server.publish.proposals.proposal_tests import NEVER_OVER, RUNNING, Key, Tests
 from bbops_server.publish.proposals.rules import (
     Demands,
@@ -73,7 +74,7 @@ class MergeStatus:
     @property
     def summary(self) -> str:
         """What it would do, in a line, and whether it can be merged."""
-        says = self.text.splitlines()[1] if self.text.count("\n") else "its plan cannot be said"
+        says = self.text.splitlines()[1] if self.text.count("\n") else "its plan cannot be made"
         if self.ended:
             return f"{says}; it is {self.ended}"
         return f"{says}; {'it cannot be merged yet' if self.obstacles else 'it can be merged'}"
@@ -184,7 +185,7 @@ class Bench:
         return MergeStatus(
             candidate, demands, voices, mine.diagnostics, mine.plan, mine.text, mine.tests,
             mine.is_gated, (*obstacles, *theirs), mine.tested,
-            {name: answer["digest"] for name, answer in answers.items()}, others=tuple(parts),
+            {name: answer.digest for name, answer in answers.items()}, others=tuple(parts),
         )  # fmt: skip
 
     def _place(self, proposal: Proposal, project: str) -> str:
@@ -199,14 +200,14 @@ class Bench:
     async def _is_changed(self, one: Served, candidate: Candidate) -> bool:
         return await self._parts.is_changed(one, candidate.base, candidate.commit)
 
-    async def _plan(self, one: Served, candidate: Candidate, **more: str) -> Answer:
+    async def _plan(self, one: Served, candidate: Candidate, **more: str) -> ProposedChange:
         return await self._parts.plan(one, candidate.base, candidate.commit, **more)
 
 
-def _demands(answer: Answer) -> Demands:
+def _demands(answer: ProposedChange) -> Demands:
     return Demands(
-        answer["digest"], answer["approvals"], tuple(answer["reasons"]),
-        tuple(answer["refused"]), answer["agents"],
+        answer.digest, answer.approvals, tuple(answer.reasons),
+        tuple(answer.refused), answer.agents,
     )  # fmt: skip
 
 

@@ -9,6 +9,9 @@ from typing import Any, Final
 
 from bbops_server.accounts.features import read_features_off
 from bbops_server.process.children import LivingChild
+from bbops_server.process.messages.build.proposals.propose import Propose, ProposedChange
+from bbops_server.process.messages.build.releases.run_commit_tests import RunCommitTests
+from bbops_server.process.messages.build.repositories.read_trees import ReadTrees
 from bbops_server.publish.proposals.proposal_tests import (
     RUNNING,
     TEST_SECONDS,
@@ -22,9 +25,6 @@ from bbops_server.publish.sources.record import applied_commit, read_record
 from bbops_server.publish.sources.sources import BranchSource, describe
 
 LOOK_SECONDS: Final = 120.0
-
-Answer = dict[str, Any]
-"""What the build process says of two commits of one project: see `build.proposing.judge`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +76,14 @@ class Parts:
 
     async def is_changed(self, one: Served, base: str, commit: str) -> bool:
         """Return whether two commits differ in the folder of a project."""
-        asked = {
-            "do": "trees", "repository": str(one.source.repository), "quarantine": "",
-            "folder": one.source.path, "commits": [base, commit],
-        }  # fmt: skip
-        found = await self._build.ask(asked, timeout_seconds=LOOK_SECONDS)
+        repository = str(one.source.repository)
+        asked = ReadTrees(repository, [base, commit], folder=one.source.path)
+        found = (await self._build.ask(asked, timeout_seconds=LOOK_SECONDS)).trees
         return bool(found.get(base) != found.get(commit))
 
-    async def plan(self, one: Served, base: str, commit: str, **more: str) -> Answer:
+    async def plan(
+        self, one: Served, base: str, commit: str, *, digest: str = "", agreed_by: str = ""
+    ) -> ProposedChange:
         """Return what going from one commit to another would do, and takes by the rules of `base`.
 
         Raises:
@@ -91,11 +91,11 @@ class Parts:
         """
         live = await asyncio.to_thread(read_record, one.at) or {}
         off = await asyncio.to_thread(read_features_off, one.at.plane.settings)
-        asked = {
-            "do": "propose", "engine": one.at.engine, "off": off, "base": _source(one, base),
-            "source": _source(one, commit), "review": live.get("review", {}),
-            **one.at.asked_of, **more,
-        }  # fmt: skip
+        asked = Propose(
+            source=_source(one, commit), base=_source(one, base), engine=one.at.engine,
+            off=tuple(off), review=live.get("review", {}), digest=digest, agreed_by=agreed_by,
+            **one.at.asked_of,
+        )  # fmt: skip
         return await self._build.ask(asked, timeout_seconds=LOOK_SECONDS)
 
     async def find_refusals(self, one: Served, base: str, commit: str) -> tuple[str, ...]:
@@ -110,19 +110,19 @@ class Parts:
         """
         live = await asyncio.to_thread(applied_commit, one.at)
         answer = await self.plan(one, live or base, commit)
-        looser = [f"it loosens the rules of review: {why}" for why in answer["loosened"]]
-        waits = [answer["waits"]] if answer["waits"] else []
-        found = [*looser, *_mistakes(answer), *answer["refused"], *waits]
-        if found or not answer["gate"]:
-            return (*found, *await asyncio.to_thread(find_missing, one, answer["plan"]))
+        looser = [f"it loosens the rules of review: {why}" for why in answer.loosened]
+        waits = [answer.waits] if answer.waits else []
+        found = [*looser, *_mistakes(answer), *answer.refused, *waits]
+        if found or not answer.gate:
+            return (*found, *await asyncio.to_thread(find_missing, one, answer.plan))
         place = str(one.at.project.state / "proposals" / commit)
         part = await self.look(
             one, commit, answer, place, wait_seconds=TEST_SECONDS, is_urgent=True
         )
-        return part.obstacles or (("its tests still run",) if part.tests == RUNNING else ())
+        return part.obstacles or (("its tests are still running",) if part.tests == RUNNING else ())
 
     async def look(
-        self, one: Served, commit: str, answer: Answer, place: str, *, wait_seconds: float,
+        self, one: Served, commit: str, answer: ProposedChange, place: str, *, wait_seconds: float,
         is_urgent: bool = False,
     ) -> Part:  # fmt: skip
         """Return what a commit would do to a project; its tests run if they have not yet.
@@ -135,14 +135,14 @@ class Parts:
             wait_seconds: for them to end.
             is_urgent: as of a Trial.
         """
-        missing = await asyncio.to_thread(find_missing, one, answer["plan"])
+        missing = await asyncio.to_thread(find_missing, one, answer.plan)
         tests, tested = await self._test(
-            one, commit, answer["tree"], place, wait_seconds, is_urgent=is_urgent
+            one, commit, answer.tree, place, wait_seconds, is_urgent=is_urgent
         )
-        failed = [tests.summary] if answer["gate"] and tests and tests.is_against else []
+        failed = [tests.summary] if answer.gate and tests and tests.is_against else []
         return Part(
-            one.name, tuple(answer["diagnostics"]), answer["plan"], answer["text"], tests,
-            answer["gate"], tested, (*missing, *failed), one.source.path,
+            one.name, tuple(answer.diagnostics), answer.plan, answer.text, tests,
+            answer.gate, tested, (*missing, *failed), one.source.path,
         )  # fmt: skip
 
     async def _test(
@@ -153,10 +153,7 @@ class Parts:
         if not tree:
             return None, ()
         off = await asyncio.to_thread(read_features_off, one.at.plane.settings)
-        asked = {
-            "do": "try", "source": _source(one, commit), "state": place, "engine": one.at.engine,
-            "off": off,
-        }  # fmt: skip
+        asked = RunCommitTests(_source(one, commit), place, one.at.engine, tuple(off))
         trial = Trial(place, (one.name, tree, *off), asked, is_urgent)
         return await self._proposal_tests.look(trial, wait_seconds=wait_seconds), trial.tree
 
@@ -167,9 +164,9 @@ class Parts:
         return self._proposal_tests.find(place, tested)
 
 
-def _mistakes(answer: Answer) -> list[str]:
+def _mistakes(answer: ProposedChange) -> list[str]:
     """Return the first mistake of a project that would not work, with its place."""
-    errors = [one for one in answer["diagnostics"] if one["severity"] == "error"]
+    errors = [one for one in answer.diagnostics if one["severity"] == "error"]
     return [f"{one['file']}:{one['line']}: {one['message']}" for one in errors[:1]]
 
 

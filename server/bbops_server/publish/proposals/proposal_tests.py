@@ -10,6 +10,9 @@ from typing import Any, Final, Literal
 
 from bbops.base.errors import BbopsError
 from bbops_server.process.children import LivingChild
+from bbops_server.process.messages.build.releases.end_tests import EndTests
+from bbops_server.process.messages.build.releases.run_commit_tests import RunCommitTests
+from bbops_server.process.messages.forks.run_tests import CaseReport
 
 TEST_SECONDS: Final = 150.0
 """More than the build process gives the tests, so that it says what is late."""
@@ -43,7 +46,7 @@ class Tests:
 
 
 RUNNING: Final = Tests("running", "its tests are running")
-NEVER_OVER: Final = Tests("unknown", "its tests were still running then")
+NEVER_OVER: Final = Tests("unknown", "its tests were still running at that time")
 """Of tests that ended with a server, or with a proposal that was closed."""
 
 
@@ -60,7 +63,7 @@ class Trial:
 
     place: str
     tree: Key
-    asked: Mapping[str, Any]
+    asked: RunCommitTests
     is_urgent: bool = False
 
 
@@ -122,12 +125,11 @@ class ProposalTests:
     async def _run(self, trial: Trial) -> None:
         async with nullcontext() if trial.is_urgent else self._turn:
             try:
-                answer = await self._build.ask(dict(trial.asked), timeout_seconds=TEST_SECONDS)
+                answer = await self._build.ask(trial.asked, timeout_seconds=TEST_SECONDS)
                 found = _read(answer)
             except asyncio.CancelledError:
                 with suppress(BbopsError):
-                    ending = {"do": "end test", "state": trial.asked["state"]}
-                    await self._build.ask(ending, timeout_seconds=1)
+                    await self._build.ask(EndTests(trial.asked.state), timeout_seconds=1)
                 raise
             except BbopsError as error:
                 found = Tests("unknown", f"its tests could not be run: {error.message}")
@@ -141,9 +143,9 @@ class ProposalTests:
             del self._running[place]
 
 
-def _read(answer: Mapping[str, Any]) -> Tests:
-    cases, failed, seconds = answer["cases"], answer["failed"], answer["seconds"]
-    found: Sequence[Mapping[str, Any]] = answer["diagnostics"]
+def _read(answer: CaseReport) -> Tests:
+    cases, failed, seconds = answer.cases, answer.failed, answer.seconds
+    found: Sequence[Mapping[str, Any]] = answer.diagnostics
     passed = cases - failed
     if found:
         summary = f"its tests fail: {_told(found)}"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from bbops.base.errors import GitError, ServerError
 from bbops.source.git.proposals import PREVIEW, Proposal, Wish
-from bbops_server.publish.projects.asked import DraftSource
-from bbops_server.publish.proposals.kept import encode, end, read
+from bbops_server.publish.projects.protocols import DraftSource
 from bbops_server.publish.proposals.merge_status import Bench, MergeStatus
 from bbops_server.publish.proposals.proposal_tests import TEST_SECONDS
 from bbops_server.publish.proposals.rules import find_missing_person
+from bbops_server.publish.proposals.snapshots import encode, end, read
 
 if TYPE_CHECKING:
     from bbops_server.publish.proposals.local import LocalForge
@@ -151,7 +151,7 @@ class Proposing:
 
         Raises:
             ServerError: something is in the way.
-            GitError: the branch has moved meanwhile, or its files have changes.
+            GitError: the branch has moved in the meantime, or its files have changes.
         """
         found, standing = await self.look(number)
         if standing.waits_for_tests and not standing.obstacles:
@@ -161,14 +161,14 @@ class Proposing:
         if head and not found.head.startswith(head):
             raise ServerError(
                 f"proposal #{number} is {found.head[:12]} by now, not {head[:12]}",
-                hint="look at it again",
+                hint="review it again",
             )
         if standing.obstacles or standing.candidate is None:
             raise ServerError(
                 f"proposal #{number} cannot be merged: {'; '.join(standing.obstacles)}"
             )
         if by_agent and (why := find_missing_person(standing.demands)):
-            raise ServerError(f"proposal #{number} is not merged by an agent: {why}")
+            raise ServerError(f"proposal #{number} cannot be merged by an agent: {why}")
         if standing.waits_for_tests:
             raise ServerError(
                 f"the tests of proposal #{number} still run", hint="merge it when they are over"

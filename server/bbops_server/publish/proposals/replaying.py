@@ -1,4 +1,4 @@
-"""Ask the draft of a proposal what was asked of the live API, and say which answers would change.
+"""Ask the draft of a proposal what was asked of the live API, and say which responses would change.
 
 Only a sample: GETs that anybody could have sent, the newest of each route and status. It tells, and
 never stands in the way of a merge.

@@ -132,8 +132,8 @@ def count_voices(proposal: Proposal, digest: str, eligible: Eligible) -> Voices:
 
 def _why_gone(who: str, proposal: Proposal) -> str:
     if who in proposal.pushers:
-        return "does not count: some of its commits are theirs"
-    return "no longer counts: they may no longer review"
+        return "does not count: they are an author of some commits"
+    return "no longer counts: they are no longer allowed to review"
 
 
 def _why_outdated(review: Review, proposal: Proposal, digest: str) -> str:
@@ -143,7 +143,7 @@ def _why_outdated(review: Review, proposal: Proposal, digest: str) -> str:
     if review.plan != digest:
         return (
             f"no longer counts: '{proposal.target}' or the data has changed since,"
-            " and so has what a merge would do"
+            " which changes the effect of the merge"
         )
     return ""
 
@@ -151,14 +151,15 @@ def _why_outdated(review: Review, proposal: Proposal, digest: str) -> str:
 def find_unready(proposal: Proposal) -> Iterator[str]:
     """Yield why nobody may merge it yet, where its author has said so."""
     if not proposal.ready:
-        yield f"it is not ready; its author says when: bbops proposals ready {proposal.number}"
+        ready = f"bbops proposals ready {proposal.number}"
+        yield f"it is not ready; its author can mark it as ready: {ready}"
 
 
 def find_obstacles(demands: Demands, voices: Voices) -> Iterator[str]:
     """Yield what stands in the way of a merge, for people."""
     yield from demands.refused
     if voices.refused:
-        yield f"{_list(voices.refused)} asked for changes"
+        yield f"{_list(voices.refused)} requested changes"
     missing = demands.approvals - len(voices.approved)
     if missing > 0:
         why = f": {'; '.join(demands.reasons)}" if demands.reasons else ""

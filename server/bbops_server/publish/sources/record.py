@@ -12,6 +12,7 @@ from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
 from bbops.source.git.revisions import commit_of, read_revision
 from bbops_server.data_plane.live.recent_frontends import note_live
+from bbops_server.process.messages.build.tables.find_release import FindRelease
 from bbops_server.publish.sources.attempt import Attempt, PublishContext
 from bbops_server.publish.status.status import Stalled, now
 
@@ -35,9 +36,9 @@ async def record(attempt: Attempt, at: PublishContext) -> None:
     except OSError as error:
         raise Stalled(
             "StateNotWritable",
-            f"{attempt.release} is live, but cannot be remembered:"
+            f"{attempt.release} is live, but cannot be recorded:"
             f" '{at.record}': {(error.strerror or 'no reason given').lower()}",
-            "free the disk or make it writable; a restart would serve the release before",
+            "free the disk or make it writable; a restart would serve the previous release",
             is_passing=True,
         ) from None
 
@@ -62,9 +63,9 @@ async def read_live(at: PublishContext) -> dict[str, Any] | None:
     """
     intended = await asyncio.to_thread(_read, at.intention)
     if intended is not None:
-        asked = {"do": "release", **at.asked_of}
+        asked = FindRelease(**at.asked_of)
         found = await at.plane.build.ask(asked, timeout_seconds=RELEASE_SECONDS)
-        if found["digest"] == intended["digest"]:
+        if found.digest == intended["digest"]:
             return intended
     return await asyncio.to_thread(read_record, at)
 

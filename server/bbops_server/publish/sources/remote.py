@@ -14,6 +14,9 @@ from bbops.source.git.address import Address
 from bbops.source.git.series import TAG, find_refs
 from bbops_server.process.children import LivingChild
 from bbops_server.process.host.random import SystemRandom
+from bbops_server.process.messages.build.repositories.fetch import Fetch
+from bbops_server.process.messages.build.repositories.list_remote_branches import ListRemoteBranches
+from bbops_server.process.messages.build.repositories.push_tag import PushTag
 from bbops_server.publish.sources.sources import Source, describe
 from bbops_server.publish.status.status import Stalled
 
@@ -80,8 +83,8 @@ class RemoteSource:
         if monotonic() < self._list_due:
             return None
         self._list_due = monotonic() + pause_seconds(self.every_seconds, 0)
-        asked = {"do": "remote branches", "url": self.address.url, "mirror": str(self.mirror)}
-        return dict((await build.ask(asked, timeout_seconds=FETCH_SECONDS))["branches"])
+        asked = ListRemoteBranches(self.address.url, str(self.mirror))
+        return (await build.ask(asked, timeout_seconds=FETCH_SECONDS)).branches
 
     def of_branch(self, branch: str) -> Source:
         """Return the same mirror's other branch, fetched once it is asked for."""
@@ -97,25 +100,22 @@ class RemoteSource:
         task.add_done_callback(self._sharing.discard)
 
     async def _share(self, build: LivingChild, name: str) -> None:
-        asked = {
-            "do": "push tag", "url": self.address.url, "mirror": str(self.mirror), "tag": name,
-        }  # fmt: skip
         try:
+            asked = PushTag(self.address.url, str(self.mirror), name)
             await build.ask(asked, timeout_seconds=FETCH_SECONDS)
         except BbopsError as error:
             _log.warning("version %s stays in the mirror: %s", name, error)
 
     async def _look(self, build: LivingChild) -> None:
-        asked = {
-            "do": "fetch", "url": self.address.url, "mirror": str(self.mirror),
-            "branch": self.branch, "project": self.path if self.holds_rewrites else None,
-            "has_own_frontends": self.has_own_frontends,
-            "versions": find_refs(self.version_tag, self.path) if self.holds_rewrites else (),
-        }  # fmt: skip
+        asked = Fetch(
+            self.address.url, str(self.mirror), self.branch,
+            self.path if self.holds_rewrites else None, self.has_own_frontends,
+            find_refs(self.version_tag, self.path) if self.holds_rewrites else (),
+        )  # fmt: skip
         try:
             found = await build.ask(asked, timeout_seconds=FETCH_SECONDS)
-            self._commit, self._newest_frontend = found["commit"], found["newest"]
-            self.frontend_trouble = found["trouble"]
+            self._commit, self._newest_frontend = found.commit, found.newest
+            self.frontend_trouble = found.trouble
             self._trouble, self._failures = None, 0
         except BbopsError as error:
             self._trouble = Stalled("FetchFailed", error.message, error.hint, is_passing=True)

@@ -18,6 +18,8 @@ from bbops.source.git.place import (
 from bbops.source.git.revisions import Revision
 from bbops.source.tree import FolderTree
 from bbops_server.process.children import LivingChild
+from bbops_server.process.messages.build.repositories.list_branches import ListBranches
+from bbops_server.process.messages.build.repositories.resolve import Resolve
 from bbops_server.publish.status.status import Stalled
 
 RESOLVE_SECONDS = 60
@@ -119,9 +121,9 @@ class BranchSource:
 
     async def revision(self, build: LivingChild) -> tuple[str, Mapping[str, Any]] | None:
         """Ask git for the newest commit."""
-        asked = {"do": "resolve", "repository": str(self.repository), "branch": self.branch}
-        commit = (await build.ask(asked, timeout_seconds=RESOLVE_SECONDS))["commit"]
-        return commit and describe(self.repository, commit, self.branch, self.path)
+        asked = Resolve(str(self.repository), self.branch)
+        commit = (await build.ask(asked, timeout_seconds=RESOLVE_SECONDS)).commit
+        return describe(self.repository, commit, self.branch, self.path) if commit else None
 
     def refresh(self) -> None:
         """Do nothing: it looks all the time."""
@@ -131,10 +133,10 @@ class BranchSource:
         stamp = await asyncio.to_thread(stamp_branches, self.place)
         if stamp == self._listed:
             return None
-        asked = {"do": "branches", "repository": str(self.repository)}
-        found = (await build.ask(asked, timeout_seconds=RESOLVE_SECONDS))["branches"]
+        asked = ListBranches(str(self.repository))
+        found = (await build.ask(asked, timeout_seconds=RESOLVE_SECONDS)).branches
         self._listed = stamp
-        return dict(found)
+        return found
 
     def of_branch(self, branch: str) -> Source:
         """Return the same repository's other branch."""

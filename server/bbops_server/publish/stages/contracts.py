@@ -8,6 +8,7 @@ from typing import Any, Final
 from bbops.base.errors import ServerError
 from bbops.source.git.revisions import commit_of
 from bbops_server.process.children import LivingChild
+from bbops_server.process.messages.build.releases.write_contract import WriteContract
 from bbops_server.publish.sources.attempt import PublishContext
 from bbops_server.publish.sources.sources import Source
 from bbops_server.publish.status.status import Written
@@ -26,12 +27,9 @@ async def write_contract(context: PublishContext, source: Mapping[str, Any], for
     Raises:
         BbopsError: the commit has mistakes, or cannot be read.
     """
-    asked = {
-        "do": "contract", "source": dict(source), "form": form, "url": context.url,
-        "engine": context.engine,
-    }  # fmt: skip
+    asked = WriteContract(source, form, context.url, context.engine)
     answer = await context.build.ask(asked, timeout_seconds=ASK_SECONDS)
-    return Written(answer["text"], answer["content_type"], answer["digest"])
+    return Written(answer.text, answer.content_type, answer.digest)
 
 
 async def live_source(source: Source, applied: str | None, build: LivingChild) -> dict[str, Any]:

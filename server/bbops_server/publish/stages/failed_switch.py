@@ -34,7 +34,7 @@ def keep_failed_switch(stalled: Stalled, attempt: Attempt, at: PublishContext) -
 
     A disk that takes nothing costs the memory alone.
     """
-    cure = f"'bbops reconcile{f' {at.project.name}' if at.project.name else ''}' tries it again"
+    cure = f"'bbops reconcile{f' {at.project.name}' if at.project.name else ''}' retries it"
     hint = f"{stalled.hint}; {cure}" if stalled.hint else cure
     failed = FailedSwitch(
         attempt.revision, attempt.built["digest"], stamp_approvals(at.project.state),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from bbops_server.process.messages.build.proposals.weigh_tables import WeighTables
 from bbops_server.publish.sources.attempt import PublishContext
 
 WEIGH_SECONDS: Final = 120.0
@@ -23,6 +24,6 @@ async def weigh(
     Raises:
         BbopsError: the tables have mistakes, or the database cannot be asked.
     """
-    asked = {"do": "weigh", "tables": tables, "engine": at.engine, **at.asked_of}
+    asked = WeighTables(tables=tables, engine=at.engine, **at.asked_of)
     answer = await at.plane.build.ask(asked, timeout_seconds=WEIGH_SECONDS)
-    return answer | {"env": [name for name in env if at.secrets.has(name)]}
+    return answer.plan | {"env": [name for name in env if at.secrets.has(name)]}

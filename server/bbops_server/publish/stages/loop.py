@@ -224,7 +224,7 @@ class Reconciler:
             await self.refuse(Stalled("GitFailed", error.message, error.hint, is_passing=True))
         except BbopsError as error:
             await self.refuse(Stalled("Failed", error.message, error.hint, is_passing=True))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the last release serves on
+        except Exception as error:  # noqa: BLE001 - whatever it is, the last release keeps serving
             message = f"unexpected {type(error).__name__}"
             await self.refuse(Stalled("InternalError", message, is_passing=True))
         return stamp
@@ -300,7 +300,7 @@ class Reconciler:
                 self.board.author = attempt.built.get("author", "")
 
     async def remember(self, attempt: Attempt) -> Stalled | None:
-        """Write down what is live; return why that failed, it is live all the same."""
+        """Write down what is live; return why that failed, it is live anyway."""
         try:
             await record(attempt, self.context)
         except Stalled as stalled:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from bbops.base.errors import BbopsError
+from bbops_server.process.messages.build.tables.narrow import Narrow
 from bbops_server.publish.sources.attempt import PublishContext
 from bbops_server.publish.stages.stages import MIGRATE_SECONDS
 from bbops_server.publish.status.status import Stalled, StatusBoard
@@ -62,7 +63,7 @@ class Narrowing:
     async def _is_narrowed(self, *, is_told: bool) -> bool:
         at = self._context()
         live = at.plane.find_live(at.project.name)
-        asked = {"do": "narrow", "digest": live, **at.asked_of}
+        asked = Narrow(digest=live, **at.asked_of)
         try:
             answer = await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
         except BbopsError as error:
@@ -71,5 +72,5 @@ class Narrowing:
                 if self._board.stall_narrowing(stalled):
                     self._tell(stalled)
             return False
-        self._board.narrowed(answer["hidden"])
+        self._board.narrowed(answer.hidden)
         return True

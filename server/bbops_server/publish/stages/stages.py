@@ -13,10 +13,21 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from msgspec.structs import asdict
+
 from bbops.base.errors import BbopsError, DatabaseError, MigrationRefused, SwitchTooLong
 from bbops_server.accounts.features import read_features_off
 from bbops_server.data_plane.pages.assets import folder_of
-from bbops_server.data_plane.pages.start_page import Start
+from bbops_server.process.messages.build.releases.build_release import BuildRelease
+from bbops_server.process.messages.build.releases.end_tests import EndTests
+from bbops_server.process.messages.build.releases.find_secret import FindSecret
+from bbops_server.process.messages.build.releases.run_build_tests import RunBuildTests
+from bbops_server.process.messages.build.tables.expand import Expand
+from bbops_server.process.messages.build.tables.rehearse import Rehearse
+from bbops_server.process.messages.build.tables.settle import Settle
+from bbops_server.process.messages.build.tables.switch import Switch
+from bbops_server.process.messages.build.tables.try_statements import TryStatements
+from bbops_server.process.messages.data.link_release import Start
 from bbops_server.publish.holds.approvals import read_waiting
 from bbops_server.publish.holds.freezing import keep_frontend_frozen
 from bbops_server.publish.holds.reviews import keep_reviews
@@ -42,12 +53,10 @@ SWAP_SECONDS = 1.0
 
 async def build(attempt: Attempt, at: PublishContext) -> None:
     """Read, load, check and compile."""
-    asked = {
-        "do": "build", "source": attempt.source, "artifacts": str(at.artifacts),
-        "engine": at.engine, "live": await asyncio.to_thread(read_live_commit, at),
-    }  # fmt: skip
+    live = await asyncio.to_thread(read_live_commit, at)
     off = await asyncio.to_thread(read_features_off, at.plane.settings)
-    attempt.built = await at.build.ask({**asked, "off": off}, timeout_seconds=BUILD_SECONDS)
+    asked = BuildRelease(attempt.source, str(at.artifacts), at.engine, live, tuple(off))
+    attempt.built = asdict(await at.build.ask(asked, timeout_seconds=BUILD_SECONDS))
     if not attempt.built["ok"]:
         raise _refused("ProjectInvalid", attempt.built["diagnostics"])
 
@@ -64,15 +73,16 @@ async def test(attempt: Attempt, at: PublishContext) -> None:
     """Run the project's tests where `tests.gate` asks for it, and not for who writes it."""
     if not attempt.built["gate"] or at.tells_callers:
         return
-    asked = {"state": str(at.project.state), "digest": attempt.built["digest"]}
+    state = str(at.project.state)
+    asked = RunBuildTests(state, attempt.built["digest"])
     try:
-        answer = await at.build.ask({"do": "test", **asked}, timeout_seconds=TEST_SECONDS)
+        answer = await at.build.ask(asked, timeout_seconds=TEST_SECONDS)
     except asyncio.CancelledError:
         with suppress(BbopsError):
-            await at.build.ask({"do": "end test", **asked}, timeout_seconds=1)
+            await at.build.ask(EndTests(state), timeout_seconds=1)
         raise
-    if answer["diagnostics"]:
-        raise _refused("TestsFailed", answer["diagnostics"])
+    if answer.diagnostics:
+        raise _refused("TestsFailed", answer.diagnostics)
 
 
 async def fill_env(attempt: Attempt, at: PublishContext) -> None:
@@ -95,16 +105,13 @@ async def guard_frontend(attempt: Attempt, at: PublishContext) -> None:
         name: value for name, how in attempt.built["env"].items()
         if how["secret"] and (value := attempt.env.get(name)) and len(value) >= LEAST_SECRET
     }  # fmt: skip
-    asked = {
-        "do": "find secret", "state": str(at.project.state), "values": secrets,
-        "frontend": attempt.built["frontend"],
-    }  # fmt: skip
+    asked = FindSecret(str(at.project.state), attempt.built["frontend"], secrets)
     answer = await at.build.ask(asked, timeout_seconds=BUILD_SECONDS)
-    if answer["found"]:
-        file, name = answer["found"]
+    if answer.found:
+        file, name = answer.found
         raise Stalled(
             "SecretInFrontend", f"'{file}' of the frontend holds the value of '{name}'",
-            "every visitor reads it there: build it without, and give the secret another value",
+            "every visitor can read it: build it without the secret, and change the secret",
         )  # fmt: skip
 
 
@@ -119,12 +126,12 @@ def _signed_by_itself(built: Mapping[str, Any]) -> dict[str, Any]:
 async def rehearse(attempt: Attempt, at: PublishContext) -> None:
     """Plan what happens to the tables, and try the release on empty ones as they will be."""
     refuse_failed_switch(attempt, at)
-    asked = {"do": "rehearse", "artifact": attempt.built["artifact"], **_about(attempt, at)}
+    asked = Rehearse(artifact=attempt.built["artifact"], **_about(attempt, at))
     try:
-        attempt.plan = await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
+        attempt.plan = asdict(await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS))
         if attempt.plan["is_behind"] and not attempt.plan["is_done"]:
             await attempt.finish_narrowing()
-            attempt.plan = await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
+            attempt.plan = asdict(await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS))
     except SwitchTooLong as refused:
         raise keep_failed_switch(_migration_refused(refused, at), attempt, at) from None
     except MigrationRefused as refused:
@@ -169,12 +176,12 @@ def _find_start(attempt: Attempt, at: PublishContext) -> Start:
 
 async def expand(attempt: Attempt, at: PublishContext) -> None:
     """Bring the tables to where both releases can live with them."""
-    asked = {"do": "expand", **_about(attempt, at)}
+    asked = Expand(**_about(attempt, at))
     try:
         answer = await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
     except MigrationRefused as refused:
         raise _migration_refused(refused, at) from None
-    attempt.changes = answer["changes"]
+    attempt.changes = answer.changes
 
 
 def _about(attempt: Attempt, at: PublishContext) -> dict[str, str]:
@@ -184,7 +191,7 @@ def _about(attempt: Attempt, at: PublishContext) -> dict[str, str]:
 def _migration_refused(refused: MigrationRefused, at: PublishContext) -> Stalled:
     hint = _say_where(refused.hint, at)
     if at.mode == "dev":
-        hint = f"{hint}; or stop, delete '{at.project.state}' and start afresh"
+        hint = f"{hint}; or stop, delete '{at.project.state}' and start over"
     return Stalled("MigrationRefused", refused.message, hint)
 
 
@@ -203,7 +210,7 @@ async def smoke(attempt: Attempt, at: PublishContext) -> None:
     """Link once aside, and prepare every statement against the expanded schema."""
     if attempt.plan["switches"]:
         return  # its names and types come with the swap; it was tried on tables that have them
-    asked = {"do": "smoke", "artifact": attempt.built["artifact"], **at.asked_of}
+    asked = TryStatements(artifact=attempt.built["artifact"], **at.asked_of)
     try:
         await at.build.ask(asked, timeout_seconds=BUILD_SECONDS)
     except BbopsError as error:
@@ -220,7 +227,7 @@ async def swap(attempt: Attempt, at: PublishContext) -> None:
             await _switch(attempt.link, attempt, at)
             return
         if attempt.is_about_tables:
-            asked = {"do": "settle", **_about(attempt, at)}
+            asked = Settle(**_about(attempt, at))
             await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
         await at.plane.swap(attempt.link)
     except MigrationRefused as refused:
@@ -234,7 +241,7 @@ async def swap(attempt: Attempt, at: PublishContext) -> None:
 
 async def _switch(link: Link, attempt: Attempt, at: PublishContext) -> None:
     async with at.plane.held(at.project.name) as until:
-        asked = {"do": "switch", "until": until - SWAP_SECONDS, **_about(attempt, at)}
+        asked = Switch(until=until - SWAP_SECONDS, **_about(attempt, at))
         await at.build.ask(asked, timeout_seconds=HOLD_SECONDS)
         await at.plane.swap(link)
 

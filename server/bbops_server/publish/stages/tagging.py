@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import asdict
 
 from bbops.base.errors import BbopsError
 from bbops.source.git.revisions import read_revision
+from bbops_server.process.messages.build.releases.summarize import Summarize
+from bbops_server.process.messages.build.repositories.tag_version import TagVersion
 from bbops_server.publish.sources.attempt import Attempt, PublishContext
 from bbops_server.publish.sources.record import read_record, record
 from bbops_server.publish.sources.sources import BranchSource, describe
@@ -29,12 +30,11 @@ async def summarize(attempt: Attempt, at: PublishContext, live: str | None) -> s
     if at.tells_callers or not commit or attempt.source.get("kind") != "git":
         return ""
     base = {**attempt.source, "commit": commit, "branch": branch}
-    asked = {"do": "summary", "base": base, "source": attempt.source, "engine": at.engine}
+    asked = Summarize(attempt.source, base, at.engine)
     try:
-        answer = await at.plane.build.ask(asked, timeout_seconds=TAG_SECONDS)
+        return (await at.plane.build.ask(asked, timeout_seconds=TAG_SECONDS)).plan
     except BbopsError:
         return ""  # the commit that was live may be gone from the repository
-    return str(answer["plan"])
 
 
 async def tag(attempt: Attempt, at: PublishContext, plan: str = "") -> str:
@@ -54,13 +54,12 @@ async def tag(attempt: Attempt, at: PublishContext, plan: str = "") -> str:
         facts["Plan"] = plan
     if attempt.changes:
         facts["Changes"] = "; ".join(attempt.changes)
-    asked = {
-        "do": "tag", "repository": attempt.source["repository"],
-        "commit": attempt.source["commit"], "facts": facts, "live": live.get("version", ""),
-        "series": asdict(at.series(attempt.built["project"])),
-    }  # fmt: skip
+    asked = TagVersion(
+        attempt.source["repository"], attempt.source["commit"], facts, live.get("version", ""),
+        at.series(attempt.built["project"]),
+    )  # fmt: skip
     try:
-        name = str((await at.plane.build.ask(asked, timeout_seconds=TAG_SECONDS))["version"])
+        name = (await at.plane.build.ask(asked, timeout_seconds=TAG_SECONDS)).version
     except BbopsError as error:
         _log.error("%s is live, but not tagged: %s", attempt.revision, error)
         return ""

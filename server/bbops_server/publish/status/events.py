@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from bbops_server.process.messages.data.request_answered import RequestAnswered
 from bbops_server.publish.status.status import Stalled
 
 
@@ -13,8 +14,8 @@ from bbops_server.publish.status.status import Stalled
 class Serving:
     """Said once, when every process runs: where the API and the control plane are.
 
-    `setup_url` makes the first account; empty when there is one. `database` is named where data is
-    not in the state folder.
+    `setup_url` creates the first account; empty when there is one. `database` is named where data
+    is not in the state folder.
     """
 
     url: str
@@ -58,33 +59,12 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The server's file has changed and has mistakes: the settings before serve on."""
+    """The server's file has changed and has mistakes: the previous settings stay in effect."""
 
     diagnostics: list[dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A request that `bbops dev` has answered.
-
-    Attributes:
-        path: without secrets, and without the query.
-        status: 0 where the client left before its answer began.
-        code: of the error; empty without one.
-        at: file and line of the step that failed.
-        missed: how many before it were too many to be told.
-    """
-
-    method: str
-    path: str
-    status: int
-    milliseconds: float
-    code: str = ""
-    at: str = ""
-    missed: int = 0
-
-
-Event = Serving | Published | Stalled | Found | Applied | Refused | Answered
+Event = Serving | Published | Stalled | Found | Applied | Refused | RequestAnswered
 Report = Callable[[Event], None]
 Tell = Callable[[str, Event], None]
 """Takes the name the server gives a project, empty for the server itself, and what happened."""

@@ -1,8 +1,8 @@
 """What is true of a project right now, in conditions that people and machines can read.
 
 `Ready`: a release is served and it is the newest commit. `Reconciling`: an attempt is under way.
-`Stalled`: the newest commit is not live, and why; the last good release serves on. It holds beside
-`Ready` where the newest commit is live, and publications are suspended.
+`Stalled`: the newest commit is not live, and why; the last good release keeps serving. It holds
+beside `Ready` where the newest commit is live, and publications are suspended.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+
+from bbops_server.publish.status.signal import Signal
 
 
 class Stalled(Exception):
@@ -137,6 +139,8 @@ class StatusBoard:
         self.stalled: Stalled | None = None
         self.conditions: dict[str, Condition] = {}
         self.lost: dict[str, Condition] = {}
+        self.changed = Signal()
+        """Sent after each change of a condition; the drafts of a project share one."""
         for kind in ("Ready", "Reconciling", "Stalled"):
             self.put(kind, status=False, reason="Starting", message="")
 
@@ -145,6 +149,7 @@ class StatusBoard:
         old = self.conditions.get(kind)
         since = old.since if old is not None and old.status == status else now()
         self.conditions[kind] = Condition(kind, status, reason, message, since)
+        self.changed.send()
 
     def status(self) -> Status:
         """Return what is true now; a source out of reach hides how the last attempt ended."""
@@ -175,7 +180,7 @@ class StatusBoard:
 
     def serving(self) -> str:
         """Return what answers requests meanwhile."""
-        return f"{self.release} serves on" if self.release else "nothing is live yet"
+        return f"{self.release} keeps serving" if self.release else "nothing is live yet"
 
     def restored(self, name: str, revision: str, release: str, version: str) -> None:
         """Record that the last good release serves again after a restart."""
@@ -212,7 +217,7 @@ class StatusBoard:
         self.stalled, self.diagnostics = None, []
         newest = (self.attempted or "").rpartition(":")[2][:12]
         is_other = newest != self.release
-        unchanged = f"; {newest} changes nothing of this project" if is_other else ""
+        unchanged = f"; {newest} does not change this project" if is_other else ""
         message = f"{self.release} is live{unchanged}"
         self.put("Ready", status=True, reason="Unchanged", message=message)
         self.put("Reconciling", status=False, reason="Unchanged", message="")

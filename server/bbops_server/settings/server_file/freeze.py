@@ -25,7 +25,7 @@ def _check_zone(text: str) -> str:
     try:
         ZoneInfo(text)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise _wrong(f"there is no time zone '{text}'", "such as Europe/Berlin, or UTC") from None
+        raise _wrong(f"unknown time zone '{text}'", "such as Europe/Berlin, or UTC") from None
     return text
 
 
@@ -33,15 +33,21 @@ def _check_freeze(one: WrittenFreeze) -> WrittenFreeze:
     is_pair = (one.begins is None) == (one.ends is None)
     if one.days:
         if not is_pair:
-            raise _wrong("'from' goes with 'until'", "without both, the whole days are meant")
+            raise _wrong(
+                "'from' and 'until' must be given together", "without both, whole days are frozen"
+            )
         for text in filter(None, (one.begins, one.ends)):
             _read_clock(text)
     elif one.begins is None or one.ends is None:
         raise _wrong("a freeze has 'days', or 'from' and 'until'", "such as 'days: [fri, sat]'")
     elif _read_moment(one.begins) >= _read_moment(one.ends):
-        raise _wrong(f"'{one.ends}' is not after '{one.begins}'", "'until' is when it is over")
+        raise _wrong(
+            f"'{one.ends}' is not after '{one.begins}'", "'until' is the end of the freeze"
+        )
     elif "zone" in one.model_fields_set:
-        raise _wrong("a freeze from one date to another has no 'zone'", "the dates say theirs")
+        raise _wrong(
+            "a freeze from one date to another has no 'zone'", "the dates contain their own zone"
+        )
     return one
 
 

@@ -116,7 +116,8 @@ def _check_env(name: str, document: Document, env: Mapping[str, str]) -> Iterato
                 )  # fmt: skip
         if _EXPRESSION.search(_ENV.sub("", text)):
             yield Diagnostic(
-                place_of(name, document, path), "static", "this file takes no expressions",
+                place_of(name, document, path), "static",
+                "expressions are not supported in this file",
                 "only '${ env.NAME }', a variable of the server's environment",
             )  # fmt: skip
 
@@ -158,7 +159,7 @@ def _check_https(name: str, document: Document, file: ServerFile) -> Iterator[Di
         yield Diagnostic(
             place_of(name, document, ("bind", "control")), "needs-https",
             f"the control plane would listen on '{host}' without https",
-            "let a proxy answer https, and say its address: 'urls: {control: https://…}'",
+            "put an https proxy in front, and set its URL: 'urls: {control: https://…}'",
         )  # fmt: skip
 
 
@@ -171,8 +172,8 @@ def _check_draft_hosts(name: str, document: Document, file: ServerFile) -> Itera
         if host.endswith(suffix) or host == suffix[1:]:
             yield Diagnostic(
                 place_of(name, document, ("drafts", "hosts")), "duplicate-address",
-                f"'{host}' answers what is live, and would share cookies with drafts",
-                "give drafts a domain on which nothing else answers",
+                f"'{host}' serves live projects, and would share cookies with drafts",
+                "use a separate domain for drafts",
             )  # fmt: skip
 
 

@@ -76,7 +76,7 @@ def _check_issuer(text: str) -> str:
     """Take an address as it is given: an issuer is compared with what it says, to the letter."""
     parts = urlsplit(_check_url(text))
     if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
-        raise _wrong(f"expected an address of https, got '{text}'", "nobody may listen on the way")
+        raise _wrong(f"expected an https URL, got '{text}'", "the connection must be encrypted")
     return text
 
 
@@ -84,7 +84,7 @@ def _check_database(text: str) -> str:
     try:
         read_url(text, "")
     except DatabaseError as error:
-        raise _wrong("expected the address of a PostgreSQL database", error.hint) from None
+        raise _wrong("expected a PostgreSQL URL", error.hint) from None
     return text
 
 
@@ -110,7 +110,7 @@ def _check_prefix(text: str) -> str:
     if not _PREFIX(text) or any(part in {".", ".."} for part in text.split("/")):
         raise _wrong(
             f"expected the beginning of a path, got '{text}'",
-            "such as /shop: letters, digits and '-._', without a slash at its end",
+            "such as /shop: letters, digits and '-._', without a trailing slash",
         )
     return text
 
@@ -210,7 +210,7 @@ def _check_names(providers: list[OidcProvider]) -> list[OidcProvider]:
     names = ["github", *(one.name for one in providers)]
     for name in names:
         if names.count(name) > 1:
-            raise _wrong(f"two providers are called '{name}'", "each has a name of its own")
+            raise _wrong(f"two providers are named '{name}'", "each needs its own name")
     return providers
 
 
@@ -278,7 +278,7 @@ class ServerFile(Model):
         if len(projects) > 1 and not names_project(tag):
             raise _wrong(
                 f"'versionTag: {tag}' would be the name of versions of several projects",
-                f"let it hold '{{project}}', such as {TAG}",
+                f"include '{{project}}', such as {TAG}",
             )
         return projects
 

@@ -114,7 +114,7 @@ def find_restarts(
             yield Diagnostic(
                 place_of(name, document, path), "needs-restart",
                 f"'{path[-1]}' stays '{before}' until the server is started again",
-                "everything else in this file is in force", severity="warning",
+                "everything else in this file took effect", severity="warning",
             )  # fmt: skip
 
 

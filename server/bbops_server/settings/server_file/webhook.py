@@ -20,13 +20,14 @@ def _check_receiver(text: str) -> str:
         raise PydanticCustomError(
             "bad_value", "{message}",
             {"message": "expected an address of https, without a name or password in it",
-             "hint": "such as https://chat.example.com/hooks/1; http is for this machine alone"},
+             "hint": "such as https://chat.example.com/hooks/1;"
+                     " http is allowed for localhost only"},
         )  # fmt: skip
     return text
 
 
 def _is_guarded(parts: SplitResult) -> bool:
-    """Return whether nobody may listen on the way."""
+    """Return whether the connection must be encrypted."""
     host = parts.hostname or ""
     return bool(host) and (
         parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))
@@ -48,8 +49,8 @@ def check_receivers(written: list[WrittenWebhook]) -> list[WrittenWebhook]:
         if url in urls[:at]:
             raise PydanticCustomError(
                 "bad_value", "{message}",
-                {"message": f"receiver {at + 1} has the address of receiver {urls.index(url) + 1}",
-                 "hint": "name all events of an address in one entry"},
+                {"message": f"receiver {at + 1} has the same URL as receiver {urls.index(url) + 1}",
+                 "hint": "list all events of a URL in one entry"},
             )  # fmt: skip
     return written
 

@@ -1,0 +1,169 @@
+"""Tables in PostgreSQL's ddl, and stored values as its texts.
+
+A stored value is what SQLite keeps (`bbops.database.schema.literals.Stored`): the one form that
+plans, conversions and seed rows speak of, whatever the database.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from bbops.database.schema import shape
+from bbops.database.schema.conversions import guess_type
+from bbops.database.schema.ddl import Ddl
+from bbops.database.schema.literals import Stored, encode, literal
+from bbops.database.schema.place import fit_name
+from bbops.language.sql.postgres import POSTGRES
+
+_STORAGE: Final = {
+    "string": "text", "text": "text", "integer": "bigint", "bigint": "bigint",
+    "number": "double precision", "decimal": "numeric", "boolean": "boolean", "uuid": "uuid",
+    "date": "date", "time": "time without time zone", "datetime": "timestamp with time zone",
+    "json": "json", "binary": "bytea",
+}  # fmt: skip
+
+
+class PostgresDdl(Ddl):
+    """Texts are ordered by code point, as on every database: `COLLATE "C"`."""
+
+    dialect = POSTGRES
+
+    def fit(self, name: str) -> str:
+        return fit_name(name)
+
+    def storage(self, column_type: str) -> str:
+        return _STORAGE[column_type]
+
+    def literal(self, stored: Stored, column_type: str) -> str:
+        storage = self.storage(column_type)
+        if stored is None:
+            return f"NULL::{storage}"
+        written = text_of(stored, column_type).replace("'", "''")
+        return f"'{written}'::{storage}"
+
+    def compared(self, column: str, column_type: str) -> str:
+        del column_type  # every type compares by value
+        return column
+
+    def own_rules(self, column: str, column_type: str) -> Iterator[str]:
+        del column, column_type  # each type has the right values only
+        return iter(())
+
+
+def text_of(stored: Stored, column_type: str) -> str:
+    """Return the text that PostgreSQL reads a stored value of that type from."""
+    if column_type == "boolean":
+        return "true" if stored else "false"
+    if isinstance(stored, bytes):
+        return f"\\x{stored.hex()}"
+    return repr(stored) if isinstance(stored, float) else str(stored)
+
+
+def stored_of(text: str, column_type: str) -> Stored:
+    """Return what PostgreSQL writes as `text` as it is stored.
+
+    Raises:
+        ValueError: it is no value of that type.
+    """
+    readers: dict[str, Any] = {
+        "boolean": lambda text: {"true": True, "false": False}[text],
+        "integer": int, "bigint": int, "number": float,
+        "binary": lambda text: bytes.fromhex(text.removeprefix("\\x")),
+    }  # fmt: skip
+    if column_type == "json":
+        return text
+    reader = readers.get(column_type, str)
+    try:
+        return encode(column_type, reader(text))
+    except KeyError:
+        raise ValueError(f"expected a value of type {column_type}") from None
+
+
+def read_default(expression: str, storage: str) -> str:
+    """Return a default as `schema.literals.literal` writes it, else what is there."""
+    kind = guess_type(_STORAGE.__getitem__, storage, "text")
+    text = _strip(expression)
+    if text is None:
+        return expression
+    try:
+        if kind == "json":
+            return literal(encode("json", json.loads(text)))
+        return literal(stored_of(text, kind))
+    except ValueError:
+        return expression
+
+
+def _strip(expression: str) -> str | None:
+    """Return the value of a constant: `'a''b'::text` is a'b; None of anything else."""
+    text = expression.strip()
+    if text.startswith("'"):
+        end = _closing(text)
+        rest = text[end + 1 :]
+        is_cast = not rest or (rest.startswith("::") and "(" not in rest.partition("(")[0])
+        return text[1:end].replace("''", "'") if is_cast else None
+    text = text.removeprefix("(").removesuffix(")").partition("::")[0].strip("()")
+    is_plain = text in {"true", "false"} or text.lstrip("-").replace(".", "", 1).isdigit()
+    return text if is_plain else None
+
+
+def _closing(text: str) -> int:
+    at = 1
+    while at < len(text):
+        if text[at] == "'":
+            if text[at + 1 : at + 2] != "'":
+                return at
+            at += 1
+        at += 1
+    return at
+
+
+def create_table(name: str, table: shape.Table) -> str:
+    """Return the statement that makes a table without indexes and references."""
+    lines = [write_column(key, column) for key, column in table.columns.items()]
+    lines += [write_rule(rule) for rule in table.rules]
+    if table.key:
+        lines.append(f"PRIMARY KEY ({listed(table.key)})")
+    return f'CREATE TABLE "{name}" (\n  ' + ",\n  ".join(lines) + "\n)"
+
+
+def write_column(name: str, column: shape.Column, default: str | None = None) -> str:
+    """Return the definition of a column; `default` is what it has instead of its own."""
+    default = column.default_sql if default is None else default
+    words = [f'"{name}" {write_type(column.type)}']
+    words += [f"DEFAULT {default}"] if default is not None else []
+    words += ["GENERATED BY DEFAULT AS IDENTITY"] if column.counts else []
+    words += [] if column.nullable else ["NOT NULL"]
+    words += [write_rule(rule) for rule in sorted(column.rules, key=lambda rule: rule.name)]
+    return " ".join(words)
+
+
+def write_type(storage: str) -> str:
+    """Return a type with the order of its texts."""
+    return 'text COLLATE "C"' if storage == "text" else storage
+
+
+def write_rule(rule: shape.Rule) -> str:
+    """Return the definition of a check."""
+    return f'CONSTRAINT "{rule.name}" CHECK ({rule.sql})'
+
+
+def write_reference(column: str, to: shape.Reference) -> str:
+    """Return the definition of a foreign key; it can be put off, so rows come in any order."""
+    return (
+        f'CONSTRAINT "{to.name}" FOREIGN KEY ("{column}") REFERENCES "{to.table}" ("{to.column}")'
+        f" ON DELETE {to.on_delete} DEFERRABLE INITIALLY IMMEDIATE"
+    )
+
+
+def create_index(table: str, name: str, index: shape.Index, *, beside: bool = False) -> str:
+    """Return the statement that makes an index; `beside` lets others write meanwhile."""
+    unique = "UNIQUE " if index.unique else ""
+    how = "CONCURRENTLY " if beside else ""
+    return f'CREATE {unique}INDEX {how}"{name}" ON "{table}" ({listed(index.columns)})'
+
+
+def listed(columns: tuple[str, ...]) -> str:
+    """Return quoted names with commas between them."""
+    return ", ".join(f'"{column}"' for column in columns)

@@ -1,0 +1,139 @@
+"""What a kind of resource declares of itself: its file is all that has to be written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, ClassVar, get_args, get_origin
+
+from bbops.base.model import Model
+
+ANY = "*"
+"""In a path: each member of a list or map."""
+
+
+class Kind(Model):
+    """A kind of resource: one folder, one resource in each of its files.
+
+    Attributes:
+        folder: the folder's name; empty for the project itself.
+        noun: what people call one of them; the name of the class if empty.
+        rank: kinds with a smaller one are shown before others.
+        nests: a name may have folders in it, such as `orders/list`.
+        segment: the pattern of each part of a name, and `style` what it looks like.
+        skeleton: what `bbops new` writes, with `{name}`, `{words}`, `{sentence}`,
+            `{authentication}` and `{function}`, which is made if it is not there.
+    """
+
+    folder: ClassVar[str]
+    noun: ClassVar[str] = ""
+    rank: ClassVar[int] = 100
+    nests: ClassVar[bool] = True
+    segment: ClassVar[str] = r"[a-z0-9]+(?:-[a-z0-9]+)*"
+    style: ClassVar[str] = "lower-case kebab-case"
+    skeleton: ClassVar[str] = "description: {sentence}\n"
+
+    @classmethod
+    def id(cls) -> str:
+        """Return the name of the kind, such as `endpoint`."""
+        return cls.__name__.lower()
+
+    @classmethod
+    def summarize(cls, body: Mapping[str, Any]) -> str:
+        """Return what a list says of a resource beside its description."""
+        del body
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Marks a text that names a resource of a folder, which must exist."""
+
+    folder: str
+
+
+FunctionName = Annotated[str, Names("functions")]
+EndpointName = Annotated[str, Names("endpoints")]
+ChannelName = Annotated[str, Names("channels")]
+TableName = Annotated[str, Names("tables")]
+RealtimeName = Annotated[str, Names("realtime")]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Where the files of a kind name a resource of a folder.
+
+    Attributes:
+        keys: as YAML spells them, from the root on.
+        attributes: as the model does.
+    """
+
+    keys: tuple[str, ...]
+    attributes: tuple[str, ...]
+    folder: str
+
+    def fits(self, path: tuple[str | int, ...]) -> bool:
+        """Return whether a place of a file is one of these."""
+        same = (key in {ANY, part} for key, part in zip(self.keys, path, strict=False))
+        return len(path) == len(self.keys) and all(same)
+
+    def find(self, model: Model) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """Yield (path, name) of each name that a model has there."""
+        yield from _find(model, self.keys, self.attributes)
+
+
+@cache
+def references_of(model: type[Model]) -> tuple[Reference, ...]:
+    """Return where the files of a kind name resources."""
+    return tuple(_of_model(model, (), (), ()))
+
+
+_Above = tuple[str, ...]
+
+
+def _of_model(
+    model: type[Model], keys: _Above, attributes: _Above, around: tuple[type[Model], ...]
+) -> Iterator[Reference]:
+    if model in around:
+        return
+    for name, field in model.model_fields.items():
+        inner_keys, inner = (*keys, field.alias or name), (*attributes, name)
+        for mark in field.metadata:
+            if isinstance(mark, Names):
+                yield Reference(inner_keys, inner, mark.folder)
+        yield from _of_type(field.annotation, inner_keys, inner, (*around, model))
+
+
+def _of_type(
+    of: Any, keys: _Above, attributes: _Above, around: tuple[type[Model], ...]
+) -> Iterator[Reference]:
+    if isinstance(of, type) and issubclass(of, Model):
+        yield from _of_model(of, keys, attributes, around)
+        return
+    for mark in getattr(of, "__metadata__", ()):
+        if isinstance(mark, Names):
+            yield Reference(keys, attributes, mark.folder)
+    many = (ANY,) if get_origin(of) in {list, dict, tuple, Mapping} else ()
+    for one in get_args(of):
+        yield from _of_type(one, (*keys, *many), (*attributes, *many), around)
+
+
+def _find(value: Any, keys: _Above, attributes: _Above) -> Iterator[tuple[tuple[Any, ...], str]]:
+    if not keys:
+        if isinstance(value, str):
+            yield (), str(value)
+        return
+    for key, inner in _inside(value, keys[0], attributes[0]):
+        for path, name in _find(inner, keys[1:], attributes[1:]):
+            yield (key, *path), name
+
+
+def _inside(value: Any, key: str, attribute: str) -> Iterator[tuple[str | int, Any]]:
+    if key != ANY:
+        if value is not None:
+            yield key, getattr(value, attribute)
+    elif isinstance(value, Mapping):
+        yield from value.items()
+    else:
+        yield from enumerate(value or ())

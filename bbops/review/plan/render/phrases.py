@@ -1,0 +1,116 @@
+"""The words that every form of a plan shares: what it comes to, and how one change is called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bbops.base.render import counted_rows, plural
+from bbops.review.plan.changes import ResourceChange, RouteChange
+from bbops.review.plan.document import Document
+from bbops.review.plan.plan import Plan
+from bbops.review.plan.tables import TableChange
+
+BREAKS = "Breaks for clients"
+ACCESS = "Access that is loosened"
+DATA = "Data"
+NEEDS = "Needed before it goes live"
+ROUTES = "Routes"
+FILES = "Files"
+SIGNS = {"added": "+", "changed": "~", "removed": "-", "moved": ">", "renamed": ">"}
+NOBODY_LOOKED = (
+    "which rows are touched is not known: nobody asked the live database"
+    " ('bbops db plan --json | bbops plan --rows -' does)"
+)
+
+_SHORT = 12
+
+
+def summary(plan: Plan) -> str:
+    """Return what a plan comes to, the gravest first: `1 break, 2 losses of data, 3 routes`."""
+    return ", ".join(_counts(plan)) or "nothing changes"
+
+
+def _counts(plan: Plan) -> Iterator[str]:
+    losses = sum(one.risk == "destructive" for one in plan.tables)
+    unknown = sum(one.risk == "depends" for one in plan.tables)
+    if plan.verdict.refused:
+        yield "refused"
+    if plan.breaks:
+        yield plural(len(plan.breaks), "break")
+    if plan.access:
+        yield f"access loosened in {plural(len(plan.access), 'place')}"
+    if losses:
+        yield "1 loss of data" if losses == 1 else f"{losses} losses of data"
+    if unknown:
+        yield f"{plural(unknown, 'change')} of data that rows decide on"
+    for word, changes in (("route", plan.routes), ("file", plan.resources)):
+        if changes:
+            yield plural(len(changes), word)
+
+
+def between(document: Document) -> str:
+    """Return `main 3f2a91c0d4e5 → this folder`."""
+    return f"{revision(document.base.revision)} → {revision(document.head.revision)}"
+
+
+def revision(name: str) -> str:
+    """Return a revision as people call it."""
+    if name == "working-tree":
+        return "this folder"
+    branch, _, commit = name.rpartition(":")
+    named = branch.rpartition("@")[0]
+    if re.fullmatch(r"[0-9a-f]{40}\^?", named):
+        return commit[:_SHORT]
+    return commit[:_SHORT] if commit.startswith(named) else f"{named} {commit[:_SHORT]}"
+
+
+def approvals(plan: Plan) -> str:
+    """Return what a review of it takes."""
+    verdict = plan.verdict
+    if verdict.refused:
+        return "cannot go live as it is"
+    who = "a person or an agent" if plan.rules.agents == "merge" else "a person"
+    if verdict.approvals:
+        return f"needs {plural(verdict.approvals, 'approval')}; {who} merges it"
+    if plan.rules.main == "proposals":
+        return f"needs a proposal; {who} merges it"
+    return "needs no approval"
+
+
+def of_route(change: RouteChange) -> str:
+    """Return what is otherwise about a route, in a few words."""
+    if change.verb in {"added", "removed"}:
+        return f"authentication {change.authentication}"
+    was = [f"was {change.was}"] if change.was else []
+    return ", ".join([*was, *change.changes])
+
+
+def of_resource(change: ResourceChange) -> str:
+    """Return what is otherwise about a file, in a few words."""
+    was = [f"was {change.was}"] if change.was else []
+    return ", ".join([*was, *change.keys])
+
+
+def of_table(change: TableChange) -> str:
+    """Return `drop column 'notes.done' (3 rows would lose their value: id 1, 2, 3)`."""
+    why = change.why
+    if why and change.rows:
+        why = counted_rows(change.rows, why)
+    if why and change.keys:
+        why = f"{why}: {change.keys}"
+    said = f"{change.kind} '{change.name}'" + (f" ({why})" if why else "")
+    return f"{said}, {change.when}" if change.when else said
+
+
+def needs(plan: Plan) -> Iterator[str]:
+    """Yield what has to be done or known before a plan goes live."""
+    for variable in plan.needs.env:
+        secret = " (secret)" if variable.secret else ""
+        state = "has no value" if plan.needs.known else "is new and has no default"
+        yield f"env {variable.name}{secret} {state}: bbops env set {variable.name}"
+    if plan.needs.env and not plan.needs.known:
+        yield "not checked on a server whether these have values"
+    yield from (f"addon {name} is switched on" for name in plan.needs.enabled)
+    yield from (f"addon {name} is switched off: its steps fail" for name in plan.needs.disabled)
+    yield from (f"the workspace needs the feature {name}" for name in plan.needs.features)

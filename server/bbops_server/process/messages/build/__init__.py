@@ -1,0 +1,1 @@
+"""What the build processes are asked: of what is live, and of drafts."""

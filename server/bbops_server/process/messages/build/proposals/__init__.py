@@ -1,0 +1,1 @@
+"""What a change would do; nothing live changes."""

@@ -1,0 +1,1 @@
+"""Commits to releases, and what is wrong with them."""

@@ -1,0 +1,1 @@
+"""What the parent asks data processes and the processes of drafts."""

@@ -1,0 +1,17 @@
+"""Let these projects answer, and no others."""
+
+from __future__ import annotations
+
+from bbops_server.process.messages.data.place import Place
+from bbops_server.process.messages.request import Done, Request
+
+
+class ArrangeProjects(Request[Done], frozen=True):
+    """Let these projects answer, and no others."""
+
+    projects: dict[str, Place]
+    proxies: tuple[str, ...]
+    """Whose word about clients is taken."""
+
+    egress: tuple[str, ...]
+    """What may be reached."""

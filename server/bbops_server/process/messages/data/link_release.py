@@ -1,0 +1,55 @@
+"""Link a release beside the one that is live."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from bbops_server.process.messages.request import Done, Request
+
+
+class Start(NamedTuple):
+    """What the start page of a release says.
+
+    Attributes:
+        project: its name.
+        release: what its answers carry.
+        branch: that of a draft; empty in `bbops dev`.
+        reference: the address of its API reference.
+        control: the address of the control plane.
+    """
+
+    project: str
+    release: str
+    branch: str
+    reference: str
+    control: str
+
+
+class LinkRelease(Request[Done], frozen=True):
+    """Link a release beside the one that is live."""
+
+    project: str
+    artifact: str
+    name: str
+    """What its answers carry."""
+
+    database: str
+    """As `write_place` writes it."""
+
+    history: str
+    """The file of the request history; empty for none."""
+
+    durability: Literal["normal", "full"]
+    detailed: bool
+    """Whether callers are told what is wrong with the project."""
+
+    env: dict[str, str | None]
+    frontend: str = ""
+    """The manifest of its files; empty for none."""
+
+    url: str = ""
+    hosts: tuple[str, ...] | None = None
+    """The only ones that it may reach; None for all that the server may."""
+
+    start: Start | None = None
+    """What its start page says; None where there is none."""

@@ -1,0 +1,121 @@
+"""What all messages have in common, and how they are decoded.
+
+A request names the type of its answer: `class Swap(Request[Done])`. It crosses with its class's
+name, so a process that does not know it can say so.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from typing import Any, Final, Generic, TypeVar, Union, get_args
+
+import msgspec
+
+from bbops.base.errors import ServerError
+from bbops_server.process.messages.frames import encode
+
+_CURE: Final = "its processes may be of different versions: restart the server"
+
+
+class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The answer to a request."""
+
+
+class Done(Answer, frozen=True):
+    """The answer of a request that has nothing to return."""
+
+
+A = TypeVar("A", bound=Answer)
+
+
+class Message(
+    msgspec.Struct, frozen=True, tag=True, tag_field="message", forbid_unknown_fields=True
+):
+    """A request or an event. Its text never shows its values: some of them are secrets."""
+
+    def __repr__(self) -> str:
+        """Return the name alone."""
+        return f"{type(self).__name__}(…)"
+
+
+class Request(Message, Generic[A], frozen=True):
+    """Asks for an answer of type `A`."""
+
+
+class Event(Message, frozen=True):
+    """Says something that nobody asked for."""
+
+
+M = TypeVar("M", bound=Message)
+
+
+class Reader(Generic[M]):
+    """Decodes the messages that a process takes, and says what is wrong with others."""
+
+    def __init__(self, who: str, kinds: Iterable[type[M]]) -> None:
+        """`who` takes them, as an error names it."""
+        known = tuple(kinds)
+        self._who, self._names = who, {one.__name__ for one in known}
+        self._decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(Union[known])  # noqa: UP007 - of a tuple
+
+    def read(self, data: msgspec.Raw) -> M:
+        """Return a message.
+
+        Raises:
+            ServerError: it is unknown here, or its values do not fit.
+        """
+        try:
+            found: M = self._decoder.decode(data)
+        except msgspec.MsgspecError as error:
+            raise self._refuse(data, error) from None
+        return found
+
+    def _refuse(self, data: msgspec.Raw, error: Exception) -> ServerError:
+        name = _find_name(data)
+        if name not in self._names:
+            return ServerError(f"{self._who} has no request '{name}'", hint=_CURE)
+        return ServerError(f"request '{name}' to {self._who} is malformed: {error}", hint=_CURE)
+
+
+class _Named(msgspec.Struct):
+    message: str = ""
+
+
+def _find_name(data: msgspec.Raw) -> str:
+    try:
+        return msgspec.msgpack.decode(data, type=_Named).message
+    except msgspec.MsgspecError:
+        return ""
+
+
+@functools.cache
+def answer_type(kind: type[Request[A]]) -> type[A]:
+    """Return what answers a kind of request."""
+    (base,) = kind.__orig_bases__  # type: ignore[attr-defined]
+    found: type[A] = get_args(base)[0]
+    return found
+
+
+@functools.cache
+def _answer_decoder(kind: type[Request[Any]]) -> msgspec.msgpack.Decoder[Any]:
+    return msgspec.msgpack.Decoder(answer_type(kind))
+
+
+def read_answer(request: Request[A], data: msgspec.Raw, who: str) -> A:
+    """Return the answer that `who` gave to a request. Raises: ServerError: it is malformed."""
+    try:
+        answer: A = _answer_decoder(type(request)).decode(data)
+    except msgspec.MsgspecError as error:
+        name = type(request).__name__
+        raise ServerError(
+            f"{who} sent a malformed answer to '{name}': {error}", hint=_CURE
+        ) from None
+    return answer
+
+
+def write_answer(request: Request[Any], answer: Answer) -> msgspec.Raw:
+    """Return an answer as it crosses. Raises: TypeError: it is not the request's."""
+    if not isinstance(answer, answer_type(type(request))):
+        raise TypeError(f"{type(answer).__name__} does not answer {type(request).__name__}")
+    return encode(answer)

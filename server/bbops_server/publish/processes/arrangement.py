@@ -1,0 +1,22 @@
+"""Which projects answer, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bbops_server.process.messages.data.arrange_projects import ArrangeProjects
+from bbops_server.process.messages.data.place import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """Which projects answer and where, whose word about clients is taken, and who may be asked."""
+
+    places: Mapping[str, Place]
+    proxies: tuple[str, ...] = ()
+    egress: tuple[str, ...] = ()
+
+    def request(self) -> ArrangeProjects:
+        """Return it as a request."""
+        return ArrangeProjects(dict(self.places), tuple(self.proxies), tuple(self.egress))

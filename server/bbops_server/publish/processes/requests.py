@@ -1,0 +1,79 @@
+"""Start the processes that a plane is made of, and ask them what all of them are asked."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from bbops.base.errors import ServerError
+from bbops_server.data_plane.live.shared import Shared
+from bbops_server.process.children import Child, LivingChild
+from bbops_server.process.messages.data.hold import Hold
+from bbops_server.process.messages.data.refuse import Refuse
+from bbops_server.process.messages.request import A, Request
+from bbops_server.publish.processes.link import Link
+
+BUILD_NICENESS: Final = 10
+LINK_SECONDS: Final = 60.0
+WORD_SECONDS: Final = 10.0
+"""How long a process may take for what is only a word."""
+
+HOLD_DRAIN_SECONDS: Final = 3.0
+"""How much of the time that requests wait those under way have to end."""
+
+
+class Ask(Protocol):
+    """Asks a process."""
+
+    def __call__(self, request: Request[A], *, timeout_seconds: float) -> Awaitable[A]:
+        """Return its answer. Raises: BbopsError: it has none."""
+        ...
+
+
+async def start_data(listening: socket.socket, shared: Shared | None, number: int) -> Child:
+    """Start a data process; it accepts nothing yet. Raises: ServerError: it does not start."""
+    fds = [listening.fileno()]
+    if shared is None:
+        return await Child.start("bbops_server.data_plane", fds=fds)
+    # a process that takes the place of a dead one goes on with its lane
+    fds.append(shared.descriptor)
+    return await Child.start("bbops_server.data_plane", fds=fds, words=shared.words(number))
+
+
+async def start_build() -> Child:
+    """Start a build process. Raises: ServerError: it does not start."""
+    return await Child.start("bbops_server.publish.build", nice=BUILD_NICENESS)
+
+
+def refusal(project: str, diagnostics: Sequence[Mapping[str, Any]]) -> Refuse:
+    """Return the request that lets a project answer with diagnostics."""
+    return Refuse(project, [dict(one) for one in diagnostics])
+
+
+async def hold(ask: Ask, project: str, until: float) -> None:
+    """Let new requests of a project wait. Raises: BbopsError: the process does not answer."""
+    seconds = until - asyncio.get_running_loop().time()
+    await ask(Hold(project, seconds, HOLD_DRAIN_SECONDS), timeout_seconds=WORD_SECONDS)
+
+
+async def tell(child: LivingChild, request: Request[Any]) -> None:
+    """Tell a process what may take it a while. Raises: BbopsError: it is not responding."""
+    await child.ask(request, timeout_seconds=LINK_SECONDS)
+
+
+async def swap(child: LivingChild, link: Link) -> None:
+    """Swap; a process that was replaced since it linked must link once more."""
+    try:
+        await child.ask(link.swap(), timeout_seconds=WORD_SECONDS)
+    except ServerError:
+        await tell(child, link.request())
+        await child.ask(link.swap(), timeout_seconds=WORD_SECONDS)
+
+
+async def ask_all(asked: Iterable[Awaitable[Any]]) -> None:
+    """Wait for all of them, then raise the first error there was."""
+    for outcome in await asyncio.gather(*asked, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome

@@ -1,0 +1,230 @@
+"""What the control plane asks about projects, however many there are and whoever follows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from bbops_server.publish.drafts.draft_status import DraftStatus
+from bbops_server.publish.status.signal import Signal
+from bbops_server.publish.status.status import Publication, ServerStatus, Status, Written
+
+
+class DraftSource(Protocol):
+    """What the control plane asks about the drafts of one project."""
+
+    changed: Signal
+    """Sent after each change of what `find` returns."""
+
+    def list(self) -> list[DraftStatus]:
+        """Return every draft, the one committed to last first."""
+        ...
+
+    def find(self, name: str) -> DraftStatus | None:
+        """Return the draft of a slug or a branch."""
+        ...
+
+    def key(self, slug: str) -> bytes:
+        """Return what the tokens of a draft are made with."""
+        ...
+
+    def url_of(self, branch: str) -> str:
+        """Return where a branch is previewed, whether or not it is there yet."""
+        ...
+
+    def here(self, slug: str) -> tuple[str, str]:
+        """Return where this machine itself reaches a draft, and the Host that it is asked as."""
+        ...
+
+    def history(self, slug: str) -> Path:
+        """Return where a draft's requests are remembered."""
+        ...
+
+    def refresh(self) -> None:
+        """Look at the branches now."""
+        ...
+
+    def prepare(self, branch: str) -> None:
+        """Make the draft of a branch now, so that who asks for it first need not wait."""
+        ...
+
+    async def renew(self, slug: str) -> bool:
+        """Let a draft start again with an empty database; False when there is none."""
+        ...
+
+    async def allow(self, slug: str, commit: str, hosts: Sequence[str]) -> tuple[str, ...]:
+        """Let a draft reach hosts at its newest commit alone; return all that were allowed for it.
+
+        Raises:
+            ServerError: it is at another commit, or one is no name of a host.
+        """
+        ...
+
+    async def copy_rows(
+        self, slug: str, tables: Sequence[str], *, limit: int, masked: Sequence[str]
+    ) -> dict[str, int]:
+        """Copy rows of the live database into a draft's, without what is private; count them."""
+        ...
+
+    def keys(self, slug: str) -> KeySource:
+        """Return the API keys of a draft, which is woken for them."""
+        ...
+
+    async def contract(self, slug: str, form: str) -> Written:
+        """Return what a draft publishes to its callers. Raises: BbopsError: it has mistakes."""
+        ...
+
+
+class VersionSource(Protocol):
+    """What the control plane asks about the history of one project."""
+
+    def publications(self, limit: int) -> list[Publication]:
+        """Return the newest attempts, the newest last."""
+        ...
+
+    def suspend(self, who: str, reason: str) -> None:
+        """Let nothing new go live."""
+        ...
+
+    def resume(self) -> bool:
+        """Let what is newest go live; return whether that was suspended."""
+        ...
+
+    def exempt(self, who: str) -> str:
+        """Let the newest revision through a freeze; return it."""
+        ...
+
+    async def tags(self) -> list[dict[str, Any]]:
+        """Return the versions in the repository, newest first."""
+        ...
+
+    async def restore(self, version: str, only: list[str], who: str) -> dict[str, Any]:
+        """Make a commit that restores a version, and that no branch holds yet."""
+        ...
+
+    async def put(self, restored: Mapping[str, str]) -> None:
+        """Let the branch hold what `restore` has made."""
+        ...
+
+    def require_open(self, version: str) -> None:
+        """Demand that nothing keeps commits from going live now."""
+        ...
+
+
+class FrontendSource(Protocol):
+    """What the control plane asks about the frontends of one project."""
+
+    async def list(self) -> list[dict[str, Any]]:
+        """Return those that were published on their own, newest first."""
+        ...
+
+    async def publish(
+        self, folder: Path, paths: Sequence[str], *, who: str, subject: str
+    ) -> dict[str, Any]:
+        """Tag files as the next frontend; return `version`, `commit`, `is_live`, `message`."""
+        ...
+
+
+class KeySource(Protocol):
+    """What the control plane asks about the API keys of one project; BbopsError where it cannot."""
+
+    async def list(self) -> list[dict[str, Any]]:
+        """Return what is known of each key, newest first."""
+        ...
+
+    async def issue(self, name: str, **given: Any) -> dict[str, str]:
+        """Make a key and return {id, key}."""
+        ...
+
+    async def rotate(self, key: str, overlap: str) -> dict[str, str]:
+        """Make one in the place of another and return {id, key}."""
+        ...
+
+    async def revoke(self, key: str) -> str:
+        """End a key and return its id."""
+        ...
+
+
+class HookSource(Protocol):
+    """What the control plane asks about webhooks, see `bbops_server.process.webhooks.outbox`."""
+
+    def messages(self, limit: int) -> list[dict[str, Any]]:
+        """Return the last messages, newest first."""
+        ...
+
+    async def test(self, wanted: str) -> list[dict[str, Any]]:
+        """Send a ping to receivers; return what came back."""
+        ...
+
+    async def resend(self, wanted: str) -> dict[str, Any]:
+        """Send a message once more; return what came back."""
+        ...
+
+
+class StatusSource(Protocol):
+    """What the control plane asks."""
+
+    def server(self) -> ServerStatus:
+        """Return the status of the server's own settings."""
+        ...
+
+    def hooks(self) -> HookSource | None:
+        """Return what webhooks are sent; None of a server that is just starting."""
+        ...
+
+    def projects(self) -> list[Status]:
+        """Return every project's status."""
+        ...
+
+    def reconcile(self, name: str) -> bool:
+        """Ask for an attempt now; False when no project has that name."""
+        ...
+
+    def accept(self, name: str, commit: str, base: str = "") -> bool:
+        """Decide that a held commit is served; False when no project has that name.
+
+        `base` is the live commit, where all that is between the two is accepted.
+
+        Raises:
+            ServerError: another commit is held, or none.
+        """
+        ...
+
+    def history(self, name: str) -> Path | None:
+        """Return where a project's requests are remembered; None when no project has the name."""
+        ...
+
+    def drafts(self, name: str) -> DraftSource | None:
+        """Return a project's drafts; None when no project has the name."""
+        ...
+
+    def versions(self, name: str) -> VersionSource | None:
+        """Return a project's history; None when no project has the name."""
+        ...
+
+    def frontends(self, name: str) -> FrontendSource | None:
+        """Return a project's frontends; None when no project has the name."""
+        ...
+
+    async def weigh(
+        self, name: str, tables: Mapping[str, Mapping[str, Any]], env: Sequence[str]
+    ) -> dict[str, Any] | None:
+        """Return what other tables would do to the live data; None when no project has the name.
+
+        Raises:
+            BbopsError: they have mistakes, or the database cannot be asked.
+        """
+        ...
+
+    def keys(self, name: str) -> KeySource | None:
+        """Return a project's API keys; None when no project has the name."""
+        ...
+
+    async def contract(self, name: str, form: str) -> Written | None:
+        """Return what the live commit publishes; None when no project has the name.
+
+        Raises:
+            BbopsError: nothing is live, or it cannot be read.
+        """
+        ...

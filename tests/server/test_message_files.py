@@ -1,0 +1,69 @@
+"""The messages between processes: one request in a file, and no dicts in their place."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+from pathlib import Path
+from typing import Any
+
+import bbops_server.process.messages as room
+from bbops_server.process.messages.request import Answer, Event, Message, Request, answer_type
+
+SERVER = Path(room.__file__).parents[2]
+
+
+def messages() -> dict[str, list[type[Message]]]:
+    """Return the messages of each module."""
+    found = {}
+    for info in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
+        module = importlib.import_module(info.name)
+        own = [one for one in vars(module).values() if _is_message(one, info.name)]
+        if own:
+            found[info.name] = own
+    return found
+
+
+def _is_message(value: object, module: str) -> bool:
+    is_ours = isinstance(value, type) and issubclass(value, (Request, Event))
+    return is_ours and value.__module__ == module and value not in {Request, Event}
+
+
+def test_a_file_holds_one_request_or_event() -> None:
+    assert len(messages()) > 60
+    assert {name: len(found) for name, found in messages().items() if len(found) != 1} == {}
+
+
+def test_each_message_has_a_name_of_its_own_and_each_request_an_answer() -> None:
+    every = [one for found in messages().values() for one in found]
+    assert len({one.__name__ for one in every}) == len(every)
+    requests: list[type[Request[Any]]] = [one for one in every if issubclass(one, Request)]
+    assert all(issubclass(answer_type(one), Answer) for one in requests)
+
+
+def test_nothing_is_asked_by_a_dict() -> None:
+    found = [
+        f"{file.relative_to(SERVER)}:{node.lineno}"
+        for file in SERVER.rglob("*.py")
+        if file.parent.name != "handover"  # lines of JSON between servers of different versions
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Dict)
+        and any(isinstance(key, ast.Constant) and key.value == "do" for key in node.keys)
+    ]
+    assert found == []
+
+
+def test_each_request_is_named_where_it_is_answered() -> None:
+    answering = (
+        "data_plane/serve.py", "data_plane/keys.py", "data_plane/draft_process/draft.py",
+        "process/forks/zygote.py", "process/messages/service.py", "publish/build",
+    )  # fmt: skip
+    files = [file for one in answering for file in _files(SERVER / one)]
+    text = "\n".join(file.read_text() for file in files)
+    every = [one for found in messages().values() for one in found if issubclass(one, Request)]
+    assert [one.__name__ for one in every if one.__name__ not in text] == []
+
+
+def _files(path: Path) -> list[Path]:
+    return sorted(path.rglob("*.py")) if path.is_dir() else [path]

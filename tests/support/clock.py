@@ -1,0 +1,20 @@
+"""A clock for tests."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+NOON = datetime(2026, 3, 5, 12, tzinfo=UTC)
+
+
+class Clock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self, start: datetime = NOON) -> None:
+        self.time = start
+
+    def now(self) -> datetime:
+        return self.time
+
+    def move(self, seconds: float) -> None:
+        self.time += timedelta(seconds=seconds)

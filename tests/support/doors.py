@@ -1,0 +1,84 @@
+"""One release behind a door, asked without a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from bbops.build.compile.release import build
+from bbops.database.migrate import migrate
+from bbops.source.tree import MemoryTree
+from bbops_server.data_plane.gateway.gateway import DataPlane
+from bbops_server.data_plane.live.directory import Directory
+from bbops_server.data_plane.live.swap import Live
+from bbops_server.process.host.clock import SystemClock
+from bbops_server.process.host.log import JsonLog
+from bbops_server.process.host.random import SystemRandom
+from tests.support.small_project import FILES, hello
+
+ENV = {"GREETING": "hi", "SECRET": "x"}
+
+
+class Door:
+    """A DataPlane in this process, asked as a server would ask it."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.folder = tmp_path
+        self.directory = Directory(
+            lambda: Live(clock=SystemClock(), random=SystemRandom(), log=JsonLog())
+        )
+        self.live = self.directory.projects[""]
+        self.app = DataPlane(self.directory)
+
+    def compile(self, version: int) -> Path:
+        built = build(MemoryTree({**FILES, **hello(version)}))
+        assert built.project is not None, built.diagnostics
+        tables = {name: found.model for name, found in built.project.tables.items()}
+        migrate.apply(self.folder / "data.sqlite", tables)
+        path = self.folder / built.digest
+        path.write_bytes(built.artifact)
+        return path
+
+    async def publish(self, version: int) -> None:
+        await self.link(version)
+        self.live.swap(f"r{version}")
+
+    async def link(self, version: int) -> None:
+        database = self.folder / "data.sqlite"
+        path = self.compile(version)
+        await self.live.link(path, name=f"r{version}", env=ENV, database=database)
+
+    async def ask(
+        self, path: str = "/hello", *, method: str = "GET",
+        headers: list[tuple[bytes, bytes]] | None = None, query: bytes = b"",
+    ) -> tuple[int, dict[str, str], Any]:  # fmt: skip
+        given = [(b"host", b"localhost")] if headers is None else headers
+        scope = {
+            "type": "http", "method": method, "path": path, "raw_path": path.encode(),
+            "query_string": query, "headers": given, "client": ("127.0.0.1", 1),
+            "server": ("127.0.0.1", 80), "scheme": "http", "root_path": "", "http_version": "1.1",
+        }  # fmt: skip
+        sent: list[dict[str, Any]] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        await self.app(scope, receive, send)
+        body = b"".join(one.get("body", b"") for one in sent)
+        head = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+        return sent[0]["status"], head, json.loads(body) if body else None
+
+
+def run(tmp_path: Path, test: Callable[[Door], Awaitable[None]]) -> None:
+    async def main() -> None:
+        door = Door(tmp_path)
+        await test(door)
+        await door.directory.close()
+
+    asyncio.run(main())

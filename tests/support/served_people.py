@@ -1,0 +1,32 @@
+"""A server with people: set up, signed in."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+
+from tests.support.control import CSRF, PASSWORD
+from tests.support.served import Served, environment
+
+
+def run(served: Served, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in the repository, whose state folder holds the server's key."""
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "bbops", *arguments], cwd=served.repository,
+        capture_output=True, text=True, check=False, timeout=60,
+        env=environment(served.home) | {"BBOPS_SERVER": served.serving["control_url"]},
+    )  # fmt: skip
+
+
+def set_up(served: Served) -> httpx.Client:
+    link = served.serving["setup_url"]
+    browser = httpx.Client(base_url=served.serving["control_url"], headers={"accept": "text/html"})
+    found = CSRF.search(browser.get(link).text)
+    assert found is not None
+    (token,) = parse_qs(urlsplit(link).query)["token"]
+    form = {"csrf": found[1], "token": token, "name": "Ada", "email": "ada@example.com"}
+    assert browser.post("/setup", data=form | {"password": PASSWORD}).status_code == 303
+    return browser
