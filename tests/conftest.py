@@ -22,8 +22,11 @@ from bbops.source.tree import MemoryTree, Tree
 
 pytest_plugins = ["tests.support.postgres", "tests.support.browser", "tests.vendors.fixtures"]
 
-settings.register_profile("patient", deadline=None)  # a busy machine is no mistake
-settings.load_profile("patient")
+# Without deadlines, since a busy machine is no mistake, and with the same examples for everybody:
+# what fails is what was changed. `--hypothesis-profile=explore` looks for new ones.
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None, print_blob=True)
+settings.load_profile("same")
 
 # Hundreds of processes start here: each would compile bbops again where nobody keeps byte code.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -108,7 +108,7 @@ def test_a_look_that_fails_is_told_and_forgotten_when_one_succeeds() -> None:
         assert await following.stamp(build) == ("a", "")  # type: ignore[arg-type]
         found = await following.revision(build)  # type: ignore[arg-type]
         assert found is not None
-        assert found[0] == "main@sha1:a"
+        assert found.revision == "main@sha1:a"
         following.refresh()
         assert await following.stamp(build) == (None, "")  # type: ignore[arg-type]
         assert await following.revision(build) is None  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bbops.base.model import plain
 from bbops.source.yaml.document import load
-from bbops.source.yaml.format import read_source
+from bbops.source.yaml.format import format_document, read_source
 from bbops.source.yaml.merge import Unwritable, merge
 
 ODD = ("a\nb", "a\n  b\n", " a\n", "\n", "no", "${ input.a }", "a: b", "- a", "#", "a #b", "1", "")
@@ -31,6 +31,14 @@ def test_every_value_arrives(before: dict[str, Any], after: dict[str, Any]) -> N
     text = merge(None, before)
     assert plain(load(text.encode()).root) == before
     assert plain(load(merge(read_source(text.encode()), after).encode()).root) == after
+
+
+@pytest.mark.parametrize("sign", ["\u202a", "\u200f", "\u2066"])
+def test_what_turns_text_around_is_written_as_an_escape(sign: str) -> None:
+    text = merge(None, {f"a{sign}": f"b{sign}"})
+    assert sign not in text
+    assert plain(load(text.encode()).root) == {f"a{sign}": f"b{sign}"}
+    assert format_document(read_source(text.encode())) == text
 
 
 FILE = """\

@@ -18,7 +18,10 @@ from bbops.source.yaml.complaints import problem
 from bbops.source.yaml.events import Parse
 from bbops.source.yaml.nodes import Problem
 
-_TURNING: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+TURNING: Final = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+"""The characters, as a part of a class of a regular expression."""
+
+_TURNING: Final = re.compile(f"[{TURNING}]")
 _MOST: Final = 20
 _SEEN: Final = ": the text may not be what it looks like"
 

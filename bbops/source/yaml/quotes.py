@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 
+from bbops.source.yaml.directions import TURNING
 from bbops.source.yaml.layout import Leaf
 from bbops.source.yaml.scalars import resolve
 
 # Signs that mean something at the start of a scalar; `-` and `?` only before a blank, but a text
 # that begins with them is easier to read in quotes.
-_ODD = r"\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff"
+_ODD = r"\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff" + TURNING
+_ODDITY = re.compile(f"[{_ODD}]")
 _PLAIN = re.compile(rf"[^\s\-?:,\[\]{{}}#&*!|>'\"%@`=<~{_ODD}][^{_ODD}]*")
 _NEEDS_QUOTES = re.compile(r":(?:\s|$)|\s#|\s$|^\.\.\.")
 # Inside of brackets an unquoted expression is legal at times, and hard to read always.
@@ -66,7 +68,11 @@ def quoted(text: str) -> str:
     """Return a text in quotes: double ones, unless that would take an escape that `'` saves."""
     if text.isprintable() and ('"' in text or "\\" in text):
         return "'" + text.replace("'", "''") + "'"
-    return json.dumps(text, ensure_ascii=False)
+    return _ODDITY.sub(_escaped, json.dumps(text, ensure_ascii=False))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 def may_be_plain(text: str, *, in_brackets: bool = False) -> bool:

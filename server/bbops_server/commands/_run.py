@@ -56,7 +56,7 @@ def run_project(
     def load() -> Make:
         from bbops_server.process.webhooks.outbox import Outbox  # noqa: PLC0415
         from bbops_server.publish.projects.projects import Projects  # noqa: PLC0415
-        from bbops_server.publish.sources.attempt import PublishContext  # noqa: PLC0415 - see above
+        from bbops_server.publish.sources.context import PublishContext  # noqa: PLC0415 - see above
 
         def make(plane: Plane) -> Projects:
             async def work(projects: Projects) -> None:

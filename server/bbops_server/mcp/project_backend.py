@@ -343,7 +343,7 @@ class ServedBackend:
         await self._at.require(Permission.READ_PROJECT)
         one = self._at.loop
         newest = await one.source.revision(one.context.plane.build)
-        return tell_attempt(one.board, commit, commit_of(newest[0]) if newest else "")
+        return tell_attempt(one.board, commit, newest.commit if newest else "")
 
     async def activity(
         self, *, only_failed: bool, endpoint: str, since: float, before: int, limit: int,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from bbops.base.addresses import split
 from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
-from bbops_server.publish.sources.attempt import PublishContext
+from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.record import read_record
 
 _FILE: Final = "hosts.json"
@@ -40,11 +40,13 @@ def find_allowed(live: PublishContext, state: Path, commit: str) -> tuple[str, .
 
 
 def _of_live(live: PublishContext) -> set[str]:
-    found: dict[str, Any] = read_record(live) or {}
-    reaches = found.get("reaches", {})
+    found = read_record(live)
+    if found is None:
+        return set()
+    reaches = found.reaches
     hosts = set(reaches.get("hosts", ()))
     used = [one.partition(":")[::2] for one in reaches.get("variables", ())]
-    named = {name: found["env"][name] for name, _ in used if name in found["env"]}
+    named = {name: found.env[name] for name, _ in used if name in found.env}
     values, _ = live.secrets.resolve(named) if named else ({}, [])
     return hosts | {_host(values.get(name) or "", port) for name, port in used} - {""}
 

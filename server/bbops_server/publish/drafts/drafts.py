@@ -29,7 +29,7 @@ from bbops_server.publish.drafts.draft_names import choose, slug_of
 from bbops_server.publish.drafts.draft_places import make_key, make_place, make_settings
 from bbops_server.publish.drafts.draft_status import DraftStatus
 from bbops_server.publish.processes.api_keys import ApiKeys
-from bbops_server.publish.sources.attempt import PublishContext
+from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.stages.contracts import write_contract
 from bbops_server.publish.stages.loop import Reconciler
 from bbops_server.publish.status.events import Event, Published
@@ -228,7 +228,7 @@ class Drafts:
         found = await self.context.source.of_branch(one.branch).revision(self.context.plane.build)
         if found is None:
             raise ServerError(f"branch '{one.branch}' is gone")
-        return found[1]
+        return found.source
 
     async def _ready(self, slug: str, one: Draft) -> None:
         self._wake(slug, one)

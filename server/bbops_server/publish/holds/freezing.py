@@ -8,8 +8,9 @@ import msgspec
 
 from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
-from bbops_server.publish.sources.attempt import Attempt, PublishContext
+from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.record import read_record
+from bbops_server.publish.sources.values import Built
 from bbops_server.publish.status.status import Stalled, now
 from bbops_server.settings.freezes import Frozen, find_frozen
 
@@ -46,15 +47,17 @@ def keep_frozen(revision: str, applied: str | None, at: PublishContext) -> None:
     )  # fmt: skip
 
 
-async def keep_frontend_frozen(attempt: Attempt, at: PublishContext) -> None:
+async def keep_frontend_frozen(built: Built, at: PublishContext) -> None:
     """Let a frontend that was tagged beside the live commit wait for the end of a freeze.
 
     Raises:
         Stalled: it is neither live already nor let through.
     """
-    live, tagged = read_record(at) or {}, attempt.built["tagged"]
-    if live.get("revision") == attempt.revision and live.get("tagged", tagged) != tagged:
-        keep_frozen(attempt.revision, None, at)
+    live, tagged = read_record(at), built.facts.tagged
+    if live is None or live.revision != built.revision:
+        return
+    if live.tagged is not None and live.tagged != tagged:
+        keep_frozen(built.revision, None, at)
 
 
 def exempt(revision: str | None, who: str, at: PublishContext) -> None:

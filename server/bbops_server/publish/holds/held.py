@@ -8,7 +8,7 @@ import msgspec
 
 from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
-from bbops_server.publish.sources.attempt import PublishContext
+from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.status.status import Stalled
 
 SHORT: Final = 12

@@ -15,27 +15,29 @@ from bbops_server.process.messages.build.releases.check_removal import CheckRemo
 from bbops_server.process.messages.build.repositories.count_commits import CountCommits
 from bbops_server.publish.holds.held import SHORT, Held, accepting, read_accepted
 from bbops_server.publish.holds.rewritten import COMPARE_SECONDS
-from bbops_server.publish.sources.attempt import Attempt, PublishContext
-from bbops_server.publish.sources.record import applied_commit, read_record
+from bbops_server.publish.sources.context import PublishContext
+from bbops_server.publish.sources.record import LiveRecord, applied_commit, read_record
+from bbops_server.publish.sources.values import Fetched
 
 _log = logging.getLogger(__name__)
 
 
-async def keep_reviews(attempt: Attempt, at: PublishContext) -> None:
+async def keep_reviews(fetched: Fetched, at: PublishContext) -> None:
     """Refuse a commit that the live rules of review do not let through, unless it was accepted.
 
     Raises:
         Held: somebody has to decide.
     """
     old = None if at.tells_callers else applied_commit(at)
-    new = attempt.source.get("commit", "")
+    new = fetched.source.get("commit", "")
     if old is None or old == new or read_accepted(at, old) == new:
         return
-    rules = (read_record(at) or {}).get("review", {})
+    live = read_record(at)
+    rules = live.review if live is not None else {}
     if is_held_elsewhere(rules, at):
-        raise await _missing(old, new, attempt, at)
+        raise await _missing(old, new, fetched, at)
     if rules.get("max_removed_percent") is not None:
-        await _keep_size(old, new, attempt, at)
+        await _keep_size(old, new, fetched, at)
 
 
 def is_held_elsewhere(rules: Mapping[str, Any], at: PublishContext) -> bool:
@@ -43,23 +45,23 @@ def is_held_elsewhere(rules: Mapping[str, Any], at: PublishContext) -> bool:
     return at.source.is_elsewhere and not at.is_draft and rules.get("main") == "proposals"
 
 
-def warn_of_reviews(live: Mapping[str, Any], at: PublishContext) -> None:
+def warn_of_reviews(live: LiveRecord, at: PublishContext) -> None:
     """Say once at a start that the next commit waits, where the last one did not have to.
 
     Args:
         live: the record of what is live.
         at: its project.
     """
-    if not live.get("holds_reviews") and is_held_elsewhere(live.get("review", {}), at):
+    if not live.holds_reviews and is_held_elsewhere(live.review, at):
         _log.warning(
             "project '%s' says 'review: { main: proposals }', which now holds for commits pushed to"
             " %s, too: each waits until 'bbops accept' accepts it",
-            live.get("project", at.project.name), at.source.shown,
+            live.project or at.project.name, at.source.shown,
         )  # fmt: skip
 
 
-async def _missing(old: str, new: str, attempt: Attempt, at: PublishContext) -> Held:
-    asked = CountCommits(attempt.source["repository"], old, new)
+async def _missing(old: str, new: str, fetched: Fetched, at: PublishContext) -> Held:
+    asked = CountCommits(fetched.source["repository"], old, new)
     count = (await at.build.ask(asked, timeout_seconds=COMPARE_SECONDS)).count
     arrived = f"commit {new[:SHORT]} has" if count < 2 else f"{count} commits have"
     command = accepting(new, at, old="" if count == 1 else old)
@@ -72,8 +74,8 @@ async def _missing(old: str, new: str, attempt: Attempt, at: PublishContext) -> 
     )  # fmt: skip
 
 
-async def _keep_size(old: str, new: str, attempt: Attempt, at: PublishContext) -> None:
-    asked = CheckRemoval(attempt.source, {**attempt.source, "commit": old}, at.engine)
+async def _keep_size(old: str, new: str, fetched: Fetched, at: PublishContext) -> None:
+    asked = CheckRemoval(fetched.source, {**fetched.source, "commit": old}, at.engine)
     refused = (await at.build.ask(asked, timeout_seconds=COMPARE_SECONDS)).refused
     if refused:
         raise Held(

@@ -8,22 +8,23 @@ from __future__ import annotations
 
 from bbops_server.process.messages.build.repositories.check_descent import CheckDescent
 from bbops_server.publish.holds.held import SHORT, Held, accepting, read_accepted
-from bbops_server.publish.sources.attempt import Attempt, PublishContext
+from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.record import applied_commit
+from bbops_server.publish.sources.values import Fetched
 from bbops_server.publish.status.status import Stalled
 
 COMPARE_SECONDS = 60
 
 
-async def keep_history(attempt: Attempt, at: PublishContext) -> None:
+async def keep_history(fetched: Fetched, at: PublishContext) -> None:
     """Refuse a commit that does not follow the live one, unless it was accepted."""
     if not at.source.holds_rewrites:
         return
-    old, new = applied_commit(at), attempt.source["commit"]
-    if old is None or await _follows(old, new, attempt, at):
+    old, new = applied_commit(at), fetched.source["commit"]
+    if old is None or await _follows(old, new, fetched, at):
         return
     accepted = read_accepted(at, old)
-    if accepted is None or not await _follows(accepted, new, attempt, at):
+    if accepted is None or not await _follows(accepted, new, fetched, at):
         raise _rewritten(old, new, at)
 
 
@@ -54,8 +55,8 @@ def _rewritten(old: str, new: str, at: PublishContext) -> Held:
     )  # fmt: skip
 
 
-async def _follows(old: str, new: str, attempt: Attempt, at: PublishContext) -> bool:
+async def _follows(old: str, new: str, fetched: Fetched, at: PublishContext) -> bool:
     if old == new:
         return True
-    asked = CheckDescent(attempt.source["repository"], old, new)
+    asked = CheckDescent(fetched.source["repository"], old, new)
     return (await at.build.ask(asked, timeout_seconds=COMPARE_SECONDS)).descends

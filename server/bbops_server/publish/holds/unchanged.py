@@ -6,20 +6,14 @@ A project that has its whole repository to itself publishes each commit, once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from bbops.source.git.revisions import Revision
 from bbops_server.process.messages.build.repositories.read_trees import ReadTrees
 from bbops_server.publish.holds.rewritten import COMPARE_SECONDS
-from bbops_server.publish.sources.attempt import Attempt, PublishContext
+from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.record import applied_commit
-
-_BUILT = ("digest", "frontend", "tagged")
-
-Newest = tuple[str, Mapping[str, Any]]
-"""As a source returns it."""
+from bbops_server.publish.sources.values import Built, Fetched
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +33,13 @@ class Settled:
         return self.beside, self.built
 
 
-def settle(attempt: Attempt, source: object, beside: object) -> Settled:
-    """Return what an attempt comes to; `source` and `beside` are stamps."""
-    return Settled(source, beside, tuple(attempt.built.get(one) for one in _BUILT))
+def settle(built: Built, source: object, beside: object) -> Settled:
+    """Return what a build comes to; `source` and `beside` are stamps."""
+    facts = built.facts
+    return Settled(source, beside, (facts.digest, facts.frontend, facts.tagged))
 
 
-async def find_own(newest: Newest, at: PublishContext) -> Newest:
+async def find_own(newest: Fetched, at: PublishContext) -> Fetched:
     """Return the revision that is live, where the newest has the same files of the project.
 
     Raises:
@@ -52,11 +47,11 @@ async def find_own(newest: Newest, at: PublishContext) -> Newest:
     """
     is_apart = bool(at.project.path) and not at.tells_callers
     live = await asyncio.to_thread(applied_commit, at) if is_apart else None
-    if live is None or live == newest[1]["commit"]:
+    if live is None or live == newest.source["commit"]:
         return newest
-    commits = [live, newest[1]["commit"]]
-    asked = ReadTrees(newest[1]["repository"], commits, folder=at.project.path)
+    commits = [live, newest.source["commit"]]
+    asked = ReadTrees(newest.source["repository"], commits, folder=at.project.path)
     trees = (await at.plane.build.ask(asked, timeout_seconds=COMPARE_SECONDS)).trees
-    if live not in trees or trees[live] != trees.get(newest[1]["commit"]):
+    if live not in trees or trees[live] != trees.get(newest.source["commit"]):
         return newest
-    return str(Revision(at.project.branch, live)), {**newest[1], "commit": live}
+    return Fetched(str(Revision(at.project.branch, live)), {**newest.source, "commit": live})

@@ -23,7 +23,7 @@ from bbops_server.process.messages.data.place import EVERYWHERE, Place
 from bbops_server.publish.processes.arrangement import Arrangement
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.publish.projects.projects import Projects
-from bbops_server.publish.sources.attempt import PublishContext
+from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.remote import RemoteSource
 from bbops_server.publish.sources.sources import BranchSource, Source
 from bbops_server.publish.status.events import Applied, Refused

@@ -19,7 +19,7 @@ from bbops_server.publish.drafts.drafts import Drafts
 from bbops_server.publish.processes.api_keys import ApiKeys
 from bbops_server.publish.projects.frontends import Frontends
 from bbops_server.publish.projects.versions import Versions
-from bbops_server.publish.sources.attempt import PublishContext
+from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.stages.contracts import live_source, write_contract
 from bbops_server.publish.stages.impact import weigh
 from bbops_server.publish.stages.loop import Reconciler

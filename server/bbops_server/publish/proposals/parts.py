@@ -20,7 +20,7 @@ from bbops_server.publish.proposals.proposal_tests import (
     Tests,
     Trial,
 )
-from bbops_server.publish.sources.attempt import PublishContext
+from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.record import applied_commit, read_record
 from bbops_server.publish.sources.sources import BranchSource, describe
 
@@ -89,12 +89,12 @@ class Parts:
         Raises:
             BbopsError: the repository or the data cannot be read.
         """
-        live = await asyncio.to_thread(read_record, one.at) or {}
+        live = await asyncio.to_thread(read_record, one.at)
         off = await asyncio.to_thread(read_features_off, one.at.plane.settings)
         asked = Propose(
             source=_source(one, commit), base=_source(one, base), engine=one.at.engine,
-            off=tuple(off), review=live.get("review", {}), digest=digest, agreed_by=agreed_by,
-            **one.at.asked_of,
+            off=tuple(off), review=live.review if live is not None else {}, digest=digest,
+            agreed_by=agreed_by, **one.at.asked_of,
         )  # fmt: skip
         return await self._build.ask(asked, timeout_seconds=LOOK_SECONDS)
 
@@ -187,4 +187,4 @@ def find_missing(one: Served, plan: Mapping[str, Any] | None) -> tuple[str, ...]
 
 
 def _source(one: Served, commit: str) -> dict[str, Any]:
-    return dict(describe(one.source.repository, commit, one.source.branch, one.source.path)[1])
+    return dict(describe(one.source.repository, commit, one.source.branch, one.source.path).source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -12,8 +12,10 @@ from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
 from bbops.source.git.revisions import commit_of, read_revision
 from bbops_server.data_plane.live.recent_frontends import note_live
+from bbops_server.process.messages.build.releases.build_release import BuiltRelease
 from bbops_server.process.messages.build.tables.find_release import FindRelease
-from bbops_server.publish.sources.attempt import Attempt, PublishContext
+from bbops_server.publish.sources.context import PublishContext
+from bbops_server.publish.sources.values import Built, Fetched
 from bbops_server.publish.status.status import Stalled, now
 
 ARTIFACTS_KEPT = 20
@@ -22,41 +24,76 @@ RELEASE_SECONDS = 60
 """How long the build process may take to say which release the tables are for."""
 
 
-async def record(attempt: Attempt, at: PublishContext) -> None:
-    """Write what is live now.
+class LiveRecord(msgspec.Struct, frozen=True):
+    """What is live, as the state folder remembers it.
+
+    What an older server did not write has a default. `source` is where it came from and `tagged`
+    the revision of a frontend that was tagged beside it; None where nobody knows.
+    """
+
+    revision: str
+    digest: str
+    artifact: str
+    env: dict[str, Any]
+    durability: Literal["normal", "full"] = "normal"
+    release: str = ""
+    signs: str = ""
+    project: str = ""
+    source: str | None = None
+    review: dict[str, Any] = {}
+    holds_reviews: bool = False
+    reaches: dict[str, Any] = {}
+    version: str = ""
+    frontend: str = ""
+    tagged: str | None = None
+
+    def built(self) -> Built:
+        """Return it as it was built; where its commit is read is not known any more."""
+        facts = BuiltRelease(
+            ok=True, diagnostics=[], digest=self.digest, revision=self.revision, subject="",
+            author="", compiled=0, frontend=self.frontend, tagged=self.tagged or "",
+            milliseconds=0, artifact=self.artifact, env=self.env, project=self.project,
+            durability=self.durability, signs=self.signs, review=self.review,
+            reaches=self.reaches,
+        )  # fmt: skip
+        return Fetched(self.revision, {}).built(facts)
+
+
+async def record(built: Built, version: str, at: PublishContext) -> None:
+    """Write what is live now, and by which version tag; empty without one.
 
     Raises:
         Stalled: the state folder cannot be written; a restart would serve what was live before.
     """
     try:
-        replace_file(at.record, msgspec.json.encode(_describe(attempt, at)))
+        replace_file(at.record, msgspec.json.encode(_describe(built, at, version)))
         at.intention.unlink(missing_ok=True)
-        note_live(at.project.state, attempt.built.get("frontend", ""), now())
-        prune(at.artifacts, attempt.built["digest"])
+        note_live(at.project.state, built.facts.frontend, now())
+        prune(at.artifacts, built.facts.digest)
     except OSError as error:
         raise Stalled(
             "StateNotWritable",
-            f"{attempt.release} is live, but cannot be recorded:"
+            f"{built.release} is live, but cannot be recorded:"
             f" '{at.record}': {(error.strerror or 'no reason given').lower()}",
             "free the disk or make it writable; a restart would serve the previous release",
             is_passing=True,
         ) from None
 
 
-def intend(attempt: Attempt, at: PublishContext) -> None:
+def intend(built: Built, at: PublishContext) -> None:
     """Write what is about to go live together with a change of the tables.
 
     Raises:
         ServerError: the state folder cannot be written.
     """
     try:
-        replace_file(at.intention, msgspec.json.encode(_describe(attempt, at)))
+        replace_file(at.intention, msgspec.json.encode(_describe(built, at)))
     except OSError as error:
         reason = (error.strerror or "no reason given").lower()
         raise ServerError(f"cannot write '{at.intention}': {reason}") from None
 
 
-async def read_live(at: PublishContext) -> dict[str, Any] | None:
+async def read_live(at: PublishContext) -> LiveRecord | None:
     """Return what was live last, or what the tables have been changed for since.
 
     None when nothing was or nobody knows.
@@ -65,31 +102,29 @@ async def read_live(at: PublishContext) -> dict[str, Any] | None:
     if intended is not None:
         asked = FindRelease(**at.asked_of)
         found = await at.plane.build.ask(asked, timeout_seconds=RELEASE_SECONDS)
-        if found.digest == intended["digest"]:
+        if found.digest == intended.digest:
             return intended
     return await asyncio.to_thread(read_record, at)
 
 
-def _describe(attempt: Attempt, at: PublishContext) -> dict[str, Any]:
-    built = attempt.built
-    return {
-        "revision": attempt.revision, "release": attempt.release, "digest": built["digest"],
-        "artifact": built["artifact"], "env": built["env"], "durability": built["durability"],
-        "signs": built["signs"], "project": built["project"], "source": at.source.shown,
-        "review": built.get("review", {}), "holds_reviews": True,
-        "reaches": built.get("reaches", {}), "version": attempt.version,
-        "frontend": built.get("frontend", ""), "tagged": built.get("tagged", ""),
-    }  # fmt: skip
+def _describe(built: Built, at: PublishContext, version: str = "") -> LiveRecord:
+    facts = built.facts
+    return LiveRecord(
+        revision=built.revision, release=built.release, digest=facts.digest,
+        artifact=facts.artifact, env=facts.env, durability=facts.durability, signs=facts.signs,
+        project=facts.project, source=at.source.shown, review=facts.review, holds_reviews=True,
+        reaches=facts.reaches, version=version, frontend=facts.frontend, tagged=facts.tagged,
+    )  # fmt: skip
 
 
-def read_record(at: PublishContext) -> dict[str, Any] | None:
+def read_record(at: PublishContext) -> LiveRecord | None:
     """Return what was live last, None when nothing was or nobody knows."""
     return _read(at.record)
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path) -> LiveRecord | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        return msgspec.json.decode(path.read_bytes(), type=LiveRecord)
     except (OSError, msgspec.MsgspecError):
         return None
 
@@ -97,15 +132,17 @@ def _read(path: Path) -> dict[str, Any] | None:
 def read_live_commit(at: PublishContext) -> str:
     """Return the commit that is live of a project, also for its drafts; empty without one."""
     state = (at.draft_of or at.project).state
-    found = _read(state / at.record.name) or {}
-    return commit_of(found.get("revision"))
+    found = _read(state / at.record.name)
+    return commit_of(found.revision) if found is not None else ""
 
 
 def applied_commit(at: PublishContext) -> str | None:
     """Return the commit that was live last, if it is of the branch and repository now served."""
-    found = read_record(at) or {}
-    branch, commit = read_revision(found.get("revision"))
-    is_same = found.get("source", at.source.shown) == at.source.shown
+    found = read_record(at)
+    if found is None:
+        return None
+    branch, commit = read_revision(found.revision)
+    is_same = found.source in {None, at.source.shown}
     return commit if is_same and branch == at.project.branch else None
 
 

@@ -7,7 +7,6 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 from bbops.base.errors import BbopsError
 from bbops.source.git.address import Address
@@ -18,6 +17,7 @@ from bbops_server.process.messages.build.repositories.fetch import Fetch
 from bbops_server.process.messages.build.repositories.list_remote_branches import ListRemoteBranches
 from bbops_server.process.messages.build.repositories.push_tag import PushTag
 from bbops_server.publish.sources.sources import Source, describe
+from bbops_server.publish.sources.values import Fetched
 from bbops_server.publish.status.status import Stalled
 
 LONGEST_PAUSE_SECONDS = 300.0
@@ -67,7 +67,7 @@ class RemoteSource:
             raise self._trouble
         return self._commit, self._newest_frontend
 
-    async def revision(self, build: LivingChild) -> tuple[str, Mapping[str, Any]] | None:
+    async def revision(self, build: LivingChild) -> Fetched | None:
         """Return the newest commit that is known."""
         del build
         if self._commit is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from bbops.base.errors import BbopsError, GitError
 from bbops.source.git.place import (
@@ -20,6 +20,7 @@ from bbops.source.tree import FolderTree
 from bbops_server.process.children import LivingChild
 from bbops_server.process.messages.build.repositories.list_branches import ListBranches
 from bbops_server.process.messages.build.repositories.resolve import Resolve
+from bbops_server.publish.sources.values import Fetched
 from bbops_server.publish.status.status import Stalled
 
 RESOLVE_SECONDS = 60
@@ -57,8 +58,8 @@ class Source(Protocol):
         """
         ...
 
-    async def revision(self, build: LivingChild) -> tuple[str, Mapping[str, Any]] | None:
-        """Return (revision, what the build process needs to read it), None without a commit."""
+    async def revision(self, build: LivingChild) -> Fetched | None:
+        """Return the newest commit, None without one."""
         ...
 
     def refresh(self) -> None:
@@ -119,7 +120,7 @@ class BranchSource:
         except GitError as error:
             raise Stalled("RepositoryGone", error.message, error.hint) from None
 
-    async def revision(self, build: LivingChild) -> tuple[str, Mapping[str, Any]] | None:
+    async def revision(self, build: LivingChild) -> Fetched | None:
         """Ask git for the newest commit."""
         asked = Resolve(str(self.repository), self.branch)
         commit = (await build.ask(asked, timeout_seconds=RESOLVE_SECONDS)).commit
@@ -146,15 +147,13 @@ class BranchSource:
         """Do nothing: it is where it belongs."""
 
 
-def describe(
-    repository: Path, commit: str, branch: str, path: str
-) -> tuple[str, Mapping[str, Any]]:
+def describe(repository: Path, commit: str, branch: str, path: str) -> Fetched:
     """Return a commit's revision, and what the build process needs to read it."""
     source = {
         "kind": "git", "repository": str(repository), "commit": commit, "branch": branch,
         "path": path,
     }  # fmt: skip
-    return str(Revision(branch, commit)), source
+    return Fetched(str(Revision(branch, commit)), source)
 
 
 class FolderSource:
@@ -177,10 +176,10 @@ class FolderSource:
             raise Stalled("FolderGone", error.message, error.hint) from None
         return tuple((entry.path, entry.blob) for entry in entries)
 
-    async def revision(self, build: LivingChild) -> tuple[str, Mapping[str, Any]]:
+    async def revision(self, build: LivingChild) -> Fetched:
         """Return the tree as it is; its revision counts nothing, git has not seen it."""
         del build
-        return "working-tree", {"kind": "folder", "path": str(self.folder)}
+        return Fetched("working-tree", {"kind": "folder", "path": str(self.folder)})
 
     def refresh(self) -> None:
         """Do nothing: it looks all the time."""

@@ -9,7 +9,7 @@ from bbops.base.errors import ServerError
 from bbops.source.git.revisions import commit_of
 from bbops_server.process.children import LivingChild
 from bbops_server.process.messages.build.releases.write_contract import WriteContract
-from bbops_server.publish.sources.attempt import PublishContext
+from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.sources import Source
 from bbops_server.publish.status.status import Written
 
@@ -42,4 +42,4 @@ async def live_source(source: Source, applied: str | None, build: LivingChild) -
     if newest is None or applied is None:
         raise ServerError("nothing is live yet")
     commit = commit_of(applied)
-    return {**newest[1], "commit": commit} if commit else dict(newest[1])
+    return {**newest.source, "commit": commit} if commit else dict(newest.source)

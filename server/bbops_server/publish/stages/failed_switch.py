@@ -12,7 +12,8 @@ import msgspec
 
 from bbops.base.disk import replace_file
 from bbops_server.publish.holds.approvals import stamp_approvals
-from bbops_server.publish.sources.attempt import Attempt, PublishContext
+from bbops_server.publish.sources.context import PublishContext
+from bbops_server.publish.sources.values import Built
 from bbops_server.publish.status.status import Stalled
 
 _FILE = "switch-failed.json"
@@ -29,7 +30,7 @@ class FailedSwitch(msgspec.Struct, frozen=True):
     hint: str
 
 
-def keep_failed_switch(stalled: Stalled, attempt: Attempt, at: PublishContext) -> Stalled:
+def keep_failed_switch(stalled: Stalled, built: Built, at: PublishContext) -> Stalled:
     """Remember why a switch was not made, and return it with what tries it again.
 
     A disk that takes nothing costs the memory alone.
@@ -37,7 +38,7 @@ def keep_failed_switch(stalled: Stalled, attempt: Attempt, at: PublishContext) -
     cure = f"'bbops reconcile{f' {at.project.name}' if at.project.name else ''}' retries it"
     hint = f"{stalled.hint}; {cure}" if stalled.hint else cure
     failed = FailedSwitch(
-        attempt.revision, attempt.built["digest"], stamp_approvals(at.project.state),
+        built.revision, built.facts.digest, stamp_approvals(at.project.state),
         stalled.reason, stalled.message, hint,
     )  # fmt: skip
     with suppress(OSError):
@@ -45,17 +46,17 @@ def keep_failed_switch(stalled: Stalled, attempt: Attempt, at: PublishContext) -
     return Stalled(stalled.reason, stalled.message, hint)
 
 
-def refuse_failed_switch(attempt: Attempt, at: PublishContext) -> None:
+def refuse_failed_switch(built: Built, at: PublishContext) -> None:
     """Do not try a switch again that nobody has asked for since it failed.
 
     Raises:
         Stalled: as it ended then.
     """
     failed = _read(at)
-    if failed is None or at.plane.find_live(at.project.name) == attempt.built["digest"]:
+    if failed is None or at.plane.find_live(at.project.name) == built.facts.digest:
         return
     tried = failed.revision, failed.digest, failed.approvals
-    if tried == (attempt.revision, attempt.built["digest"], stamp_approvals(at.project.state)):
+    if tried == (built.revision, built.facts.digest, stamp_approvals(at.project.state)):
         raise Stalled(failed.reason, failed.message, failed.hint)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from bbops_server.process.messages.build.proposals.weigh_tables import WeighTables
-from bbops_server.publish.sources.attempt import PublishContext
+from bbops_server.publish.sources.context import PublishContext
 
 WEIGH_SECONDS: Final = 120.0
 

@@ -11,19 +11,36 @@ from typing import Any
 
 from bbops.base.errors import BbopsError, GitError
 from bbops_server.publish.holds.approvals import stamp_approvals
-from bbops_server.publish.holds.freezing import exempt, find_freeze, keep_frozen
+from bbops_server.publish.holds.freezing import (
+    exempt,
+    find_freeze,
+    keep_frontend_frozen,
+    keep_frozen,
+)
 from bbops_server.publish.holds.held import accept
-from bbops_server.publish.holds.reviews import warn_of_reviews
-from bbops_server.publish.holds.rewritten import missing_branch
+from bbops_server.publish.holds.reviews import keep_reviews, warn_of_reviews
+from bbops_server.publish.holds.rewritten import keep_history, missing_branch
 from bbops_server.publish.holds.suspension import read_suspension, stalled_by, stamp_suspension
 from bbops_server.publish.holds.unchanged import Settled, find_own, settle
 from bbops_server.publish.processes.draft_build import DraftTooLong
-from bbops_server.publish.sources.attempt import Attempt, PublishContext, Stage
+from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.record import read_live, read_record, record
+from bbops_server.publish.sources.values import Built, Fetched, Migrated, Rehearsed
 from bbops_server.publish.stages.backoff import Backoff
 from bbops_server.publish.stages.failed_switch import forget_failed_switch
 from bbops_server.publish.stages.narrowing import Narrowing
-from bbops_server.publish.stages.stages import BUILDING, CHANGING, TESTING
+from bbops_server.publish.stages.stages import (
+    build,
+    expand,
+    fill_env,
+    guard_frontend,
+    link,
+    rehearse,
+    require_valid,
+    smoke,
+    swap,
+    test,
+)
 from bbops_server.publish.stages.tagging import summarize, tag, tag_again
 from bbops_server.publish.stages.warming import serve_again, warm
 from bbops_server.publish.status.events import Event, Found, Published, Report
@@ -60,7 +77,8 @@ class Reconciler:
         """What is live, and was published since the start with nothing left to do."""
         self.frozen: Frozen | None = None
         """What an attempt found that may have to wait for its end."""
-        self.review: Mapping[str, Any] = (read_record(context) or {}).get("review", {})
+        live = read_record(context)
+        self.review: Mapping[str, Any] = live.review if live is not None else {}
         """How changes come to the branch, as the live release says; empty before the first.
 
         Also while that release cannot be served.
@@ -171,9 +189,9 @@ class Reconciler:
             BbopsError, Stalled: this server cannot serve it.
         """
         data, stamp = await read_live(self.context), self.context.secrets.stamp()
-        if data is not None and self.warmed != (data["artifact"], stamp):
-            await warm(Attempt(data["revision"], {}, data), self.context)
-            self.warmed = data["artifact"], stamp
+        if data is not None and self.warmed != (data.artifact, stamp):
+            await warm(data.built(), self.context)
+            self.warmed = data.artifact, stamp
 
     async def restore(self) -> None:
         """Serve what was live before the restart, from its artifact alone."""
@@ -182,13 +200,12 @@ class Reconciler:
             data = await read_live(self.context)
             if data is None:
                 return
-            self.review = data.get("review", {})  # before it is served, which may fail
-            attempt = Attempt(data["revision"], {}, data)
+            self.review, built = data.review, data.built()  # before it is served, which may fail
             if not self.context.plane.is_live(self.context.project.name):
-                await serve_again(attempt, self.context)
+                await serve_again(built, self.context)
             warn_of_reviews(data, self.context)
-            attempt.version = data.get("version", "") or await tag_again(attempt, self.context)
-            self.board.restored(data["project"], data["revision"], attempt.release, attempt.version)
+            version = data.version or await tag_again(built, self.context)
+            self.board.restored(data.project, data.revision, built.release, version)
 
     async def attempt(self, stamp: Stamp) -> object:
         """Try what the source holds now.
@@ -200,11 +217,11 @@ class Reconciler:
         if self.is_demanded:
             self.is_demanded, self.settled = False, None
         try:
-            attempt = await self.begin()
-            await self.stages(attempt, BUILDING)
-            if self.says_nothing_new(attempt, stamp):
+            built = await self.build(await self.begin())
+            if self.says_nothing_new(built, stamp):
                 return stamp
-            if not await self.unless_newer(self.stages(attempt, TESTING), stamp):
+            rehearsed = await self.unless_newer(self.rehearse(built), stamp)
+            if rehearsed is None:
                 return None
             newest = await self.stamp()
             if newest is None or self.gives_way(newest, stamp):
@@ -212,10 +229,10 @@ class Reconciler:
             self.backoff.overtaken = 0
             stamp = (stamp[0], newest[1])  # `generate` may have made a value of its own
             self.settled = None
-            self.finishing = asyncio.create_task(self.finish(attempt, began))
+            self.finishing = asyncio.create_task(self.finish(rehearsed, began))
             await asyncio.shield(self.finishing)
             if self.board.stalled is None:
-                self.settled = settle(attempt, *stamp)
+                self.settled = settle(rehearsed, *stamp)
         except Stalled as stalled:
             await self.refuse(stalled)
         except DraftTooLong as error:
@@ -229,28 +246,29 @@ class Reconciler:
             await self.refuse(Stalled("InternalError", message, is_passing=True))
         return stamp
 
-    async def unless_newer(self, work: Coroutine[Any, Any, None], stamp: Stamp) -> bool:
-        """Do what may take long; leave off, and return False, when something newer is there."""
+    async def unless_newer(
+        self, work: Coroutine[Any, Any, Rehearsed], stamp: Stamp
+    ) -> Rehearsed | None:
+        """Do what may take long; leave off, and return None, when something newer is there."""
         working = asyncio.create_task(work)
         try:
             while not working.done():
                 await asyncio.wait({working}, timeout=self.source.poll_seconds)
                 newest = None if working.done() else await self.stamp()
                 if newest is not None and self.gives_way(newest, stamp):
-                    return False
-            await working
+                    return None
+            return await working
         finally:
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)
-        return True
 
-    def says_nothing_new(self, attempt: Attempt, stamp: Stamp) -> bool:
+    def says_nothing_new(self, built: Built, stamp: Stamp) -> bool:
         """Return whether what is there changes nothing of what is live, and note that.
 
         As where the newest commit is about other projects, or git has packed its references.
         """
-        is_live = bool(attempt.commit) and attempt.revision == self.board.applied
-        found = settle(attempt, *stamp)
+        is_live = bool(built.commit) and built.revision == self.board.applied
+        found = settle(built, *stamp)
         if not is_live or self.settled is None or not self.settled.covers(found):
             return False
         self.settled = found
@@ -261,62 +279,97 @@ class Reconciler:
         """Return whether an attempt at one stamp makes room for a newer one."""
         return newest[0] != stamp[0] and self.backoff.give_way()
 
-    async def finish(self, attempt: Attempt, began: float) -> None:
+    async def finish(self, rehearsed: Rehearsed, began: float) -> None:
         """Do what must not be left half done, even when the loop is cancelled meanwhile."""
-        planning = asyncio.create_task(summarize(attempt, self.context, self.board.applied))
+        at = self.context
+        planning = asyncio.create_task(summarize(rehearsed, at, self.board.applied))
         try:
-            await self.stages(attempt, CHANGING)
-            attempt.version = await tag(attempt, self.context, await planning)
+            migrated = await self.change(rehearsed)
+            version = await tag(migrated, at, plan=await planning, changes=migrated.changes)
         finally:
             planning.cancel()
-        unremembered = await self.remember(attempt)
-        self.published(attempt, 1000 * (perf_counter() - began))
-        self.board.hide(attempt.plan["hidden"])
-        if attempt.is_about_tables:
+        unremembered = await self.remember(migrated, version)
+        self.published(migrated, version, 1000 * (perf_counter() - began))
+        self.board.hide(migrated.plan.hidden)
+        if migrated.is_about_tables:
             self.narrowing.start()
         if unremembered is not None:
             await self.refuse(unremembered)
 
-    async def begin(self) -> Attempt:
+    async def begin(self) -> Fetched:
         found = await self.source.revision(self.context.plane.build)
         if found is None:
             raise missing_branch(self.context, self.board.applied)
-        self.board.begin(found[0])
+        self.board.begin(found.revision)
         suspension = read_suspension(self.context.project.state)
         if suspension is not None:
             raise stalled_by(suspension, self.context.project.name)
         own = await find_own(found, self.context)
         self.frozen = find_freeze(self.context)
-        keep_frozen(own[0], self.board.applied, self.context)
-        return Attempt(*own, finish_narrowing=self.narrowing.finish)
+        keep_frozen(own.revision, self.board.applied, self.context)
+        return own
 
-    async def stages(self, attempt: Attempt, stages: tuple[tuple[str, Stage], ...]) -> None:
-        for reason, stage in stages:
-            self.board.progress(reason)
-            try:
-                await stage(attempt, self.context)
-            finally:
-                self.board.subject = attempt.built.get("subject", "")
-                self.board.author = attempt.built.get("author", "")
+    async def build(self, fetched: Fetched) -> Built:
+        """Make an artifact, and hold what somebody has to decide on first."""
+        at, begin = self.context, self.board.progress
+        self.board.subject = self.board.author = ""
+        begin("Comparing")
+        await keep_history(fetched, at)
+        begin("Building")
+        built = await build(fetched, at)
+        self.board.subject, self.board.author = built.facts.subject, built.facts.author
+        require_valid(built)
+        begin("Comparing")
+        await keep_reviews(built, at)
+        await keep_frontend_frozen(built, at)
+        return built
 
-    async def remember(self, attempt: Attempt) -> Stalled | None:
+    async def rehearse(self, built: Built) -> Rehearsed:
+        """Try it beside what is live; a newer commit ends this at once."""
+        at, begin = self.context, self.board.progress
+        begin("Testing")
+        await test(built, at)
+        begin("Environment")
+        prepared = await fill_env(built, at)
+        begin("Searching")
+        await guard_frontend(prepared, at)
+        begin("Rehearsing")
+        return await rehearse(prepared, at, self.narrowing.finish)
+
+    async def change(self, rehearsed: Rehearsed) -> Migrated:
+        """Make it live. From here on it is finished, whatever comes."""
+        at, begin = self.context, self.board.progress
+        begin("Linking")
+        linked = await link(rehearsed, at)
+        begin("Expanding")
+        migrated = await expand(linked, at)
+        begin("Smoking")
+        await smoke(migrated, at)
+        begin("Swapping")
+        await swap(migrated, at)
+        return migrated
+
+    async def remember(self, migrated: Migrated, version: str) -> Stalled | None:
         """Write down what is live; return why that failed, it is live anyway."""
         try:
-            await record(attempt, self.context)
+            await record(migrated, version, self.context)
         except Stalled as stalled:
             return stalled
         self.backoff.retries = 0
         return None
 
-    def published(self, attempt: Attempt, milliseconds: float) -> None:
-        built = attempt.built
-        self.review = built["review"]
-        self.newest = _tell(attempt, milliseconds, self.context.url)
-        publication = Publication(
-            attempt.revision, now(), "live", round(milliseconds, 1), attempt.version,
-            built.get("author", ""), built.get("subject", ""), attempt.changes,
+    def published(self, migrated: Migrated, version: str, milliseconds: float) -> None:
+        facts = migrated.facts
+        self.review = facts.review
+        self.newest = Published(
+            migrated.revision, migrated.release, facts.subject, migrated.changes,
+            facts.compiled, milliseconds, self.context.url, facts.diagnostics, version,
         )  # fmt: skip
-        self.board.publish(built["project"], attempt.release, publication)
+        publication = Publication(
+            migrated.revision, now(), "live", round(milliseconds, 1), version,
+            facts.author, facts.subject, migrated.changes,
+        )  # fmt: skip
+        self.board.publish(facts.project, migrated.release, publication)
         self.report(self.newest)
 
     async def refuse(self, stalled: Stalled) -> None:
@@ -333,11 +386,3 @@ class Reconciler:
     def stall(self, stalled: Stalled) -> None:
         if self.board.stall(stalled):
             self.report(stalled)
-
-
-def _tell(attempt: Attempt, milliseconds: float, url: str) -> Published:
-    built = attempt.built
-    return Published(
-        attempt.revision, attempt.release, built.get("subject", ""), attempt.changes,
-        built["compiled"], milliseconds, url, built["diagnostics"], attempt.version,
-    )  # fmt: skip

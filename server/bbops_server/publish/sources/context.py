@@ -1,61 +1,20 @@
-"""One revision on its way to being served, and what the stages work with."""
+"""What the stages of a publication work with."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Literal
 
 from bbops.database.schema.place import Place, write_place
-from bbops.source.git.revisions import commit_of
 from bbops.source.git.series import TAG, Series
 from bbops_server.process.children import LivingChild
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.publish.processes.draft_build import DraftBuild
-from bbops_server.publish.processes.link import Link
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.publish.sources.sources import Source
 from bbops_server.settings import ProjectSettings
-
-RESTORED: Final = {"is_done": True, "is_behind": False, "switches": False, "hidden": []}
-"""What happens to the tables of a release that was live before."""
-
-
-async def nothing() -> None:
-    """Do nothing."""
-
-
-@dataclass(slots=True)
-class Attempt:
-    """One revision on its way to being served."""
-
-    revision: str
-    source: Mapping[str, Any]
-    built: dict[str, Any] = field(default_factory=dict)
-    env: dict[str, str | None] = field(default_factory=dict)
-    changes: list[str] = field(default_factory=list)
-    plan: dict[str, Any] = field(default_factory=lambda: dict(RESTORED))
-    link: Link | None = None
-    version: str = ""
-    finish_narrowing: Callable[[], Awaitable[None]] = nothing
-    """Bring what the publication before has left to do in the tables to an end."""
-
-    @property
-    def is_about_tables(self) -> bool:
-        """Whether tables change for it, or have still to be narrowed behind one before it."""
-        return bool(self.plan["is_behind"] or not self.plan["is_done"])
-
-    @property
-    def commit(self) -> str:
-        """The whole id of the commit; empty of a working tree."""
-        return commit_of(self.revision)
-
-    @property
-    def release(self) -> str:
-        """What answers carry: 12 hex digits of the commit, of the content in a working tree."""
-        commit = self.revision.rpartition(":")[2]
-        return commit[:12] if ":" in self.revision else f"dev-{self.built['digest'][:8]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +100,3 @@ class PublishContext:
     def accepted(self) -> Path:
         """Which rewritten history somebody has accepted."""
         return self.project.state / "accepted.json"
-
-
-Stage = Callable[[Attempt, PublishContext], Awaitable[None]]
