@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 from urllib.parse import quote
 
 from bbops import __version__
-from bbops.base.diagnostics import Diagnostic, Place
+from bbops.base.diagnostics import Diagnostic
 
 Form = Literal["text", "json", "github", "sarif"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -55,12 +55,6 @@ def as_json(diagnostic: Diagnostic) -> dict[str, Any]:
         "message": diagnostic.message,
         "hint": diagnostic.hint,
     }
-
-
-def from_json(found: Mapping[str, Any]) -> Diagnostic:
-    """Return the diagnostic that `as_json` wrote."""
-    place = Place(found["file"], found["line"], found["column"])
-    return Diagnostic(place, found["code"], found["message"], found["hint"], found["severity"])
 
 
 def count(diagnostics: Sequence[Diagnostic]) -> str:

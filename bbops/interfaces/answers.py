@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
+from typing import Any, Literal
 
 import msgspec
 
-from bbops.base.diagnostics import Diagnostic, Place, Severity
+from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.source.git.proposals import Proposal
 
 
 class ProjectLine(msgspec.Struct, frozen=True):
@@ -19,44 +21,33 @@ class ProjectLine(msgspec.Struct, frozen=True):
 
 
 class Condition(msgspec.Struct, frozen=True):
-    """One thing that is so or not so: `type` is Ready, Reconciling or Stalled."""
+    """One thing that is true or not, since when and why: `type` is Ready, Reconciling or Stalled.
+
+    `reason` is CamelCase, for machines.
+    """
 
     type: str
     status: bool
     reason: str
     message: str
-    since: str | None = None
+    since: datetime | None = None
 
 
 class Publication(msgspec.Struct, frozen=True):
-    """One attempt to make a revision live."""
+    """An attempt that ended: live, or stalled with its reason.
+
+    `version` is its tag, `author` and `subject` are those of its commit, `changes` those of tables.
+    """
 
     revision: str
-    at: str
+    at: datetime
     outcome: str
     milliseconds: float | None = None
     version: str = ""
     author: str = ""
     subject: str = ""
-    changes: tuple[str, ...] = ()
+    changes: list[str] = []
     message: str = ""
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """A diagnostic as JSON spells it."""
-
-    severity: Severity
-    code: str
-    file: str
-    line: int
-    column: int
-    message: str
-    hint: str = ""
-
-    def diagnostic(self) -> Diagnostic:
-        """Return it as the rest of bbops knows it."""
-        place = Place(self.file, self.line, self.column)
-        return Diagnostic(place, self.code, self.message, self.hint, self.severity)
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -68,9 +59,9 @@ class Status(msgspec.Struct, frozen=True):
     attempted_revision: str | None
     applied_revision: str | None
     release: str | None
-    conditions: tuple[Condition, ...]
-    diagnostics: tuple[Finding, ...]
-    publications: tuple[Publication, ...]
+    conditions: list[Condition]
+    diagnostics: list[JsonDiagnostic]
+    publications: list[Publication]
     version: str | None = None
 
     @property
@@ -95,7 +86,7 @@ class ServerStatus(msgspec.Struct, frozen=True):
     """How a server's own settings are: the file they come from, and what is wrong in it."""
 
     file: str | None = None
-    diagnostics: tuple[Finding, ...] = ()
+    diagnostics: list[JsonDiagnostic] = []
 
 
 class Oneself(msgspec.Struct, frozen=True):
@@ -126,17 +117,27 @@ class LoginOutcome(msgspec.Struct, frozen=True):
     email: str = ""
 
 
-class Draft(msgspec.Struct, frozen=True):
-    """A branch that is previewed: `state` is asleep, waking, live or stalled."""
+DraftState = Literal["asleep", "waking", "live", "stalled"]
+
+
+class DraftStatus(msgspec.Struct, frozen=True):
+    """A branch that is previewed: where, and how far that is.
+
+    Attributes:
+        slug: as its address has it.
+        commit: the newest one.
+        state: `asleep` until it is asked for; `stalled` with a message and diagnostics.
+        release: what answers there, None while nothing does.
+    """
 
     branch: str
     slug: str
     commit: str
     url: str
-    state: str
+    state: DraftState
     release: str | None
     message: str
-    diagnostics: tuple[Finding, ...]
+    diagnostics: list[JsonDiagnostic]
 
 
 class Preview(msgspec.Struct, frozen=True):
@@ -147,44 +148,26 @@ class Preview(msgspec.Struct, frozen=True):
     expires_at: str
 
 
-class Review(msgspec.Struct, frozen=True):
-    """What somebody said of a proposal: `verdict` is approved, refused or commented."""
-
-    who: str
-    at: str
-    verdict: str
-    text: str
-    head: str
-
-
-class Proposal(msgspec.Struct, frozen=True):
-    """A change of a branch that somebody asks for: `state` is open, merged or closed."""
-
-    number: int
-    title: str
-    description: str
-    author: str
-    target: str
-    topic: str
-    state: str
-    head: str
-    created: str
-    changed: str
-    merged: str
-    reviews: tuple[Review, ...]
-    ready: bool = True
-    reviewers: tuple[str, ...] = ()
-
-
 class Tests(msgspec.Struct, frozen=True):
-    """What the tests of a proposal say: `state` is running, passed, failed or unknown."""
+    """What the tests of a proposal say.
 
-    state: str
+    Attributes:
+        state: `unknown` where they could not be run; `summary` says why.
+        summary: all of it in a line.
+        diagnostics: what fails, and where.
+    """
+
+    state: Literal["running", "passed", "failed", "unknown"]
     summary: str
-    passed: int
-    failed: int
-    seconds: float
-    diagnostics: tuple[Finding, ...]
+    passed: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    diagnostics: list[JsonDiagnostic] = []
+
+    @property
+    def is_against(self) -> bool:
+        """Whether they speak against what they were run for."""
+        return self.state in {"failed", "unknown"}
 
 
 class ChangedPlace(msgspec.Struct, frozen=True):
@@ -231,16 +214,21 @@ class OtherProject(msgspec.Struct, frozen=True):
     folder: str
     plan: dict[str, Any] | None
     text: str
-    diagnostics: tuple[Finding, ...]
+    diagnostics: list[JsonDiagnostic]
     tests: Tests | None
 
 
-class MergeStatus(msgspec.Struct, frozen=True):
+class ProposalDetail(msgspec.Struct, frozen=True):
     """A proposal, what merging it would do now, and what blocks it.
 
-    `digest` names what it would do; `outdated` are those who approved of something else. `tests`
-    are null where there is nothing to test, `replayed` where its draft was not asked. `others` are
-    other projects that it changes, `hidden` how many more there are, which one may not read.
+    `obstacles` is empty when it can be merged. `digest` names what it would do: an approval is of
+    that alone, and `outdated` are those whose approval was of something else. `tests` run when a
+    change of it is looked at first; null where it has mistakes or conflicts. `diff` is what `git
+    diff` writes of it, at most 256 kB. For one that was merged or closed, all of these are as they
+    were when it was last looked at before that. `replayed` is what its draft answered differently;
+    null where that was not asked of this commit, or may not be read. `others` are the other
+    projects of the repository that it changes, `hidden` how many more there are that may not be
+    read; then `diff` is of this project alone.
     """
 
     proposal: Proposal
@@ -253,7 +241,7 @@ class MergeStatus(msgspec.Struct, frozen=True):
     approvals: int
     approved: tuple[str, ...]
     outdated: tuple[str, ...]
-    diagnostics: tuple[Finding, ...]
+    diagnostics: list[JsonDiagnostic]
     plan: dict[str, Any] | None
     text: str
     tests: Tests | None = None
@@ -289,7 +277,7 @@ class Merged(msgspec.Struct, frozen=True):
     """What became of a merge."""
 
     proposal: Proposal
-    lines: tuple[str, ...]
+    lines: list[str]
     is_live: bool
 
 

@@ -78,7 +78,9 @@ def test_what_is_refused_says_why(world: World) -> None:
     assert (again.code, "holds commits that this does not" in again.text) == (2, True), again.text
     assert mine.run("propose", "--topic", "bad", "--force").code == 0
     viewer = Terminal(world, "viewer", clone).run("propose", "--topic", "viewed")
-    assert (viewer.code, "it takes the role 'developer'" in viewer.text) == (2, True), viewer.text
+    assert (viewer.code, "the role required is 'developer'" in viewer.text) == (2, True), (
+        viewer.text
+    )
     missing = mine.run("proposals", "show", "99")
     assert (missing.code, "has no proposal #99" in missing.text) == (2, True), missing.text
 
@@ -105,13 +107,16 @@ def test_the_commit_says_that_it_is_to_be_proposed(world: World) -> None:
     assert "; propose it: 'bbops propose --topic rollback'" in done.text
 
 
+DAY = "2026-01-02T03:04:05Z"
+
+
 def test_what_people_write_neither_acts_on_a_terminal_nor_looks_like_ours(control: Start) -> None:
-    review = {"who": "eve", "at": "", "verdict": "commented", "text": "x\nada approved \x1b[8m",
-              "head": "a" * 40}  # fmt: skip
+    review = {"who": "eve", "at": DAY, "verdict": "commented", "text": "x\nada approved \x1b[8m",
+              "head": "a" * 40, "plan": ""}  # fmt: skip
     proposal = {
         "number": 1, "title": "One\nTwo", "description": "\x1b]52;c;x\nit can be merged",
         "author": "eve", "target": "main", "topic": "t", "state": "open", "head": "a" * 40,
-        "created": "", "changed": "", "merged": "", "reviews": [review],
+        "created": DAY, "changed": DAY, "merged": "", "reviews": [review],
     }  # fmt: skip
     standing = {
         "proposal": proposal, "page": "http://x/1", "preview": "", "summary": "", "digest": "",

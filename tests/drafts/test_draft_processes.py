@@ -178,7 +178,7 @@ def test_a_draft_whose_process_ends_again_and_again_is_told_as_failed(served: Se
             os.kill(pid, signal.SIGKILL)
             wait_for(lambda: pid not in forked(served))  # noqa: B023
         told = wait_for(lambda: (reply := client.get("hello")).status_code == 503 and reply)
-        assert "ended too often" in told.json()["error"]["message"]
+        assert "crashed too often" in told.json()["error"]["message"]
         (found,) = [
             one for one in served.control.get("/api/projects/small/drafts").json()
             if one["branch"] == "doomed"
@@ -235,6 +235,6 @@ def test_only_so_many_drafts_are_awake_and_the_others_say_so(tmp_path: Path) -> 
             with enter(served, "second") as second:
                 reply = second.get("hello")
                 assert reply.status_code == 503
-                assert "1 drafts are awake" in reply.json()["error"]["message"]
+                assert "only 1 draft can run at a time" in reply.json()["error"]["message"]
                 assert first.get("hello").status_code == 200
                 assert len(forked(served)) == 1

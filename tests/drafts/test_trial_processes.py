@@ -75,8 +75,8 @@ def test_tests_that_pass_are_counted(scratch: Path) -> None:
 def test_tests_that_never_end_say_so_themselves(scratch: Path) -> None:
     found = with_gate(lambda gate: gate.run(Path("a"), handed(COMPUTES)), seconds=1)
     (told,) = found.diagnostics
-    assert (told["file"], told["code"]) == ("tests/bad.yaml", "test-failed")
-    assert told["message"].startswith("the tests take longer than 1 seconds")
+    assert (told.file, told.code) == ("tests/bad.yaml", "test-failed")
+    assert told.message.startswith("the tests take longer than 1 seconds")
     assert list(scratch.iterdir()) == []
 
 
@@ -97,8 +97,8 @@ def test_a_process_that_hangs_is_ended_by_the_clock_of_its_parent(scratch: Path)
         return await running
 
     (told,) = with_gate(work, seconds=1).diagnostics
-    assert (told["file"], told["line"]) == ("tests/bad.yaml", 3)
-    assert told["message"].startswith("the tests take longer than 1 seconds")
+    assert (told.file, told.line) == ("tests/bad.yaml", 3)
+    assert told.message.startswith("the tests take longer than 1 seconds")
     assert list(scratch.iterdir()) == []
 
 
@@ -123,8 +123,8 @@ def test_a_run_whose_process_is_killed_says_which_case_ran(scratch: Path) -> Non
         return await running
 
     (told,) = with_gate(work).diagnostics
-    assert (told["file"], told["line"]) == ("tests/bad.yaml", 3)
-    assert "exceeded their memory or time" in told["message"]
+    assert (told.file, told.line) == ("tests/bad.yaml", 3)
+    assert "exceeded their memory or time" in told.message
 
 
 def test_a_run_that_is_ended_says_nothing_and_leaves_nothing(scratch: Path) -> None:

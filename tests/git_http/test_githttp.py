@@ -109,7 +109,7 @@ def test_a_token_is_for_git_and_for_its_project(world: World) -> None:
     assert greet(world, other).text == "this token is for project 'copy' alone\n"
     deploys = world.token(scopes=[Scope.DEPLOY, Scope.ADMIN])
     assert greet(world, deploys).status_code == 403
-    assert "it takes 'git'" in greet(world, deploys).text
+    assert "the scope required is 'git'" in greet(world, deploys).text
 
 
 def test_a_token_that_was_revoked_is_none(world: World) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from bbops.base.diagnostics import Severity
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.commands._report import Terminal
 from bbops_server.git_http.checking import MOST_TOLD, render_found
 from bbops_server.git_http.hooks import SCRIPT, Hooks, Say, Told
@@ -126,9 +128,8 @@ def test_what_is_packed_is_bounded_as_it_is_unpacked() -> None:
 
 
 def test_of_many_diagnostics_the_errors_are_shown_first() -> None:
-    def found(number: int, severity: str) -> dict[str, Any]:
-        return {"file": "a.yaml", "line": number, "column": 1, "severity": severity,
-                "message": "odd", "code": "x", "hint": ""}  # fmt: skip
+    def found(number: int, severity: Severity) -> JsonDiagnostic:
+        return JsonDiagnostic(severity, "x", "a.yaml", number, 1, "odd")
 
     many = [found(number, "warning") for number in range(99)] + [found(999, "error")]
     text = render_found(many, "apps/api")

@@ -222,7 +222,7 @@ def test_a_branch_that_changes_by_proposals_takes_no_push(world: World) -> None:
     before = clone.git("rev-parse", "HEAD").text
     clone.commit({"project.yaml": text})  # what is pushed does not decide about itself
     done = clone.push()
-    assert "branch 'main' changes by proposals alone" in done.text
+    assert "branch 'main' only accepts changes through proposals" in done.text
     assert world.tip(project="copy") == before
 
 

@@ -36,7 +36,7 @@ def test_a_variable_is_renamed_where_it_is_set_and_read(project: Path, place: st
 
 REFUSED = [
     (LOGIN, "${ vars.us¦er.id }", "token", "already exists"),
-    (LOGIN, "${ vars.us¦er.id }", "no name", "not a name"),
+    (LOGIN, "${ vars.us¦er.id }", "no name", "is not a variable name"),
     (LOGIN, "verifyPass¦word", "people", "only variables"),
     (LIST, "table: no¦tes", "users", "already"),
     (LIST, "table: no¦tes", "No Tes", "not a name of tables"),

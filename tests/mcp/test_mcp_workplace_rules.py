@@ -28,7 +28,7 @@ def test_who_may_read_may_not_write(house: House) -> None:
     assert viewer.call("context_get")["may"] == ["read"]
     plan = viewer.call("preview_changes", changes=[say(9)])["plan"]
     refused = viewer.refused("apply_changes", draft="viewers", plan=plan, message="Change")
-    assert "it takes the role 'developer'" in refused.message
+    assert "the role required is 'developer'" in refused.message
     assert tip(house, "refs/heads/viewers") == ""
     assert "you may not" in viewer.refused("review_activity", what="requests").message
     for tool, arguments in {
@@ -187,7 +187,7 @@ def test_ways_back_are_told_apart(house: House) -> None:
         "recovery_rollback", to="v9", reason="x"
     ).message  # fmt: skip
     for to in ("snapshot/v1", "snapshot/1", "deadbeef1", "main", "HEAD", "--all"):
-        assert "is no version" in agent.refused("recovery_rollback", to=to, reason="x").message
+        assert "is not a version" in agent.refused("recovery_rollback", to=to, reason="x").message
     for to in ("snapshot/v9", "v1", tip(house, project="held")[:12]):
         assert "already" in agent.refused("recovery_rollback", to=to, reason="x").message
 
@@ -204,7 +204,7 @@ def test_a_grant_does_what_its_scopes_and_its_person_may(house: House) -> None:
     assert narrow.call("context_get")["may"] == ["read"]
     plan = narrow.call("preview_changes", changes=[say(61)])["plan"]
     refused = narrow.refused("apply_changes", draft="grants", plan=plan, message="Change")
-    assert "another scope" in refused.message
+    assert "your grant lacks the scope" in refused.message
     scopes = frozenset({GrantScope.PROJECT, GrantScope.BUILDER})
     wide = house.agent("viewer", how="grant", granted=scopes)
     assert "the role" in wide.refused(

@@ -91,7 +91,7 @@ def test_who_may_not_read_a_project_sees_nothing_of_it(world: World) -> None:
     assert (answer.json()["others"], answer.json()["hidden"]) == ([], 1)
     assert "+++ b/left/functions/hello.yaml" in answer.json()["diff"]
     (obstacle,) = answer.json()["obstacles"]
-    assert obstacle.startswith("it changes another project of this repository that you may not")
+    assert obstacle.startswith("it changes another project of this repository that you cannot")
     for text in (answer.text, show_page(world, "viewer", number)):
         assert "right" not in text.replace("bright", "")
 

@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.interfaces import answers
 from bbops.source.git.proposals import VERDICTS, Proposal, Review
 from bbops_server.accounts import proposals
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import AccountError
-from bbops_server.publish.proposals import proposal_tests, snapshots
+from bbops_server.publish.proposals import snapshots
 from bbops_server.publish.proposals.merge_status import MergeStatus
 from bbops_server.publish.proposals.parts import Part
 from bbops_server.publish.proposals.rules import (
@@ -224,8 +226,8 @@ def test_how_ended_proposals_stood_is_kept_of_the_newest(
 
 
 def test_a_standing_that_is_too_long_is_kept_without_what_makes_it_so() -> None:
-    wrong = {"message": "a" * 500}
-    tests = proposal_tests.Tests("failed", "its tests fail", diagnostics=(wrong,) * 900)
+    wrong = JsonDiagnostic("error", "x", "a.yaml", 1, 1, "a" * 500)
+    tests = answers.Tests("failed", "its tests fail", diagnostics=[wrong] * 900)
     long = MergeStatus(
         None, Demands("plan", 1), Voices((), (), ()), (wrong,) * 900, {"plan": "p" * 300_000},
         "first line\n" + "t" * 300_000, tests, obstacles=("not yet",),

@@ -67,7 +67,7 @@ def test_a_proposal_tells_which_answers_would_change(world: World) -> None:
     assert asking.get(number)["replayed"] == found
     terminal = Terminal(world, "developer", clone)
     shown = terminal.run("proposals", "show", str(number)).text
-    assert "    /version: 1 → 7\n1 of 2 responses would change\n1 not asked: " in shown
+    assert "    /version: 1 → 7\n1 of 2 responses would change\n1 skipped: " in shown
     told = json.loads(terminal.run("proposals", "replay", str(number), "--json").text)
     assert told["changed"] == found["changed"]
     assert asking.get(number)["obstacles"] == []
@@ -119,7 +119,10 @@ def test_a_token_that_reads_starts_no_work(world: World) -> None:
         base_url=world.serving["control_url"], headers={"authorization": f"Bearer {token}"}
     ) as reader:
         refused = reader.post(f"{path}/replay")
-        assert (refused.status_code, "it takes 'deploy'" in refused.text) == (403, True)
+        assert (refused.status_code, "the scope required is 'deploy'" in refused.text) == (
+            403,
+            True,
+        )
         assert Asking(world, "developer").post(f"/{number}/replay").status_code == 200
         assert reader.get(path).json()["replayed"]["asked"] == 2
 

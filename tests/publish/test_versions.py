@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bbops.base.errors import GitError
+from bbops.interfaces.answers import Publication
 from bbops.source.git.place import Place, find_repository
 from bbops.source.git.series import Series, choose_versions, find_tag_mistake, find_version
 from bbops.source.git.store import Store, init
@@ -23,7 +24,6 @@ from bbops.source.git.writing import (
     put_folder,
 )
 from bbops_server.publish.status.own_versions import find_own
-from bbops_server.publish.status.status import Publication
 
 
 def git(folder: Path, *arguments: str) -> str:

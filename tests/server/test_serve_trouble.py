@@ -81,7 +81,7 @@ def test_a_full_disk_is_named_and_may_be_mended(repository: Path, tmp_path: Path
         commit = change(served)
         stalled = served.stalled()
         assert "file too large" in stalled["message"]
-        assert "has room" in stalled["hint"]
+        assert "free space" in stalled["hint"]
         assert served.api.get("/api/me").headers["x-release"] == good
         for pid, limit in zip(pids(served), limits, strict=True):
             resource.prlimit(pid, resource.RLIMIT_FSIZE, limit)

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import convert
 
 from bbops.base.errors import ServerError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.data_plane.live import swap
 from tests.support.doors import ENV, Door, run
 
@@ -156,7 +158,7 @@ def test_a_refusal_stays_until_the_next_swap(tmp_path: Path) -> None:
 
     async def test(door: Door) -> None:
         await door.publish(1)
-        door.live.refuse([diagnostic])
+        door.live.refuse([convert(diagnostic, JsonDiagnostic)])
         status, headers, body = await door.ask("/anything")
         assert (status, headers["x-release"]) == (503, "r1")
         assert body["error"]["message"] == "a.yaml:3:4: error: wrong [odd]"

@@ -16,6 +16,8 @@ import pytest
 from litestar import Litestar
 
 from bbops.base.errors import ServerError
+from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.interfaces.answers import Condition, DraftStatus, Publication, ServerStatus, Status
 from bbops.review.contract.contract import Contract
 from bbops.review.contract.export import render_json
 from bbops_server.accounts.book import Book
@@ -23,8 +25,7 @@ from bbops_server.accounts.people import NewPerson, Person
 from bbops_server.accounts.rules import Role
 from bbops_server.control_plane.app import create_control
 from bbops_server.control_plane.web.state import ControlState
-from bbops_server.publish.drafts.draft_status import DraftStatus
-from bbops_server.publish.status.status import Condition, Publication, ServerStatus, Status, Written
+from bbops_server.publish.status.status import Written
 from bbops_server.settings import Settings
 
 URL = "http://127.0.0.1:8001"
@@ -34,10 +35,7 @@ CONTRACT = Written(
     render_json(Contract(1, "c" * 64, "small", "", "", (), None, {}, (), ())),
     "application/json", "c" * 64,
 )  # fmt: skip
-FOUND = {
-    "file": "a.yaml", "line": 1, "column": 2, "severity": "warning", "message": "odd",
-    "code": "x", "hint": "",
-}  # fmt: skip
+FOUND = JsonDiagnostic("warning", "x", "a.yaml", 1, 2, "odd")
 
 
 class OneProject:

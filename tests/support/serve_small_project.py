@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bbops.base.errors import BbopsError
+from bbops.interfaces.answers import Condition, ServerStatus, Status
 from bbops_server.commands._main import run
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.messages.build.releases.build_release import BuildRelease
@@ -22,7 +23,6 @@ from bbops_server.process.messages.build.tables.narrow import Narrow
 from bbops_server.process.messages.build.tables.settle import Settle
 from bbops_server.process.messages.build.tables.try_statements import TryStatements
 from bbops_server.publish.processes.plane import Plane
-from bbops_server.publish.status.status import Condition, ServerStatus, Status
 from bbops_server.settings import Settings
 
 
@@ -95,7 +95,7 @@ class Follower:
         request = BuildRelease(source, str(state / "artifacts"))
         built = await build.ask(request, timeout_seconds=60)
         if not built.ok:
-            raise BbopsError(json.dumps(built.diagnostics))
+            raise BbopsError(str(built.diagnostics))
         database = state / "data.sqlite"
         place = str(database), str(state)
         await build.ask(Expand(*place, built.digest), timeout_seconds=60)

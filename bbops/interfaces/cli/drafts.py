@@ -8,7 +8,7 @@ import click
 
 from bbops.base.console import say
 from bbops.base.render import printable
-from bbops.interfaces.answers import Draft
+from bbops.interfaces.answers import DraftStatus
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._family import Family
 from bbops.interfaces.cli._listing import say_list
@@ -149,7 +149,7 @@ def copy(
         say(f"{count:>7}  {printable(table)}")
 
 
-def _line(one: Draft) -> str:
+def _line(one: DraftStatus) -> str:
     state = click.style(f"{one.state:<8}", fg=_COLOURS.get(one.state))
     line = f"{state}  {one.commit[:12]}  {printable(one.branch)}  {one.url}"
     return f"{line}\n    {printable(one.message)}" if one.message else line

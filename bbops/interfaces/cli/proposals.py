@@ -20,7 +20,9 @@ from bbops.interfaces.cli._listing import say_list
 from bbops.interfaces.cli._server import as_json_option, of_project, of_server, open_remote
 
 if TYPE_CHECKING:
-    from bbops.interfaces.answers import Finding, MergeStatus, OtherProject, Proposal, Replayed
+    from bbops.base.json_diagnostics import JsonDiagnostic
+    from bbops.interfaces.answers import OtherProject, ProposalDetail, Replayed
+    from bbops.source.git.proposals import Proposal
 
 _COLOURS = {"open": "green", "merged": "magenta", "closed": "red"}
 _VERBS = {"approved": "approved", "refused": "requested changes", "commented": "said"}
@@ -232,7 +234,7 @@ def _review(
         say(f"you {_VERBS[verdict]}: proposal #{number}, {printable(done.title)}")
 
 
-def _lines(found: MergeStatus, *, with_diff: bool) -> list[str]:
+def _lines(found: ProposalDetail, *, with_diff: bool) -> list[str]:
     one = found.proposal
     title, lines = one_line(f"#{one.number} {one.title}"), [*_head(one), found.page]
     if found.preview:
@@ -266,7 +268,7 @@ def _replayed(found: Replayed) -> list[str]:
     return lines
 
 
-def _part(found: MergeStatus | OtherProject, folder: str = "") -> list[str]:
+def _part(found: ProposalDetail | OtherProject, folder: str = "") -> list[str]:
     lines = ["", found.text] if found.text else []
     lines += _tell(found.diagnostics, folder)
     if found.tests:
@@ -279,7 +281,7 @@ def _hidden(count: int) -> list[str]:
     return ["", f"it changes {more} of this repository that you cannot read"] if count else []
 
 
-def _tell(found: Sequence[Finding], folder: str = "") -> list[str]:
+def _tell(found: Sequence[JsonDiagnostic], folder: str = "") -> list[str]:
     told = render([each.diagnostic() for each in found], "text", folder=folder)
     return ["", told] if told else []
 

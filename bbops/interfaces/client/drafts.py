@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from bbops.base.diagnostics import suggest
 from bbops.base.errors import ServerError
-from bbops.interfaces.answers import Draft, Preview
+from bbops.interfaces.answers import DraftStatus, Preview
 from bbops.interfaces.client.connection import Connection
 
 ROWS_SECONDS: Final = 650.0
@@ -16,15 +16,15 @@ ROWS_SECONDS: Final = 650.0
 class Drafts(Connection):
     """The drafts of projects."""
 
-    def drafts(self, name: str) -> list[Draft]:
+    def drafts(self, name: str) -> list[DraftStatus]:
         """Return a project's drafts, the one committed to last first.
 
         Raises:
             ServerError: also when the server has no such project.
         """
-        return self._read(self._ask_about("GET", name, "drafts"), list[Draft])
+        return self._read(self._ask_about("GET", name, "drafts"), list[DraftStatus])
 
-    def draft(self, name: str, wanted: str) -> Draft:
+    def draft(self, name: str, wanted: str) -> DraftStatus:
         """Return the draft of a branch or of a slug.
 
         Raises:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
-from bbops.interfaces.answers import Merged, MergeStatus, Proposal, Replayed
+from bbops.interfaces.answers import Merged, ProposalDetail, Replayed
 from bbops.interfaces.client.connection import Connection
+from bbops.source.git.proposals import Proposal
 
 T = TypeVar("T")
 
@@ -27,9 +28,9 @@ class Proposals(Connection):
         query = f"?state={state}" if state else ""
         return self._read(self._ask_about("GET", name, f"proposals{query}"), list[Proposal])
 
-    def proposal(self, name: str, number: int) -> MergeStatus:
+    def proposal(self, name: str, number: int) -> ProposalDetail:
         """Return a proposal and how it stands. Raises: ServerError: also when there is none."""
-        return self._ask_of(name, number, "GET", kind=MergeStatus)
+        return self._ask_of(name, number, "GET", kind=ProposalDetail)
 
     def review(self, name: str, number: int, verdict: str, text: str, plan: str = "") -> Proposal:
         """Say something of a proposal.

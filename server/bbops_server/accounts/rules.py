@@ -72,7 +72,7 @@ class Permission(StrEnum):
     MANAGE_KEYS = "issue, list and revoke the keys of a project's channels"
     MANAGE_DRAFT_KEYS = "issue, list and revoke the keys of a draft's channels"
     CLONE = "clone and fetch a project's repository"
-    PUSH_DRAFT = "push a draft: any branch but the live one"
+    PUSH_DRAFT = "push to branches other than the live one"
     PUSH_MAIN = "push to the live branch"
     PROPOSE = "propose a change"
     REVIEW = "review a proposal"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from typing import Any
 
 import click
-from msgspec import structs
+import msgspec
 
 from bbops.base.console import say, wants_color
-from bbops.base.render import from_json, one_line, plural, printable, render
+from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.base.render import one_line, plural, printable, render
 from bbops_server.process.messages.data.request_answered import RequestAnswered
 from bbops_server.publish.status.events import (
     Applied,
@@ -40,14 +40,10 @@ def print_json(project: str, event: Event) -> None:
             "hint": event.hint, "diagnostics": event.diagnostics,
         }  # fmt: skip
     else:
-        data = {"event": _KINDS[type(event)], **_fields(event)}
+        data = {"event": _KINDS[type(event)], **msgspec.to_builtins(event)}
     if project:
         data["project"] = project
-    print(json.dumps(data), flush=True)  # noqa: T201 - a command's output
-
-
-def _fields(event: Any) -> dict[str, Any]:
-    return structs.asdict(event) if isinstance(event, RequestAnswered) else asdict(event)
+    print(json.dumps(msgspec.to_builtins(data)), flush=True)  # noqa: T201 - a command's output
 
 
 class Terminal:
@@ -144,7 +140,7 @@ class Terminal:
             return "routes answer 503 until this is fixed"
         return "this is not published; the last live release keeps serving"
 
-    def diagnostics(self, found: list[dict[str, Any]]) -> None:
+    def diagnostics(self, found: list[JsonDiagnostic]) -> None:
         """Print diagnostics as `bbops validate` does."""
         if found:
-            say(render([*map(from_json, found)], "text", color=wants_color(sys.stdout)))
+            say(render([one.diagnostic() for one in found], "text", color=wants_color(sys.stdout)))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.base.errors import BbopsError
-from bbops.base.render import from_json, printable, render
+from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.base.render import printable, render
 from bbops_server.accounts.features import read_features_off
 from bbops_server.git_http.hooks import Say
 from bbops_server.git_http.reach import Asking
@@ -171,9 +172,9 @@ def _is_draft(update: Update, rights: Rights) -> bool:
     return bool(update.shown and update.new) and update.branch not in rights.live
 
 
-def render_found(found: Sequence[dict[str, Any]], folder: str = "") -> str:
+def render_found(found: Sequence[JsonDiagnostic], folder: str = "") -> str:
     """Return diagnostics as `bbops validate` prints them, errors first where they are too many."""
-    every = [from_json(one) for one in found]
+    every = [one.diagnostic() for one in found]
     told = every if len(every) <= MOST_TOLD else sorted(every, key=_weight)[:MOST_TOLD]
     text = render(told, "text", folder=folder)
     more = len(every) - len(told)

@@ -34,11 +34,11 @@ def _hide_files(standing: MergeStatus, folder: str) -> MergeStatus:
     inside = tuple(one for one in conflicts if one.startswith(f"{folder}/"))
     if candidate is None or (inside and len(inside) == len(conflicts)):
         return standing
-    why = "files of this repository that you cannot read are in its way"
+    why = "files of this repository that you cannot read conflict with it"
     return replace(_hide(standing, why), candidate=replace(candidate, conflicts=inside))
 
 
 def _hide(standing: MergeStatus, why: str) -> MergeStatus:
     if standing.ended or not standing.obstacles:
         return standing
-    return replace(standing, obstacles=(f"{why}; who may sees more",))
+    return replace(standing, obstacles=(f"{why}; people with access see which",))

@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from bbops.base.errors import BbopsError
+from bbops.interfaces.answers import DraftStatus
 from bbops.interfaces.mcp.project.apply_changes import Applied
 from bbops.interfaces.mcp.project.preview_changes import Preview
 from bbops.interfaces.mcp.project.preview_request import SIGNING, Users
@@ -47,7 +48,6 @@ from bbops_server.process.messages.build.releases.run_commit_tests import RunCom
 from bbops_server.process.messages.build.repositories.resolve import Resolve
 from bbops_server.process.messages.data.sign_in import SignIn
 from bbops_server.publish.drafts.draft_names import draft_name
-from bbops_server.publish.drafts.draft_status import DraftStatus
 from bbops_server.publish.projects.protocols import DraftSource
 from bbops_server.publish.projects.waking import wake
 from bbops_server.publish.proposals.proposal_tests import TEST_SECONDS, Trial

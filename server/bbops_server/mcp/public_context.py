@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Final, ParamSpec, TypeVar
 
 from bbops.base.diagnostics import suggest
+from bbops.interfaces.answers import Status
 from bbops.interfaces.mcp.tool import Call, Refused
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.grants import Granted
 from bbops_server.accounts.rules import NOBODY, Caller, Permission, may
 from bbops_server.mcp.accounts_call import ask
 from bbops_server.publish.projects.protocols import StatusSource
-from bbops_server.publish.status.status import Status
 from bbops_server.settings import Settings
 
 Note = Callable[[str, str], Awaitable[None]]

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from msgspec.structs import replace
+
+from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.interfaces.answers import Publication
 from bbops.interfaces.mcp.models import Found, Proposed
 from bbops.interfaces.mcp.project_backend import CommitProgress, PullRequestDetail, ReviewComment
 from bbops.interfaces.mcp.refs import ref_of
@@ -12,22 +16,21 @@ from bbops.source.git.proposals import Proposal
 from bbops.source.git.revisions import commit_of
 from bbops_server.publish.proposals.merge_status import MergeStatus
 from bbops_server.publish.proposals.parts import Part
-from bbops_server.publish.status.status import Publication, StatusBoard
+from bbops_server.publish.status.status import StatusBoard
 
 MOST_FOUND: Final = 40
 _LONGEST: Final = 2_000
 
 
-def tell_found(diagnostics: Iterable[Mapping[str, Any]]) -> tuple[Found, ...]:
+def tell_found(diagnostics: Iterable[JsonDiagnostic]) -> tuple[Found, ...]:
     """Return diagnostics that crossed a process as agents read them."""
     return tuple(_found(one) for one in [*diagnostics][:MOST_FOUND])
 
 
-def _found(one: Mapping[str, Any]) -> Found:
-    file = str(one["file"])
+def _found(one: JsonDiagnostic) -> Found:
     return Found(
-        one["severity"], one["code"], one["message"], one["hint"], str(ref_of(file) or ""), file,
-        one["line"],
+        one.severity, one.code, one.message, one.hint, str(ref_of(one.file) or ""), one.file,
+        one.line,
     )  # fmt: skip
 
 
@@ -74,18 +77,18 @@ def _tests(standing: MergeStatus) -> Iterator[str]:
             yield f"in project '{one.project}': {one.tests.summary}"
 
 
-def _wrong_in_all(standing: MergeStatus) -> Iterator[Mapping[str, Any]]:
+def _wrong_in_all(standing: MergeStatus) -> Iterator[JsonDiagnostic]:
     yield from _wrong_in(standing)
     for one in standing.others:
         yield from _wrong_in(one)
 
 
-def _wrong_in(one: MergeStatus | Part) -> list[Mapping[str, Any]]:
+def _wrong_in(one: MergeStatus | Part) -> list[JsonDiagnostic]:
     """Return what is wrong with a project, by files from the root of their repository."""
     every = [*one.diagnostics, *(one.tests.diagnostics if one.tests else ())]
     if not isinstance(one, Part) or not one.folder:
         return every
-    return [{**each, "file": f"{one.folder}/{each['file']}"} for each in every]
+    return [replace(each, file=f"{one.folder}/{each.file}") for each in every]
 
 
 def _plan(document: Mapping[str, Any] | None) -> Iterator[str]:

@@ -115,9 +115,10 @@ class Served:
     def _refusal(self, permission: Permission) -> Refused:
         rule, here = RULES[permission], role_in(self.caller, self.project)
         is_enough = here is not None and rule.role is not None and here.rank >= rule.role.rank
-        needed = "ask the user for the missing scope" if is_enough else f"the role '{rule.role}'"
+        role = f"the role required is '{rule.role}'"
+        why = "your grant lacks the scope for it, ask the user to grant it" if is_enough else role
         call = Call("context_get", {}, "see your permissions")
-        return Refused(f"you may not {permission}: it takes {needed}", next=(call,))
+        return Refused(f"you may not {permission}: {why}", next=(call,))
 
     async def note(self, action: str, about: str = "", outcome: str = "done") -> None:
         """Write into the audit log what was done, and by which grant."""

@@ -9,13 +9,12 @@ from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.base.errors import ServerError
-from bbops.interfaces.answers import Oneself, ProjectLine
+from bbops.interfaces.answers import Oneself, ProjectLine, ServerStatus, Status
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, read
 from bbops_server.control_plane.web.visit import Here
 from bbops_server.data_plane.live.history import find
-from bbops_server.publish.status.status import ServerStatus, Status
 
 
 class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

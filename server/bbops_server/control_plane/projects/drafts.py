@@ -12,13 +12,13 @@ from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath, FromQuery
 
 from bbops.base.errors import BbopsError
+from bbops.interfaces.answers import DraftStatus
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.guard import POLICY
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import Tab, change, form, page, read
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.data_plane.drafts.keys import make_token, mark_of
-from bbops_server.publish.drafts.draft_status import DraftStatus
 from bbops_server.publish.projects.protocols import DraftSource
 
 PAGE_HOURS: Final = 12

@@ -9,11 +9,12 @@ from typing import Any, Final, Literal
 from litestar import MediaType, Response
 from litestar.response import Template
 
-from bbops.base.render import from_json, render
+from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.base.render import render
+from bbops.interfaces.answers import Condition, Publication, ServerStatus, Status
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here
-from bbops_server.publish.status.status import Condition, Publication, ServerStatus, Status
 
 State = Literal["live", "working", "starting", "stalled", "suspended"]
 _QUIET: Final = {"Ready", "Reconciling"}
@@ -74,7 +75,7 @@ class Line:
 def _line(status: Status) -> Line:
     live = (one for one in reversed(status.publications) if one.outcome == "live")
     told = [one for one in status.conditions if one.status and one.type not in _QUIET]
-    wrong = render([from_json(one) for one in status.diagnostics], "text")
+    wrong = render([one.diagnostic() for one in status.diagnostics], "text")
     return Line(status, find_state(status), next(live, None), told, wrong)
 
 
@@ -110,8 +111,8 @@ def _server(server: ServerStatus) -> Iterator[str]:
         yield "\n".join([f"{server.file}", *map(_diagnostic, server.diagnostics)]) + "\n"
 
 
-def _diagnostic(found: dict[str, Any]) -> str:
-    return "  {file}:{line}:{column}: {severity}: {message} [{code}]".format_map(found)
+def _diagnostic(found: JsonDiagnostic) -> str:
+    return f"  {found.line_of_text()}"
 
 
 ROUTES = (show_front, show_style, show_icon)

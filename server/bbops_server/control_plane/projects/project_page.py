@@ -12,14 +12,14 @@ from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
 from bbops.base.errors import BbopsError
-from bbops.base.render import from_json, render
+from bbops.base.render import render
+from bbops.interfaces.answers import Publication
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.front import find_state
 from bbops_server.control_plane.projects.versions import WayBack, find_versions, propose_going_back
 from bbops_server.control_plane.web.routes import Tab, form, page
 from bbops_server.control_plane.web.visit import Here
 from bbops_server.publish.projects.protocols import VersionSource
-from bbops_server.publish.status.status import Publication
 
 MOST_SHOWN: Final = 20
 
@@ -32,7 +32,7 @@ async def show_project(visit: Here, name: FromPath[str]) -> Response[Any]:
     if status is None:
         raise NotFoundException(f"there is no project '{name}'")
     tried = _once_each(await visit.control.ask(history.publications, MOST_SHOWN))
-    wrong = render([from_json(one) for one in status.diagnostics], "text")
+    wrong = render([one.diagnostic() for one in status.diagnostics], "text")
     return visit.page(
         "project", project=name, status=status, state=find_state(status), tried=tried[::-1],
         wrong=wrong, versions=await _list(history),

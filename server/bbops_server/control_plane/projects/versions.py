@@ -10,7 +10,7 @@ from litestar.exceptions import NotFoundException, PermissionDeniedException
 from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.base.errors import BbopsError, ServerError
-from bbops.interfaces.answers import RolledBack
+from bbops.interfaces.answers import Publication, RolledBack
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.proposals.review import Reviewing
 from bbops_server.control_plane.web.permissions import demand
@@ -18,7 +18,6 @@ from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, read
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.publish.projects.protocols import VersionSource
-from bbops_server.publish.status.status import Publication
 
 MOST_TOPIC: Final = 200
 _WORDS = msgspec.Meta(max_length=500)

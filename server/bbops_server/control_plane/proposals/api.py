@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from litestar.params import Body, FromPath, QueryParameter
 
-from bbops.interfaces.answers import Replayed
+from bbops.interfaces.answers import Merged, OtherProject, ProposalDetail
 from bbops.source.git.proposals import Proposal, State, Verdict
 from bbops_server.accounts.reviewers import MOST_ASKED
 from bbops_server.accounts.rules import Permission
@@ -17,7 +17,6 @@ from bbops_server.control_plane.web.routes import change, read
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.publish.proposals.merge_status import MergeStatus
 from bbops_server.publish.proposals.parts import Part
-from bbops_server.publish.proposals.proposal_tests import Tests
 
 Text = Annotated[str, msgspec.Meta(max_length=MOST_TEXT)]
 Reviewers = Annotated[
@@ -59,61 +58,6 @@ class Merging(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     head: str = ""
 
 
-class OtherProject(msgspec.Struct, frozen=True):
-    """What a proposal would do to another project of the repository; each field as in `Detail`.
-
-    `folder` is where the files are that `diagnostics` name.
-    """
-
-    project: str
-    folder: str
-    plan: dict[str, Any] | None
-    text: str
-    diagnostics: list[dict[str, Any]]
-    tests: Tests | None
-
-
-class Detail(msgspec.Struct, frozen=True):
-    """A proposal and how it stands.
-
-    `obstacles` is empty when it can be merged. `digest` names what it would do: an approval is of
-    that alone, and `outdated` are those whose approval was of something else. `tests` run when a
-    change of it is looked at first; null where it has mistakes or conflicts. `diff` is what `git
-    diff` writes of it, at most 256 kB. Of what was merged or closed, all of these say how it stood
-    when it was looked at last before that. `replayed` is what its
-    draft answered otherwise; null where that was not asked of this commit, or is not for whoever
-    reads this. `others` are the other projects of the repository that it changes, `hidden` how many
-    more there are that whoever reads this may not read; then `diff` is of this project alone.
-    """
-
-    proposal: Proposal
-    page: str
-    preview: str
-    summary: str
-    obstacles: tuple[str, ...]
-    conflicts: tuple[str, ...]
-    digest: str
-    approvals: int
-    approved: tuple[str, ...]
-    outdated: tuple[str, ...]
-    diagnostics: list[dict[str, Any]]
-    plan: dict[str, Any] | None
-    text: str
-    tests: Tests | None
-    diff: str = ""
-    replayed: Replayed | None = None
-    others: list[OtherProject] = []
-    hidden: int = 0
-
-
-class Merged(msgspec.Struct, frozen=True):
-    """What became of a merge: what `git push` would print."""
-
-    proposal: Proposal
-    lines: list[str]
-    is_live: bool
-
-
 @read("/api/projects/{name:str}/proposals", Permission.READ_PROJECT)
 async def list_proposals(
     visit: Here,
@@ -125,7 +69,7 @@ async def list_proposals(
 
 
 @read("/api/projects/{name:str}/proposals/{number:int}", Permission.READ_PROJECT)
-async def read_proposal(visit: Here, name: FromPath[str], number: FromPath[int]) -> Detail:
+async def read_proposal(visit: Here, name: FromPath[str], number: FromPath[int]) -> ProposalDetail:
     """A proposal: what was said of it, what it would do now, and what blocks it."""
     reviewing = Reviewing(visit, name)
     return await describe(visit, reviewing, *await reviewing.look(number))
@@ -174,26 +118,26 @@ async def close_proposal(visit: Here, name: FromPath[str], number: FromPath[int]
 
 async def describe(
     visit: Visit, reviewing: Reviewing, proposal: Proposal, standing: MergeStatus
-) -> Detail:
+) -> ProposalDetail:
     """Return all that is shown of a proposal."""
     is_open, control, name = proposal.state == "open", reviewing.control, reviewing.name
     drafts = visit.control.status.drafts(name)
     preview = drafts.url_of(control.preview_branch(proposal.number)) if is_open and drafts else ""
-    return Detail(
+    return ProposalDetail(
         proposal, control.page(proposal.number), preview, standing.summary, standing.obstacles,
         standing.candidate.conflicts if standing.candidate else (), standing.demands.digest,
         standing.demands.approvals, standing.voices.approved,
         tuple(one.who for one in standing.voices.outdated),
-        [dict(one) for one in standing.diagnostics],
+        list(standing.diagnostics),
         dict(standing.plan) if standing.plan else None, standing.text, standing.tests,
         await reviewing.compare(standing), await read_kept(visit, name, proposal),
-        [_describe_part(one) for one in standing.others], standing.hidden,
+        tuple(_describe_part(one) for one in standing.others), standing.hidden,
     )  # fmt: skip
 
 
 def _describe_part(one: Part) -> OtherProject:
-    plan, found = dict(one.plan) if one.plan else None, [dict(each) for each in one.diagnostics]
-    return OtherProject(one.project, one.folder, plan, one.text, found, one.tests)
+    plan = dict(one.plan) if one.plan else None
+    return OtherProject(one.project, one.folder, plan, one.text, list(one.diagnostics), one.tests)
 
 
 ROUTES = (

@@ -8,11 +8,12 @@ from litestar import Response
 from litestar.exceptions import ClientException
 from litestar.params import FromPath, FromQuery
 
-from bbops.base.render import from_json, render
+from bbops.base.render import render
+from bbops.interfaces.answers import OtherProject, ProposalDetail
 from bbops.source.git.proposals import VERDICTS, Verdict
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.proposals.api import Detail, OtherProject, describe
+from bbops_server.control_plane.proposals.api import describe
 from bbops_server.control_plane.proposals.replaying import ask_again
 from bbops_server.control_plane.proposals.review import Reviewing
 from bbops_server.control_plane.web.routes import Tab, form, page
@@ -115,12 +116,12 @@ async def _show(
     )  # fmt: skip
 
 
-def _render(detail: Detail | OtherProject, folder: str = "") -> dict[str, str]:
+def _render(detail: ProposalDetail | OtherProject, folder: str = "") -> dict[str, str]:
     """Return what is wrong with a project and in its tests, as `bbops validate` prints it."""
     tested = detail.tests.diagnostics if detail.tests else ()
     found = {"wrong": detail.diagnostics, "failing": tested}
     return {
-        name: render([from_json(dict(one)) for one in every], "text", folder=folder)
+        name: render([one.diagnostic() for one in every], "text", folder=folder)
         for name, every in found.items()
     }
 

@@ -68,7 +68,7 @@ def find_refusal(caller: Caller, permission: Permission, project: str) -> HTTPEx
         return PermissionDeniedException(f"this token is for project '{caller.project}' alone")
     if caller.how == "token" and may(_without_token(caller), permission, project):
         return PermissionDeniedException(
-            f"this token may not {permission}: it takes '{rule.scope}'"
+            f"this token may not {permission}: the scope required is '{rule.scope}'"
         )
     needed = f": the role required is '{rule.role}'" if rule.role else ""
     return PermissionDeniedException(f"you may not {permission}{needed}")

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Final
 from weakref import WeakSet
 
 import msgspec
 
 from bbops.base.errors import ServerError
 from bbops.base.host import Clock, Host, Http, Log, Random
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.database.open import Opened, open_database
 from bbops.database.schema.place import Place
 from bbops.database.sqlite.quota import limit_size
@@ -192,7 +193,7 @@ class Live:
         """How many requests are under way, of this release and those before."""
         return sum(one.in_flight for one in (*self._old, *filter(None, [self.release])))
 
-    def refuse(self, diagnostics: Sequence[Mapping[str, Any]]) -> None:
+    def refuse(self, diagnostics: Sequence[JsonDiagnostic]) -> None:
         """Answer every project route with these diagnostics until the next swap; for `dev`."""
         self.refusal = tell_mistakes(diagnostics)
 
@@ -261,13 +262,14 @@ async def _drain(release: Release) -> None:
         release.close()
 
 
-def tell_mistakes(diagnostics: Sequence[Mapping[str, Any]]) -> bytes:
+_INVALID: Final = JsonDiagnostic(
+    "error", "invalid", "project.yaml", 1, 1, "the project is not valid"
+)
+
+
+def tell_mistakes(diagnostics: Sequence[JsonDiagnostic]) -> bytes:
     """Return what is answered instead of a project that has these mistakes."""
-    errors = [one for one in diagnostics if one.get("severity") == "error"]
-    first = next(iter(errors or diagnostics), {})
-    message = "{file}:{line}:{column}: {severity}: {message} [{code}]".format_map(
-        {"file": "project.yaml", "line": 1, "column": 1, "severity": "error",
-         "message": "the project is not valid", "code": "invalid", **first}
-    )  # fmt: skip
+    errors = [one for one in diagnostics if one.severity == "error"]
+    message = next(iter(errors or diagnostics), _INVALID).line_of_text()
     error = {"code": "projectInvalid", "message": message, "diagnostics": list(diagnostics)}
     return msgspec.json.encode({"error": error})

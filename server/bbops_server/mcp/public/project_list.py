@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from bbops.interfaces.answers import Status
 from bbops.interfaces.mcp.tool import Call, Gives, Tool
 from bbops_server.accounts.rules import role_in
 from bbops_server.mcp.public._takes import Nothing
 from bbops_server.mcp.public_context import PublicContext
-from bbops_server.publish.status.status import Status
 
 
 class Line(msgspec.Struct, frozen=True, rename="camel"):

@@ -88,7 +88,7 @@ class Outbox:
         every = ((hook, one.message) for hook, one in self._all())
         found = [one for one in every if one[1].id.startswith(start)]
         if len(found) != 1:
-            said = "several messages begin with" if found else "no such message"
+            said = "several messages begin with" if found else "there is no message"
             raise ServerError(f"{said} '{wanted}'", hint="'bbops hooks list' shows the last ones")
         return await self._try(*found[0])
 

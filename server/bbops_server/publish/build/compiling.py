@@ -9,6 +9,7 @@ from typing import Any
 
 from bbops.base.disk import replace_file
 from bbops.base.errors import ProjectError, ServerError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.build.check._supported import needs_base
 from bbops.build.compile.release import Built, build, check, declared_env
 from bbops.language.project import Project
@@ -29,7 +30,6 @@ from bbops_server.publish.build.executor import Works
 from bbops_server.publish.build.frontend import keep
 from bbops_server.publish.build.gate import Gate
 from bbops_server.publish.build.proposing import find_removed, summarize
-from bbops_server.publish.build.serialization import describe
 from bbops_server.publish.build.sources import Source, Sources
 from bbops_server.publish.build.tables import TablesAtWork
 from bbops_server.publish.build.tagged import check_tagged, find_tagged, publish
@@ -87,7 +87,7 @@ class Compiling:
         handed = BuildInput.take(tree, engine, off) if _is_gated(built) else None
         return BuiltRelease(
             ok=built.project is not None,
-            diagnostics=[describe(one) for one in built.diagnostics],
+            diagnostics=[JsonDiagnostic.of(one) for one in built.diagnostics],
             digest=built.digest,
             revision=tree.revision,
             subject=self._sources.subject(source),
@@ -110,7 +110,7 @@ class Compiling:
         store = self._sources.store(source["repository"], source.get("quarantine", ""))
         return CheckedPush(
             ok=project is not None,
-            diagnostics=[describe(one) for one in found],
+            diagnostics=[JsonDiagnostic.of(one) for one in found],
             follows=not old or store.is_ancestor(old, source["commit"]),
             removed=self._find_removed(request) if project and request.bounds else "",
         )

@@ -18,6 +18,7 @@ import msgspec
 
 from bbops.base.diagnostics import Diagnostic, Place
 from bbops.base.errors import BbopsError, ServerError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.process.children import Child, ChildGone, ChildSilent
 from bbops_server.process.forks.keeper import Zygotes
 from bbops_server.process.forks.limits import TRIAL
@@ -29,7 +30,6 @@ from bbops_server.process.messages.forks.run_tests import CaseReport
 from bbops_server.process.messages.request import Done
 from bbops_server.process.messages.service import Handlers
 from bbops_server.publish.build.build_input import BuildInput
-from bbops_server.publish.build.serialization import describe
 
 TEST_SECONDS: Final = 120
 """What all tests of a project may take."""
@@ -141,7 +141,7 @@ class Gate:
                 return CaseReport()
             message = "the tests exceeded their memory or time limit; this case was running"
             hint = f"{TRIAL.memory_bytes >> 20} MiB are available for all of them"
-        found = describe(Diagnostic(run.at, "test-failed", message, hint))
+        found = JsonDiagnostic.of(Diagnostic(run.at, "test-failed", message, hint))
         return CaseReport(1, 1, [found])
 
     async def close(self) -> None:

@@ -24,7 +24,6 @@ from bbops_server.publish.build.compiling import Compiling
 from bbops_server.publish.build.executor import Executor
 from bbops_server.publish.build.gate import Gate
 from bbops_server.publish.build.proposing import agree, find_wait, judge, read_live_rules, read_pair
-from bbops_server.publish.build.serialization import describe
 from bbops_server.publish.build.sources import Sources
 from bbops_server.publish.build.tables import TablesAtWork
 
@@ -61,7 +60,7 @@ class Impact:
         looked = None if tables is None else await self._tables.look(place, tables)
         told = looked.told if looked is not None else None
         found = await asyncio.to_thread(
-            judge, pair, told, describe, read_live_rules(request.review)
+            judge, pair, told, read_live_rules(request.review)
         )  # fmt: skip
         if looked is None:
             return found

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bbops.base.diagnostics import Diagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.build.check import CheckedProject
 from bbops.build.compile.release import check
 from bbops.database.migrate.migrate import Migration, refusal
@@ -60,19 +61,16 @@ def read_pair(
     return Pair(before, after, now, then, found)
 
 
-def judge(
-    pair: Pair, migration: Migration | None, tell: Callable[[Diagnostic], Any], live: Review
-) -> ProposedChange:
+def judge(pair: Pair, migration: Migration | None, live: Review) -> ProposedChange:
     """Return what the change would do and takes, by the rules of the project as it is now.
 
     Args:
         pair: what was read.
         migration: what it would do to the data; None where nothing can be planned.
-        tell: writes a diagnostic.
         live: the rules of the release that is live, for a project that has mistakes now.
     """
     whole: dict[str, Any] = {
-        "diagnostics": [tell(one) for one in pair.diagnostics],
+        "diagnostics": [JsonDiagnostic.of(one) for one in pair.diagnostics],
         "tree": tree_id(pair.after) if pair.then else "", "gate": _is_gated(pair),
         "loosened": list(_find_loosened(pair, live)),
     }  # fmt: skip

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Final
 
 from bbops.base.diagnostics import Diagnostic, Place
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.build.compile.release import Built, build
 from bbops.build.testing.report import as_diagnostics
 from bbops.build.testing.running import Chosen, Runner, choose
@@ -37,7 +38,6 @@ from bbops_server.process.messages.frames import (
 )
 from bbops_server.process.messages.request import Reader, write_answer
 from bbops_server.publish.build.build_input import BuildInput
-from bbops_server.publish.build.serialization import describe
 
 TEST_SECONDS: Final = 120
 """What all tests of a project may take."""
@@ -152,4 +152,4 @@ def _test(request: RunTests, control: socket.socket) -> CaseReport:
     trial = Trial(BuildInput.unpack(request).build(), request.seconds, tell)
     trial.run()
     found = (replace(one, message=one.message[:MOST_LETTERS]) for one in trial.found[:MOST_TOLD])
-    return CaseReport(trial.cases, trial.failed, [*map(describe, found)])
+    return CaseReport(trial.cases, trial.failed, [*map(JsonDiagnostic.of, found)])

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bbops.base.errors import BbopsError
+from bbops.interfaces.answers import DraftState
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.publish.drafts.draft_status import State
 from bbops_server.publish.stages.loop import Reconciler
 from bbops_server.publish.status.status import Stalled
 from bbops_server.settings import ProjectSettings, WebhookEvent
@@ -35,7 +35,7 @@ class Draft:
     told: tuple[str, WebhookEvent] | None = None
 
 
-def state_of(reconciler: Reconciler | None) -> State:
+def state_of(reconciler: Reconciler | None) -> DraftState:
     """Return how far a draft is."""
     if reconciler is None:
         return "asleep"

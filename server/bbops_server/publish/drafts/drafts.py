@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from bbops.base.errors import BbopsError, ServerError
 from bbops.database.schema.place import write_place
+from bbops.interfaces.answers import DraftStatus
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.messages.build.tables.copy_rows import CopyRows
 from bbops_server.process.messages.data.place import DraftPlace
@@ -27,7 +28,6 @@ from bbops_server.publish.drafts.draft_following import Draft, follow, state_of
 from bbops_server.publish.drafts.draft_hosts import allow, find_allowed
 from bbops_server.publish.drafts.draft_names import choose, slug_of
 from bbops_server.publish.drafts.draft_places import make_key, make_place, make_settings
-from bbops_server.publish.drafts.draft_status import DraftStatus
 from bbops_server.publish.processes.api_keys import ApiKeys
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.stages.contracts import write_contract
@@ -393,7 +393,7 @@ class Drafts:
         board = one.reconciler.board if one.reconciler is not None else None
         stalled = board.stalled if board else None
         message = stalled.as_sentence() if stalled else ""
-        found: list[dict[str, Any]] = board.diagnostics if board else []
+        found = board.diagnostics if board else []
         release = board.release if board else None
         return DraftStatus(
             one.branch, slug, one.commit, url, state_of(one.reconciler), release, message, found

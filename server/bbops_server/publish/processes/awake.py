@@ -16,6 +16,7 @@ from time import monotonic
 from typing import Any, Final
 
 from bbops.base.errors import BbopsError, ServerError
+from bbops.base.render import plural
 from bbops_server.data_plane.drafts.keys import Marks
 from bbops_server.data_plane.drafts.usage import Usage, Used, read_folder_bytes, read_used
 from bbops_server.data_plane.live.swap import tell_mistakes
@@ -235,7 +236,7 @@ class AwakeDrafts:
         oldest = min(awake, key=lambda one: one.used_at)
         if monotonic() - oldest.used_at < LEAST_AWAKE_SECONDS:
             raise ServerError(
-                f"{len(awake)} drafts are running, and all of them are in use",
+                f"only {plural(self._most(), 'draft')} can run at a time, and all are in use",
                 hint="try again in a moment, or raise 'drafts: {awake: …}' in server.yaml",
             )
         await self._rest(oldest)

@@ -16,6 +16,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from bbops.base.errors import BbopsError, ServerError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.data_plane.live.shared import Shared
 from bbops_server.process.children import Child, ChildGone, LivingChild
 from bbops_server.process.messages.data.allow_egress import AllowEgress
@@ -83,7 +84,7 @@ class Plane:
         self._arrangement = Arrangement({"": EVERYWHERE})
         self._drafts: dict[str, Mapping[str, DraftPlace]] = {}
         self._links: dict[str, Link] = {}
-        self._refusals: dict[str, list[Mapping[str, Any]]] = {}
+        self._refusals: dict[str, list[JsonDiagnostic]] = {}
         self._held: dict[str, float] = {}
         self._publishing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._build = LivingChild(start_build, is_quiet_at_work=True)
@@ -307,7 +308,7 @@ class Plane:
         found = await self.awake.ask(request.project, request, timeout_seconds=WORD_SECONDS)
         return found.token
 
-    async def refuse(self, diagnostics: Sequence[Mapping[str, Any]], project: str = "") -> None:
+    async def refuse(self, diagnostics: Sequence[JsonDiagnostic], project: str = "") -> None:
         """Answer every route of a project with these until its next `publish`; for `dev`."""
         async with self._publishing[project]:
             if project in self._draft_places():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any, Final, Protocol
 
 from bbops.base.errors import ServerError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.data_plane.live.shared import Shared
 from bbops_server.process.children import Child, LivingChild
 from bbops_server.process.messages.data.hold import Hold
@@ -47,9 +48,9 @@ async def start_build() -> Child:
     return await Child.start("bbops_server.publish.build", nice=BUILD_NICENESS)
 
 
-def refusal(project: str, diagnostics: Sequence[Mapping[str, Any]]) -> Refuse:
+def refusal(project: str, diagnostics: Sequence[JsonDiagnostic]) -> Refuse:
     """Return the request that lets a project answer with diagnostics."""
-    return Refuse(project, [dict(one) for one in diagnostics])
+    return Refuse(project, list(diagnostics))
 
 
 async def hold(ask: Ask, project: str, until: float) -> None:

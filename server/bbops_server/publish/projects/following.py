@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.base.errors import BbopsError
-from bbops.base.render import as_json
+from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.interfaces.answers import ServerStatus
 from bbops.source.git.address import Address
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.messages.data.place import EVERYWHERE, Place
@@ -27,7 +28,6 @@ from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.remote import RemoteSource
 from bbops_server.publish.sources.sources import BranchSource, Source
 from bbops_server.publish.status.events import Applied, Refused
-from bbops_server.publish.status.status import ServerStatus
 from bbops_server.settings import ProjectSettings
 from bbops_server.settings.server_file.load import Read, read_file
 from bbops_server.settings.server_file.model import LoneFile, ServedProject, ServerFile
@@ -218,8 +218,8 @@ def _follows_other(old: ServerFile, new: ServerFile, name: str) -> bool:
     return any(getattr(one, key) != getattr(other, key) for key in ("repository", "branch", "path"))
 
 
-def _told(diagnostics: Sequence[Diagnostic]) -> list[dict[str, Any]]:
-    return [as_json(one) for one in diagnostics]
+def _told(diagnostics: Sequence[Diagnostic]) -> list[JsonDiagnostic]:
+    return [JsonDiagnostic.of(one) for one in diagnostics]
 
 
 def _stamp(path: Path) -> _Stamp:

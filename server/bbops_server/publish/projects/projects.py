@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from bbops.base.errors import BbopsError, ServerError
+from bbops.interfaces.answers import Publication, ServerStatus, Status
 from bbops_server.process.host.files import note_schema
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.webhooks.outbox import Outbox
@@ -24,7 +25,7 @@ from bbops_server.publish.stages.contracts import live_source, write_contract
 from bbops_server.publish.stages.impact import weigh
 from bbops_server.publish.stages.loop import Reconciler
 from bbops_server.publish.status.events import Event, Tell
-from bbops_server.publish.status.status import Publication, ServerStatus, Stalled, Status, Written
+from bbops_server.publish.status.status import Stalled, Written
 from bbops_server.settings import ProjectSettings, WebhookEvent
 
 RESTART_SECONDS = 5.0

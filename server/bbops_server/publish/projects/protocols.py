@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from bbops_server.publish.drafts.draft_status import DraftStatus
+from bbops.interfaces.answers import DraftStatus, Publication, ServerStatus, Status
 from bbops_server.publish.status.signal import Signal
-from bbops_server.publish.status.status import Publication, ServerStatus, Status, Written
+from bbops_server.publish.status.status import Written
 
 
 class DraftSource(Protocol):

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from bbops.base.errors import ServerError
+from bbops.interfaces.answers import Publication
 from bbops.source.git.series import Version, find_version
 from bbops_server.process.messages.build.repositories.move_branch import MoveBranch
 from bbops_server.process.messages.build.repositories.read_versions import ReadVersions
@@ -27,7 +28,7 @@ from bbops_server.publish.sources.sources import BranchSource
 from bbops_server.publish.stages.loop import Reconciler
 from bbops_server.publish.status.own_versions import find_own
 from bbops_server.publish.status.publications import MOST_KEPT, read_publications
-from bbops_server.publish.status.status import Publication, now
+from bbops_server.publish.status.status import now
 
 ASK_SECONDS = 60
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bbops.base.errors import ServerError
-from bbops_server.publish.drafts.draft_status import DraftStatus
+from bbops.interfaces.answers import DraftStatus
 from bbops_server.publish.projects.protocols import DraftSource
 
 WAKING_SECONDS: Final = 30.0

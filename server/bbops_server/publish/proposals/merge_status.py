@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from bbops.base.errors import BbopsError
+from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.interfaces.answers import Tests
 from bbops.source.git.proposals import Candidate, Forge, Proposal
 from bbops_server.process.messages.build.proposals.propose import ProposedChange
 from bbops_server.publish.proposals.parts import Part, Parts, Served, of_project
-from bbops_server.publish.proposals.proposal_tests import NEVER_OVER, RUNNING, Key, Tests
+from bbops_server.publish.proposals.proposal_tests import NEVER_OVER, RUNNING, Key
 from bbops_server.publish.proposals.rules import (
     Demands,
     Eligible,
@@ -48,7 +50,7 @@ class MergeStatus:
     candidate: Candidate | None
     demands: Demands
     voices: Voices
-    diagnostics: tuple[Mapping[str, Any], ...] = ()
+    diagnostics: tuple[JsonDiagnostic, ...] = ()
     plan: Mapping[str, Any] | None = None
     text: str = ""
     tests: Tests | None = None

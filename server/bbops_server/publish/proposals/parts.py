@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.interfaces.answers import Tests
 from bbops_server.accounts.features import read_features_off
 from bbops_server.process.children import LivingChild
 from bbops_server.process.messages.build.proposals.propose import Propose, ProposedChange
@@ -17,7 +19,6 @@ from bbops_server.publish.proposals.proposal_tests import (
     TEST_SECONDS,
     Key,
     ProposalTests,
-    Tests,
     Trial,
 )
 from bbops_server.publish.sources.context import PublishContext
@@ -53,7 +54,7 @@ class Part:
     """
 
     project: str
-    diagnostics: tuple[Mapping[str, Any], ...] = ()
+    diagnostics: tuple[JsonDiagnostic, ...] = ()
     plan: Mapping[str, Any] | None = None
     text: str = ""
     tests: Tests | None = None
@@ -166,8 +167,8 @@ class Parts:
 
 def _mistakes(answer: ProposedChange) -> list[str]:
     """Return the first mistake of a project that would not work, with its place."""
-    errors = [one for one in answer.diagnostics if one["severity"] == "error"]
-    return [f"{one['file']}:{one['line']}: {one['message']}" for one in errors[:1]]
+    errors = [one for one in answer.diagnostics if one.severity == "error"]
+    return [f"{one.file}:{one.line}: {one.message}" for one in errors[:1]]
 
 
 def find_missing(one: Served, plan: Mapping[str, Any] | None) -> tuple[str, ...]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final
 
 from bbops.base.errors import BbopsError
+from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.interfaces.answers import Tests
 from bbops_server.process.children import LivingChild
 from bbops_server.process.messages.build.releases.end_tests import EndTests
 from bbops_server.process.messages.build.releases.run_commit_tests import RunCommitTests
@@ -20,29 +22,6 @@ TEST_SECONDS: Final = 150.0
 MOST_KEPT: Final = 500
 
 Key = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Tests:
-    """What the tests of a proposal say.
-
-    Attributes:
-        state: `unknown` where they could not be run; `summary` says why.
-        summary: all of it in a line.
-        diagnostics: what fails, and where.
-    """
-
-    state: Literal["running", "passed", "failed", "unknown"]
-    summary: str
-    passed: int = 0
-    failed: int = 0
-    seconds: float = 0.0
-    diagnostics: tuple[Mapping[str, Any], ...] = ()
-
-    @property
-    def is_against(self) -> bool:
-        """Whether they speak against what they were run for."""
-        return self.state in {"failed", "unknown"}
 
 
 RUNNING: Final = Tests("running", "its tests are running")
@@ -145,17 +124,17 @@ class ProposalTests:
 
 def _read(answer: CaseReport) -> Tests:
     cases, failed, seconds = answer.cases, answer.failed, answer.seconds
-    found: Sequence[Mapping[str, Any]] = answer.diagnostics
+    found = answer.diagnostics
     passed = cases - failed
     if found:
         summary = f"its tests fail: {_told(found)}"
-        return Tests("failed", summary, passed, failed, seconds, tuple(found))
+        return Tests("failed", summary, passed, failed, seconds, found)
     counted = f"{cases} case{'s' if cases != 1 else ''}" if cases else ""
     summary = f"its tests pass: {counted} in {seconds:.1f} s" if cases else "it has no tests"
     return Tests("passed", summary, passed, 0, seconds)
 
 
-def _told(found: Sequence[Mapping[str, Any]]) -> str:
+def _told(found: Sequence[JsonDiagnostic]) -> str:
     first = found[0]
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return f"{first['file']}:{first['line']}: {first['message']}{more}"
+    return f"{first.file}:{first.line}: {first.message}{more}"

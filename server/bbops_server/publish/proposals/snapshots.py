@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Final
 
 import msgspec
+from msgspec import structs
 
+from bbops.interfaces.answers import Tests
 from bbops.source.git.proposals import Proposal
 from bbops_server.publish.proposals.merge_status import MergeStatus
-from bbops_server.publish.proposals.proposal_tests import Tests
 from bbops_server.publish.proposals.rules import Demands, Voices
 
 MOST_BYTES: Final = 256 << 10
@@ -46,7 +47,7 @@ def _cut(text: str) -> str:
 
 
 def _cut_tests(tests: Tests | None) -> Tests | None:
-    return replace(tests, diagnostics=tests.diagnostics[:MOST_FOUND]) if tests else None
+    return structs.replace(tests, diagnostics=tests.diagnostics[:MOST_FOUND]) if tests else None
 
 
 def _write(standing: MergeStatus) -> str:

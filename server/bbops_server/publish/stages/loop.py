@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from bbops.base.errors import BbopsError, GitError
+from bbops.interfaces.answers import Publication
 from bbops_server.publish.holds.approvals import stamp_approvals
 from bbops_server.publish.holds.freezing import (
     exempt,
@@ -45,7 +46,7 @@ from bbops_server.publish.stages.tagging import summarize, tag, tag_again
 from bbops_server.publish.stages.warming import serve_again, warm
 from bbops_server.publish.status.events import Event, Found, Published, Report
 from bbops_server.publish.status.publications import add_publication, read_publications
-from bbops_server.publish.status.status import Publication, Stalled, StatusBoard, now
+from bbops_server.publish.status.status import Stalled, StatusBoard, now
 from bbops_server.settings import ProjectSettings
 from bbops_server.settings.freezes import Frozen
 

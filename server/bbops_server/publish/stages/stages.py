@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bbops.base.errors import BbopsError, DatabaseError, MigrationRefused, SwitchTooLong
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.accounts.features import read_features_off
 from bbops_server.data_plane.pages.assets import folder_of
 from bbops_server.process.messages.build.releases.build_release import BuildRelease, BuiltRelease
@@ -68,12 +69,12 @@ def require_valid(built: Built) -> None:
         raise _refused("ProjectInvalid", built.facts.diagnostics)
 
 
-def _refused(reason: str, found: list[dict[str, Any]]) -> Stalled:
-    errors = [one for one in found if one["severity"] == "error"]
+def _refused(reason: str, found: list[JsonDiagnostic]) -> Stalled:
+    errors = [one for one in found if one.severity == "error"]
     first = errors[0]
-    where = f"{first['file']}:{first['line']}:{first['column']}"
+    where = f"{first.file}:{first.line}:{first.column}"
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return Stalled(reason, f"{where}: {first['message']}{more}", first["hint"], found)
+    return Stalled(reason, f"{where}: {first.message}{more}", first.hint, found)
 
 
 async def test(built: Built, at: PublishContext) -> None:

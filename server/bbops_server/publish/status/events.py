@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.process.messages.data.request_answered import RequestAnswered
 from bbops_server.publish.status.status import Stalled
 
@@ -36,7 +36,7 @@ class Published:
     compiled: int
     milliseconds: float
     url: str
-    warnings: list[dict[str, Any]]
+    warnings: list[JsonDiagnostic]
     version: str = ""
 
 
@@ -54,14 +54,14 @@ class Applied:
     added: list[str]
     changed: list[str]
     removed: list[str]
-    diagnostics: list[dict[str, Any]]
+    diagnostics: list[JsonDiagnostic]
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
     """The server's file has changed and has mistakes: the previous settings stay in effect."""
 
-    diagnostics: list[dict[str, Any]]
+    diagnostics: list[JsonDiagnostic]
 
 
 Event = Serving | Published | Stalled | Found | Applied | Refused | RequestAnswered

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from bbops.interfaces.answers import Publication
 from bbops.source.git.series import Series, Version, read_owner
-from bbops_server.publish.status.status import Publication
 
 
 def find_own(

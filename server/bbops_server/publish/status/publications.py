@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from bbops.base.disk import replace_file
-from bbops_server.publish.status.status import Publication
+from bbops.interfaces.answers import Publication
 
 MOST_KEPT: Final = 10_000
 _FILE = "publications.jsonl"

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 
+from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.interfaces.answers import Condition, Publication, Status
 from bbops_server.publish.status.signal import Signal
 
 
@@ -25,7 +26,7 @@ class Stalled(Exception):
         reason: str,
         message: str,
         hint: str = "",
-        diagnostics: Sequence[dict[str, Any]] = (),
+        diagnostics: Sequence[JsonDiagnostic] = (),
         *,
         is_passing: bool = False,
     ) -> None:
@@ -37,65 +38,9 @@ class Stalled(Exception):
         """Return the message with its cure."""
         return f"{self.message}; {self.hint}" if self.hint else self.message
 
-    def as_diagnostic(self) -> dict[str, Any]:
+    def as_diagnostic(self) -> JsonDiagnostic:
         """Return it in the form of a diagnostic, for places that show only those."""
-        return {
-            "severity": "error", "code": self.reason, "file": "project.yaml", "line": 1,
-            "column": 1, "message": self.message, "hint": self.hint,
-        }  # fmt: skip
-
-
-class Condition(msgspec.Struct, frozen=True):
-    """One thing that is true or not, since when and why. `reason` is CamelCase for machines."""
-
-    type: str
-    status: bool
-    reason: str
-    message: str
-    since: datetime
-
-
-class Publication(msgspec.Struct, frozen=True):
-    """An attempt that ended: live, or stalled with its reason.
-
-    `version` is its tag, `author` and `subject` are those of its commit, `changes` those of tables.
-    """
-
-    revision: str
-    at: datetime
-    outcome: str
-    milliseconds: float
-    version: str = ""
-    author: str = ""
-    subject: str = ""
-    changes: list[str] = []
-    message: str = ""
-
-
-class Status(msgspec.Struct, frozen=True):
-    """Everything that is known of one project."""
-
-    name: str
-    url: str
-    branch: str
-    attempted_revision: str | None
-    applied_revision: str | None
-    release: str | None
-    conditions: list[Condition]
-    diagnostics: list[dict[str, Any]]
-    publications: list[Publication]
-    version: str | None = None
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether the newest commit is served."""
-        return any(one.type == "Ready" and one.status for one in self.conditions)
-
-    @property
-    def attempted_subject(self) -> str:
-        """The subject of the commit that was tried last; empty where it was not read."""
-        tried = (one for one in reversed(self.publications) if one.subject)
-        return next((one.subject for one in tried if one.revision == self.attempted_revision), "")
+        return JsonDiagnostic("error", self.reason, "project.yaml", 1, 1, self.message, self.hint)
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -104,13 +49,6 @@ class Written(msgspec.Struct, frozen=True):
     text: str
     content_type: str
     digest: str
-
-
-class ServerStatus(msgspec.Struct, frozen=True):
-    """What is true of the server's own settings: their file, if any, and what is wrong in it."""
-
-    file: str | None = None
-    diagnostics: list[dict[str, Any]] = []
 
 
 def now() -> datetime:
@@ -134,7 +72,7 @@ class StatusBoard:
         self.version = ""
         self.is_restored = False
         self.keep: Callable[[Publication], None] = lambda _: None
-        self.diagnostics: list[dict[str, Any]] = []
+        self.diagnostics: list[JsonDiagnostic] = []
         self.publications: deque[Publication] = deque(maxlen=10)
         self.stalled: Stalled | None = None
         self.conditions: dict[str, Condition] = {}

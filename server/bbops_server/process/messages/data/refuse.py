@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.process.messages.request import Done, Request
 
 
@@ -11,4 +10,4 @@ class Refuse(Request[Done], frozen=True):
     """Answer every route of a project with these diagnostics until its next release."""
 
     project: str
-    diagnostics: list[dict[str, Any]]
+    diagnostics: list[JsonDiagnostic]

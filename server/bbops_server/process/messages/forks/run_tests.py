@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.source.tree import Entry
 from bbops_server.process.messages.request import Answer, Request
 
@@ -13,7 +14,7 @@ class CaseReport(Answer, frozen=True):
 
     cases: int = 0
     failed: int = 0
-    diagnostics: list[dict[str, Any]] = []
+    diagnostics: list[JsonDiagnostic] = []
     seconds: float = 0.0
 
 

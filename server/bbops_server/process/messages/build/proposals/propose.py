@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.process.messages.request import Answer, Request
 
 
@@ -22,7 +23,7 @@ class ProposedChange(Answer, frozen=True):
         waits: why the tables would not follow by themselves; empty where they would.
     """
 
-    diagnostics: list[dict[str, Any]]
+    diagnostics: list[JsonDiagnostic]
     tree: str
     gate: bool
     loosened: list[str]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.process.messages.request import Answer, Request
 
 
@@ -23,7 +24,7 @@ class BuiltRelease(Answer, frozen=True):
     """
 
     ok: bool
-    diagnostics: list[dict[str, Any]]
+    diagnostics: list[JsonDiagnostic]
     digest: str
     revision: str
     subject: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.process.messages.request import Answer, Request
 
 
@@ -18,7 +19,7 @@ class CheckedPush(Answer, frozen=True):
     """
 
     ok: bool
-    diagnostics: list[dict[str, Any]]
+    diagnostics: list[JsonDiagnostic]
     follows: bool
     removed: str
 
