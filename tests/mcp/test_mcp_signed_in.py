@@ -81,7 +81,7 @@ def test_who_may_not_change_a_draft_is_nobody_in_it(house: House) -> None:
     assert ask(viewer)["status"] == 401
     refused = viewer.refused("preview_request", draft="topic", method="GET", path="/me",
                              **{"as": {"id": 7}})  # fmt: skip
-    assert "the role 'developer'" in refused.message
+    assert "the role required is 'developer'" in refused.message
 
 
 def test_what_is_live_signs_nobody_in(house: House, developer: ServedAgent) -> None:

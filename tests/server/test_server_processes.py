@@ -96,7 +96,7 @@ def test_a_refusal_answers_every_route_until_the_next_release(server: Running) -
     assert refused.status_code == 503
     error = refused.json()["error"]
     assert error["code"] == "projectInvalid"
-    assert error["message"] == "a.yaml:1:1: error: wrong [invalid]"
+    assert error["message"] == "a.yaml:1:1: error: wrong [x]"
     assert get(f"{server.url}/~health").status_code == 200
     server.publish(hello(3))
     assert get(f"{server.url}/hello").json()["version"] == 3

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bbops.base.errors import BbopsError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import Condition, ServerStatus, Status
 from bbops_server.commands._main import run
 from bbops_server.process.host.secrets import Secrets
@@ -70,7 +71,7 @@ class Follower:
         while line := await words.readline():
             word = line.decode().strip()
             if word == "refuse":
-                await self.plane.refuse([{"file": "a.yaml", "message": "wrong"}])
+                await self.plane.refuse([JsonDiagnostic("error", "x", "a.yaml", 1, 1, "wrong")])
                 self.say()
             elif word == "kill-build":
                 os.kill(self.plane.build.pid or 0, signal.SIGKILL)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import psycopg
 
@@ -213,6 +213,10 @@ def references(tables: shape.Shape) -> Iterator[tuple[str, str, shape.Reference]
                 yield table, column, one.reference
 
 
+PASSING: Final = (psycopg.errors.LockNotAvailable, psycopg.errors.InternalError_)
+"""What another try may not meet: a lock, or something that another session dropped meanwhile."""
+
+
 @contextmanager
 def named(what: str) -> Iterator[None]:
     """Say what could not be done; a lock that is not given passes by, it may come later.
@@ -221,7 +225,7 @@ def named(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except (psycopg.errors.LockNotAvailable, psycopg.errors.NotNullViolation):
+    except (*PASSING, psycopg.errors.NotNullViolation):
         raise
     except psycopg.Error as error:
         told = error.diag

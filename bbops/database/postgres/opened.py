@@ -13,6 +13,7 @@ import psycopg
 from bbops.base.errors import DatabaseError, MigrationRefused
 from bbops.database.diff.changes import Change
 from bbops.database.diff.live_tables import LiveTables
+from bbops.database.postgres.alter import PASSING
 from bbops.database.postgres.ddl import create_index
 from bbops.database.postgres.ending import END_WITH_CLIENT
 from bbops.database.postgres.tables import PostgresTables
@@ -109,11 +110,13 @@ class OpenedSchema:
                 forbid_null(self._connection, self.transact, table, columns)
 
     def transact(self, work: Callable[[], T]) -> T:
-        """Do work in one transaction, again while somebody else holds a lock it needs.
+        """Do work in one transaction, again while another session is in its way.
 
         Raises:
-            DatabaseError: the lock was not to be had within half a minute, or the limit.
+            DatabaseError: a lock was not to be had within half a minute, or the limit; or the
+                server finds an error within itself each time.
         """
+        found: psycopg.Error | None = None
         for tried in range(_TRIES):
             try:
                 with self._connection.transaction():
@@ -121,10 +124,13 @@ class OpenedSchema:
                     milliseconds = max(1, round(1000 * left))
                     self._connection.execute(f"SET LOCAL lock_timeout = {milliseconds}".encode())
                     return work()
-            except psycopg.errors.LockNotAvailable:
+            except PASSING as passing:
+                found = passing
                 if time.monotonic() > self._until:
                     break
                 time.sleep(0.1 * 2**tried)  # waiters behind us go on meanwhile
+        if isinstance(found, psycopg.errors.InternalError_):
+            raise DatabaseError(f"PostgreSQL failed: {found.diag.message_primary}") from None
         raise DatabaseError(
             "a table stays locked by another transaction",
             hint="find it in pg_stat_activity and end it; the migration is retried",

@@ -40,10 +40,17 @@ def print_json(project: str, event: Event) -> None:
             "hint": event.hint, "diagnostics": event.diagnostics,
         }  # fmt: skip
     else:
-        data = {"event": _KINDS[type(event)], **msgspec.to_builtins(event)}
+        data = {"event": _KINDS[type(event)], **_fields(event)}
     if project:
         data["project"] = project
     print(json.dumps(msgspec.to_builtins(data)), flush=True)  # noqa: T201 - a command's output
+
+
+def _fields(event: Event) -> dict[str, Any]:
+    if isinstance(event, RequestAnswered):  # its tag is none of its fields
+        return msgspec.structs.asdict(event)
+    fields: dict[str, Any] = msgspec.to_builtins(event)
+    return fields
 
 
 class Terminal:
