@@ -99,6 +99,7 @@ def test_functions_that_call_each_other_are_right() -> None:
     assert codes(sample() | files) == ["endless-recursion"] * 10  # of those that call themselves
 
 
+@pytest.mark.long
 def test_a_long_chain_of_calls_is_checked() -> None:
     step = "steps:\n  - call: { function: fNEXT }\n    as: v\n"
     text = step + "  - return: { value: '${ vars.v }' }\n"
@@ -253,6 +254,7 @@ def end(files: dict[str, str], folder: Path) -> None:
         link(built.artifact, name="fuzz", host=fake_host(NO_DATABASE), env=env)
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(files=changed())
 def test_whatever_is_changed_in_a_sample_ends(files: dict[str, str], tmp_path: Path) -> None:

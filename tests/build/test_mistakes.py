@@ -52,6 +52,7 @@ def test_a_right_sample_raises_no_alarm(folder: Path) -> None:
     assert validate(MemoryTree(read_sample(folder).files))[1] == ()
 
 
+@pytest.mark.long
 def test_mistakes_are_told_of_where_they_are() -> None:
     assert rate(some_verdicts()).at_place >= AT_PLACE
 
@@ -66,6 +67,7 @@ def test_what_says_the_same_in_other_words_raises_no_alarm() -> None:
     assert [str(one.mutant) for one in neutral if one.found] == []
 
 
+@pytest.mark.long
 def test_an_edit_checked_again_gives_what_the_whole_project_does() -> None:
     for verdict in some_verdicts()[:: len(some_verdicts()) // TWICE]:
         whole = judges()[verdict.mutant.sample].judge_whole(verdict.mutant)
@@ -121,6 +123,7 @@ def test_a_change_that_gives_another_right_project_is_none(
     assert not meaning(operator, file, what)
 
 
+@pytest.mark.long
 def test_every_operator_makes_mistakes_in_every_sample() -> None:
     for judge in judges().values():
         made = {one.operator for one in mutants(judge.sample) if one.speakers}

@@ -44,6 +44,7 @@ async def sign_up(client: Client, **change: str) -> dict[str, str]:
     return {"authorization": f"Bearer {reply.json['token']}"}
 
 
+@pytest.mark.long
 def test_a_person_signs_up_signs_in_and_asks_who_they_are(
     template: FolderTree, tmp_path: Path
 ) -> None:
@@ -64,6 +65,7 @@ def test_a_person_signs_up_signs_in_and_asks_who_they_are(
     story(template, tmp_path, tell)
 
 
+@pytest.mark.long
 def test_wrong_passwords_and_unknown_people_get_the_same_answer(
     template: FolderTree, tmp_path: Path
 ) -> None:
@@ -79,6 +81,7 @@ def test_wrong_passwords_and_unknown_people_get_the_same_answer(
     story(template, tmp_path, tell)
 
 
+@pytest.mark.long
 def test_an_email_signs_up_once(template: FolderTree, tmp_path: Path) -> None:
     async def tell(client: Client) -> None:
         await sign_up(client)
@@ -103,6 +106,7 @@ def test_a_bad_registration_lists_every_wrong_field(template: FolderTree, tmp_pa
     story(template, tmp_path, tell)
 
 
+@pytest.mark.long
 def test_notes_belong_to_the_person_who_wrote_them(template: FolderTree, tmp_path: Path) -> None:
     async def tell(client: Client) -> None:
         ada, bob = await sign_up(client), await sign_up(client, email="bob@example.com")

@@ -25,6 +25,7 @@ PROJECTS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("folder", PROJECTS)
 def test_the_tests_of_a_project_pass(folder: Path, postgres: str) -> None:
     built = build(FolderTree(folder), database="postgres")

@@ -107,6 +107,7 @@ def test_a_circle_of_functions_has_the_type_of_its_end(length: int) -> None:
     assert found(circle(length)) == ["type"]
 
 
+@pytest.mark.long
 def test_a_thousand_functions_that_call_each_other_in_turn_are_checked() -> None:
     files = with_function("steps:\n  - call: { function: f0 }\n")
     for at in range(1_000):

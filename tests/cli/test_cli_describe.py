@@ -146,6 +146,7 @@ def test_the_model_is_told_shapes_and_steps_and_no_values(
         assert secret not in whole
 
 
+@pytest.mark.long
 def test_what_the_model_is_told_is_bounded(folder: Path, model: Model) -> None:
     steps = "".join(f"  - log: {{ message: a long message of number {n} }}\n" for n in range(1_000))
     (folder / "functions/notes/recent.yaml").write_text(f"steps:\n{steps}")
@@ -178,6 +179,7 @@ def test_what_is_no_sentence_is_not_written(folder: Path, model: Model) -> None:
     assert (folder / "endpoints/notes/recent.yaml").read_text() == ENDPOINT
 
 
+@pytest.mark.long
 @given(
     said=st.text(max_size=60) | st.sampled_from(("true.", "{a}.", "- a: b.", "${ env.A }.", "&a."))
 )

@@ -98,6 +98,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("path", "line"), HERE)
 def test_an_example_runs_in_a_new_project(project: Path, path: str, line: str) -> None:
     done = CliRunner().invoke(Commands("bbops"), shlex.split(line)[1:])

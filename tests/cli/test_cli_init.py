@@ -144,6 +144,7 @@ def test_a_folder_gives_the_nearest_name(folder: str, name: str) -> None:
     assert slug(folder) == name
 
 
+@pytest.mark.long
 @given(st.text(max_size=100))
 def test_every_name_made_is_its_own_slug_and_stays_text_in_yaml(text: str) -> None:
     name = slug(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from bbops.interfaces.cli._group import Commands
@@ -14,6 +15,7 @@ from tests.support.served import git
 UNTYPED = "(result | json | parseJson)"
 
 
+@pytest.mark.long
 def test_the_template_passes_its_own_tests() -> None:
     result = bbops_test(TEMPLATE)
     assert (result.exit_code, result.stdout.splitlines()[-1][:9]) == (0, "12 passed")

@@ -169,6 +169,7 @@ def test_a_wrong_ending_is_named(good: Path) -> None:
     assert "hint: rename 'project.yml' to 'project.yaml'" in run("validate", good).stderr
 
 
+@pytest.mark.long
 def test_validate_loads_no_git_http_or_sql(good: Path) -> None:
     program = (
         "import sys; from bbops.interfaces.cli import main\n"
@@ -184,6 +185,7 @@ def test_validate_loads_no_git_http_or_sql(good: Path) -> None:
     assert {"git", "httpx", "litestar", "sqlalchemy", "rich"}.isdisjoint(loaded)
 
 
+@pytest.mark.long
 def test_colour_is_for_terminals_and_never_with_no_color(bad: Path) -> None:
     forced = bbops("validate", str(bad), env=environment(FORCE_COLOR="1"))
     refused = bbops("validate", str(bad), env=environment(FORCE_COLOR="1", NO_COLOR="1"))

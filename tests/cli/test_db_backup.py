@@ -106,6 +106,7 @@ def test_what_was_answered_before_a_backup_began_is_in_it(
     assert len(writers.acknowledged) > len(before) > 0
 
 
+@pytest.mark.long
 def test_no_writer_waits_for_the_copying_of_a_large_database(tmp_path: Path) -> None:
     path = tmp_path / "data.sqlite"
     fill(path, 40)

@@ -13,6 +13,7 @@ GOLDEN = ROOT / "tests/golden/cli/db.txt"
 NAMES = ("approve", "backup", "drift", "narrow", "plan", "pull", "restore", "seed", "shell")
 
 
+@pytest.mark.long
 def test_help_teaches(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     commands = Commands(tmp_path, tmp_path / "commands")
     pages = [commands.run("--help"), *(commands.run(name, "--help") for name in NAMES)]

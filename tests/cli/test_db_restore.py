@@ -251,6 +251,7 @@ def test_data_that_another_program_has_open_is_left_alone(
     assert titles_with_log(data) == {"old"}
 
 
+@pytest.mark.long
 def test_a_disk_without_room_changes_nothing(
     commands: Commands, data: Path, tmp_path: Path
 ) -> None:
@@ -266,6 +267,7 @@ def test_a_disk_without_room_changes_nothing(
     assert titles_with_log(data) == {"old"}
 
 
+@pytest.mark.long
 def test_a_restore_that_is_killed_leaves_the_old_data_or_the_new(
     commands: Commands, data: Path, tmp_path: Path
 ) -> None:

@@ -75,6 +75,7 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     assert told(user(tmp_path, "list", "--json"))["people"][0]["role"] == "owner"
 
 
+@pytest.mark.long
 def test_a_password_is_reset_and_a_person_kept_out(tmp_path: Path) -> None:
     user(tmp_path, "add", "ada@example.com", "--role", "owner", given=PASSWORD)
     user(tmp_path, "add", "bob@example.com", given=PASSWORD)
@@ -192,6 +193,7 @@ def approve(browser: Browser, code: str, decision: str) -> str:
     return browser.post("/approve", {"code": code, "decision": decision}).text
 
 
+@pytest.mark.long
 def test_a_login_is_approved_in_a_browser_and_used_by_commands(
     tried: Tried, listening: Listening, home: Path
 ) -> None:

@@ -31,6 +31,7 @@ def schema(*arguments: object) -> Result:
     return CliRunner().invoke(Commands("bbops"), ["schema", *map(str, arguments)])
 
 
+@pytest.mark.long
 def test_the_files_are_those_of_the_models() -> None:
     """If not: run `bbops schema` in the root of the repository."""
     found = {path.name: path.read_text() for path in (ROOT / "schemas").glob("*.json")}
@@ -72,6 +73,7 @@ def test_steps_have_the_names_of_the_reference() -> None:
         assert definitions[f"step.{key}"]["title"] == kind.title
 
 
+@pytest.mark.long
 def test_the_schemas_are_written_and_checked(tmp_path: Path) -> None:
     assert schema(tmp_path, "--check").exit_code == 1
     assert list(tmp_path.iterdir()) == []

@@ -164,6 +164,7 @@ def test_nobody_gets_what_takes_nobody(world: Tried, every: list[Route]) -> None
     assert let_in == NOBODYS
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("role", ROLES, ids=str)
 @pytest.mark.parametrize("where", ["workspace", "project"])
 def test_a_person_gets_what_their_role_may(
@@ -179,6 +180,7 @@ def test_a_person_gets_what_their_role_may(
         assert is_let_in(ask(browser, route)) is wanted, route.name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scope", Scope)
 def test_a_token_gets_what_its_scope_is_for(world: Tried, every: list[Route], scope: Scope) -> None:
     owner = world.book.people.get("first@example.com")

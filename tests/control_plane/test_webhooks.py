@@ -23,6 +23,7 @@ from tests.support.webhooks import NAME, SECRET, Receiver, folder, receiver, ser
 __all__ = ["folder", "receiver"]
 
 
+@pytest.mark.long
 def test_a_receiver_is_told_of_each_publication_in_order(folder: Path, receiver: Receiver) -> None:
     with serve(folder, receiver.url) as server:
         first = server.until("live", "one")

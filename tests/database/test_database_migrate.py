@@ -49,6 +49,7 @@ def test_applied_tables_have_an_empty_plan(empty: Path) -> None:
     assert migrate.apply(empty, declare(BASE)).is_empty
 
 
+@pytest.mark.long
 def test_equal_hash_needs_no_sqlalchemy(empty: Path, tmp_path: Path) -> None:
     code = (
         "import sys; sys.path.insert(0, 'tests/database')\n"

@@ -32,6 +32,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", [MIGRATION, REQUEST], ids=["migration", "request"])
 def test_a_statement_ends_soon_after_its_process_is_killed(
     schema: PostgresPlace, program: str

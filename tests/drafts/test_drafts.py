@@ -54,6 +54,7 @@ def test_a_branch_answers_as_a_draft_and_main_as_before(served: Served) -> None:
     assert "draft_field" not in live.json()
 
 
+@pytest.mark.long
 def test_nobody_is_let_into_a_draft_without_its_own_token(served: Served) -> None:
     push(served, "closed", "one")
     push(served, "other", "two")
@@ -89,6 +90,7 @@ def test_a_stranger_neither_wakes_a_draft_nor_hears_what_it_says(served: Served)
         assert "x-draft" not in reply.headers
 
 
+@pytest.mark.long
 def test_a_browser_comes_in_by_the_button_of_the_control_plane(served: Served) -> None:
     push(served, "feature/Cart&Pay", "three")
     wait_for(lambda: "feature/Cart&Pay" in {one["branch"] for one in drafts(served)})
@@ -118,6 +120,7 @@ def test_a_draft_with_a_mistake_says_where_it_is(served: Served) -> None:
     assert find(served, "broken")["state"] == "stalled"
 
 
+@pytest.mark.long
 def test_a_push_to_a_draft_that_is_awake_is_served(served: Served) -> None:
     push(served, "moving", "first")
     with enter(served, "moving") as client:
@@ -150,6 +153,7 @@ def test_rows_that_stand_in_the_way_do_not_stall_a_draft(served: Served) -> None
                 asking.result()
 
 
+@pytest.mark.long
 def test_a_deleted_branch_takes_its_draft_along(served: Served) -> None:
     push(served, "short-lived", "gone")
     with enter(served, "short-lived") as client:
@@ -161,6 +165,7 @@ def test_a_deleted_branch_takes_its_draft_along(served: Served) -> None:
     assert served.api.get("/api/me").status_code == 401
 
 
+@pytest.mark.long
 def test_a_draft_keeps_its_cookies_and_sees_none_of_what_is_live(
     served: Served, listener: Listener
 ) -> None:
@@ -191,6 +196,7 @@ def test_a_draft_keeps_its_cookies_and_sees_none_of_what_is_live(
     assert "x-draft-token" not in second["all"]
 
 
+@pytest.mark.long
 def test_a_draft_that_sends_everything_away_sends_nothing_that_is_live(
     served: Served, listener: Listener
 ) -> None:
@@ -321,6 +327,7 @@ def test_no_statement_of_a_draft_reaches_the_live_database(served: Served) -> No
         assert NOTE not in reply.text
 
 
+@pytest.mark.long
 def test_live_rows_come_into_a_draft_without_what_is_private(served: Served) -> None:
     push(served, "with-rows", "anything")
     with enter(served, "with-rows") as client:

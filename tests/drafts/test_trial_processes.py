@@ -102,6 +102,7 @@ def test_a_process_that_hangs_is_ended_by_the_clock_of_its_parent(scratch: Path)
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.long
 def test_tests_that_take_too_much_memory_fail_alone(scratch: Path) -> None:
     async def work(gate: Gate) -> tuple[Any, Any]:
         greedy, modest = (
@@ -114,6 +115,7 @@ def test_tests_that_take_too_much_memory_fail_alone(scratch: Path) -> None:
     assert (greedy.failed, modest.failed) == (1, 0)
 
 
+@pytest.mark.long
 def test_a_run_whose_process_is_killed_says_which_case_ran(scratch: Path) -> None:
     async def work(gate: Gate) -> Any:
         running = asyncio.create_task(gate.run(Path("a"), handed(COMPUTES)))

@@ -53,6 +53,7 @@ def offered() -> list[tuple[Diagnostic, Change, Shown, set[str]]]:
     return found
 
 
+@pytest.mark.long
 def test_the_cures_that_are_known_exactly_are_offered() -> None:
     assert {wrong.code for wrong, *_ in offered()} == FIXED
 

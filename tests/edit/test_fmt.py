@@ -112,6 +112,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.long
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=4), st.booleans(), st.integers(1, 6))
 def test_any_values_survive(value: dict[str, object], flow: bool, indent: int) -> None:
     text = yaml.safe_dump(value, default_flow_style=flow, indent=indent, allow_unicode=True)

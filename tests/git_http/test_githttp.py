@@ -24,6 +24,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield world
 
 
+@pytest.mark.long
 def test_a_push_to_main_returns_when_it_is_live(world: World) -> None:
     clone = world.clone()
     commit = clone.commit(hello(2))
@@ -141,6 +142,7 @@ def test_what_is_live_is_neither_deleted_nor_rewritten(world: World) -> None:
     assert world.tip() == before
 
 
+@pytest.mark.long
 def test_a_draft_may_be_rewritten_and_deleted(world: World) -> None:
     clone = world.clone("developer")
     clone.commit(world.next_version())
@@ -269,6 +271,7 @@ def test_the_dumb_protocol_is_refused(world: World) -> None:
     assert (answer.status_code, "smart protocol" in answer.text) == (403, True)
 
 
+@pytest.mark.long
 def test_pushes_are_in_the_audit_log(world: World) -> None:
     clone = world.clone("developer")
     commit = clone.commit(world.next_version())

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import ROOT
 
 MODULES = sorted([*(ROOT / "bbops").rglob("*.py"), *(ROOT / "server").rglob("*.py")])
@@ -73,6 +75,7 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@pytest.mark.long
 def test_each_floor_imports_only_the_floors_below_it() -> None:
     command = [Path(sys.executable).with_name("lint-imports"), "--no-cache"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -84,6 +87,7 @@ def test_a_file_holds_one_concept() -> None:
     assert {path: count for path, count in lines.items() if count > 400} == {}
 
 
+@pytest.mark.long
 def test_a_module_opens_with_a_sentence_that_says_what_it_is_for() -> None:
     assert [name(path) for path in (*MODULES, *TESTS) if not is_described(path)] == []
 

@@ -17,6 +17,7 @@ NAME = re.compile(r"(?<![\w./-])(?:bbops|bbops_server)(?:\.\w+)+")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("house", HOUSES)
 def test_what_is_named_is_there(house: str) -> None:
     missing = {

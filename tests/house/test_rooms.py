@@ -13,6 +13,7 @@ QUICK = "\npytestmark = pytest.mark.quick\n"
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_no_package_has_a_circle_among_its_rooms() -> None:
     assert {one.name: one.circle for one in map(draw, packages()) if one.circle} == {}
 

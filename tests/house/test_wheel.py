@@ -105,6 +105,7 @@ def test_the_source_archive_is_what_git_tracks(copy: Path, sdist: Path) -> None:
     assert names - {"PKG-INFO"} == set(git(copy, "ls-files", "-z"))
 
 
+@pytest.mark.long
 def test_the_source_archive_builds_the_same_wheel(
     sdist: Path, tracked: list[str], tmp_path: Path
 ) -> None:

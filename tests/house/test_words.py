@@ -71,12 +71,14 @@ def test_a_text_that_breaks_a_rule_is_found(tmp_path: Path, file: str, source: s
     assert found.startswith(f"{file}:")
 
 
+@pytest.mark.long
 def test_each_rule_is_whole_and_each_surface_has_texts() -> None:
     assert len(rules()) > 30
     assert all(rule.name and rule.write for rule in rules())
     assert {text.surface for text in find_texts()} == set(SURFACES)
 
 
+@pytest.mark.long
 def test_a_seed_repeats_its_sample() -> None:
     texts = find_texts()
     assert sample(texts, 300, seed=16) == sample(texts, 300, seed=16)

@@ -292,6 +292,7 @@ input: { i: integer, n: number, s: string, b: boolean, x: integer, t: string, f:
 """
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(part=numbers(4, "input.") | texts(4, "input.") | conditions(4, "input."))
 def test_a_random_expression_is_what_python_says(part: Part, bench: Bench) -> None:
@@ -313,6 +314,7 @@ ODD = st.text() | st.lists(
 ).map("".join)  # fmt: skip
 
 
+@pytest.mark.long
 @settings(max_examples=500)
 @given(text=ODD)
 @example(text="(" * 10_000)
@@ -348,6 +350,7 @@ def test_reading_a_value_never_raises(text: str) -> None:
             assert 0 <= found.problem.start <= len(text)
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(text=ODD)
 def test_whatever_is_accepted_is_answered(text: str, bench: Bench) -> None:

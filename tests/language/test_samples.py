@@ -32,6 +32,7 @@ def test_a_sample_is_formatted(project: Path) -> None:
     assert run("fmt", "--check", project)[0] == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("project", PROJECTS, ids=lambda project: project.name)
 def test_a_sample_passes_its_own_tests(project: Path) -> None:
     code, told = run("test", "--path", project)

@@ -43,6 +43,7 @@ COMPLETIONS = [
 ]
 
 
+@pytest.mark.long
 def test_completion_offers_what_may_stand_there(project: Path) -> None:
     async def test(editor: Client) -> None:
         for path, old, new, wanted, unwanted in COMPLETIONS:
@@ -87,6 +88,7 @@ def test_completion_works_beside_a_key_with_nothing_behind_it(project: Path) -> 
     edit(project, test)
 
 
+@pytest.mark.long
 def test_a_completion_is_put_in_place_of_the_word(project: Path) -> None:
     async def test(editor: Client) -> None:
         at = typed(editor, ENDPOINT, "notes/list", "notes/cr¦")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from lsprotocol import types as lsp
 
 from tests.lsp.editing import ENDPOINT, LIST, LOGIN, NOTES, Client, edit, typed
@@ -27,6 +28,7 @@ def text_at(text: str, place: lsp.Range) -> str:
     return line[place.start.character : place.end.character]
 
 
+@pytest.mark.long
 def test_definitions_are_found(project: Path) -> None:
     async def test(editor: Client) -> None:
         for path, at, target, word in DEFINITIONS:
@@ -42,6 +44,7 @@ def test_definitions_are_found(project: Path) -> None:
     edit(project, test)
 
 
+@pytest.mark.long
 def test_uses_of_a_table_are_found_in_all_files(project: Path) -> None:
     async def test(editor: Client) -> None:
         place = typed(editor, LIST, "table: notes", "table: no¦tes")

@@ -31,6 +31,7 @@ HOVERS = [
 ]
 
 
+@pytest.mark.long
 def test_hovering_says_what_it_is(project: Path) -> None:
     async def test(editor: Client) -> None:
         for path, at, wanted in HOVERS:

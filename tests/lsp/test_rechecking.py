@@ -31,6 +31,7 @@ EDITS = [
 ]
 
 
+@pytest.mark.long
 def test_what_is_reused_after_an_edit_is_what_a_whole_check_finds(project: Path) -> None:
     folder = Folder.at(project)
     folder.refresh()

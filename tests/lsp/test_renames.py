@@ -57,6 +57,7 @@ def test_a_rename_that_would_break_something_is_refused(project: Path) -> None:
     edit(project, test)
 
 
+@pytest.mark.long
 def test_a_table_is_renamed_with_its_file_and_all_that_names_it(project: Path) -> None:
     async def test(editor: Client) -> None:
         at = typed(editor, LIST, "table: notes", "table: no¦tes")

@@ -46,6 +46,7 @@ def test_a_cure_is_of_the_wrong_part_alone() -> None:
     assert told.data == {"write": " and ", "at": [1, 13, 1, 15]}
 
 
+@pytest.mark.long
 def test_a_file_is_formatted_as_fmt_does_it(project: Path) -> None:
     async def test(editor: Client) -> None:
         good = editor.read(LIST)
@@ -61,6 +62,7 @@ def test_a_file_is_formatted_as_fmt_does_it(project: Path) -> None:
     edit(project, test)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=50)
 @given(data=st.data())
 def test_no_cursor_and_no_half_typed_text_breaks_an_answer(data: st.DataObject) -> None:

@@ -52,6 +52,7 @@ def _write(draw: Any, value: Any) -> str:
     return first + ",".join(parts) + end + gap() + last
 
 
+@pytest.mark.long
 @given(written())
 def test_what_is_set_is_read_and_all_else_is_as_it_was(pair: tuple[Any, str]) -> None:
     value, text = pair
@@ -63,6 +64,7 @@ def test_what_is_set_is_read_and_all_else_is_as_it_was(pair: tuple[Any, str]) ->
     assert [*filter(None, _remarks(text))] == [*filter(None, _remarks(made))]
 
 
+@pytest.mark.long
 @given(written())
 def test_setting_a_value_twice_changes_nothing_more(pair: tuple[Any, str]) -> None:
     once = write(pair[1], KEYS, ENTRY)

@@ -228,6 +228,7 @@ def test_a_ref_is_refused_or_names_a_file_of_its_kind(text: str) -> None:
     assert ref.file == "project.yaml" or parts[0] == FOLDERS[ref.kind]
 
 
+@pytest.mark.long
 def test_what_is_read_is_a_branch(agent: Agent) -> None:
     for draft in (*LIVE[1:-1], f"{PREVIEW}9"):
         agent.refused("context_list", draft=draft)

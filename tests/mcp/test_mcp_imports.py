@@ -11,6 +11,7 @@ PROTOCOL = {"mcp", "mcp_types", "starlette", "opentelemetry"}
 ACCOUNTS = {"authlib", "sqlalchemy"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("module", "unwanted"),
     [

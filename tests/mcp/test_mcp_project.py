@@ -131,6 +131,7 @@ def test_a_broken_file_is_told_of(tmp_path: Path) -> None:
     assert listed[0]["summary"].startswith("cannot be read: ")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_example_of_a_kind_is_right(agent: Agent, kind: str) -> None:
     found = agent.call("context_schema", kind=kind)
@@ -284,6 +285,7 @@ def test_files_that_are_checked_out_follow_or_stand_in_the_way(agent: Agent) -> 
     ).message  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_draft_that_moved_is_previewed_again(agent: Agent) -> None:
     agent.put("function/hello", HELLO)
     change = {"op": "delete", "ref": "endpoint/slow"}

@@ -55,6 +55,7 @@ def ask(one: ServedAgent, **more: Any) -> dict[str, Any]:
     return one.call("preview_request", draft="topic", method="GET", path="/me", **more)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("user", [{"id": 7}, {"id": "7"}, {"email": "ada@example.com"}])
 def test_a_draft_is_asked_as_one_of_its_users(developer: ServedAgent, user: Any) -> None:
     found = ask(developer, **{"as": user})

@@ -38,6 +38,7 @@ def talk(folder: Path, work: Callable[[ClientSession], Awaitable[Any]], *options
     return asyncio.run(asyncio.wait_for(run(), 30))
 
 
+@pytest.mark.long
 def test_an_agent_changes_a_checkout_without_a_server(tmp_path: Path) -> None:
     folder = make_repository(tmp_path / "shop")
 
@@ -62,6 +63,7 @@ def test_an_agent_changes_a_checkout_without_a_server(tmp_path: Path) -> None:
     assert git(folder, "rev-parse", "--abbrev-ref", "HEAD") == "main"
 
 
+@pytest.mark.long
 def test_it_imports_nothing_of_a_server(tmp_path: Path) -> None:
     code = (
         "import sys, bbops.interfaces.mcp.stdio, bbops.interfaces.mcp.local\n"
@@ -76,6 +78,7 @@ def test_it_imports_nothing_of_a_server(tmp_path: Path) -> None:
     assert done.stdout.strip() == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "said"),
     [((), "is in no git repository"), (("--live", "gone"), "there is no branch 'gone'")],

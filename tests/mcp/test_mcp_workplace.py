@@ -17,6 +17,7 @@ __all__ = ["house"]
 
 
 # ---- the way of a change
+@pytest.mark.long
 def test_a_change_goes_from_a_preview_to_live(house: House) -> None:
     agent = house.agent("maintainer")
     before = tip(house)
@@ -119,6 +120,7 @@ def test_a_preview_knows_the_live_rows_and_values(house: House) -> None:
 
 
 # ---- several projects, and one elsewhere
+@pytest.mark.long
 def test_a_role_in_one_project_of_two_is_enough_for_its_folder(house: House) -> None:
     agent = house.agent("developer", "left")
     agent.change("lefts", say(21))

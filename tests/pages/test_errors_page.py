@@ -74,6 +74,7 @@ def in_source() -> set[str]:
     return (found | {f"unknown-{kind}" for kind in kinds}) - {""}
 
 
+@pytest.mark.long
 def test_every_code_of_the_source_is_on_the_page() -> None:
     found = in_source()
     assert len(found) > 60

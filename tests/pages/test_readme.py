@@ -23,6 +23,7 @@ SETUP = [block for block in BLOCKS if "pip install" in block]
 TOUR = [block for block in BLOCKS if "pip install" not in block]
 
 
+@pytest.mark.long
 def test_every_block_of_the_tour_prints_what_it_shows(tmp_path: Path) -> None:
     """Here `bbops` is on the path already, and `source` finds nothing; see the test below."""
     try_console(TOUR, tmp_path, tidy=str)

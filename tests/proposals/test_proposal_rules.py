@@ -140,6 +140,7 @@ words = st.builds(
 )  # fmt: skip
 
 
+@pytest.mark.long
 @given(st.lists(words, max_size=12))
 def test_whoever_is_counted_said_last_that_this_is_good(reviews: list[Review]) -> None:
     voices = count_voices(proposed(*reviews), "plan", TEAM)

@@ -33,6 +33,7 @@ def test_a_push_to_refs_for_opens_a_proposal_and_another_updates_it(world: World
     assert Asking(world, "viewer").get(number)["proposal"]["title"] == "A cart"
 
 
+@pytest.mark.long
 def test_the_preview_of_a_proposal_is_awake_before_anybody_asks(world: World) -> None:
     clone = world.clone("developer")
     clone.commit(world.next_version())
@@ -54,6 +55,7 @@ def test_a_push_that_proposes_nothing_is_refused(world: World) -> None:
     assert "nothing" not in [one["topic"] for one in Asking(world, "viewer").ask().json()]
 
 
+@pytest.mark.long
 def test_a_proposal_is_replaced_only_by_force(world: World) -> None:
     clone = world.clone("developer")
     clone.commit(world.next_version())
@@ -64,6 +66,7 @@ def test_a_proposal_is_replaced_only_by_force(world: World) -> None:
     assert propose(clone, "again", "-o", "force") == number
 
 
+@pytest.mark.long
 def test_a_merge_is_live_when_it_answers(world: World) -> None:
     clone = world.clone("developer")
     changes = world.next_version()
@@ -84,6 +87,7 @@ def test_a_merge_is_live_when_it_answers(world: World) -> None:
     assert (again.status_code, "is merged" in again.text) == (409, True)
 
 
+@pytest.mark.long
 def test_a_missing_value_is_told_before_it_stalls_the_branch(world: World) -> None:
     clone, asking = world.clone("developer"), Asking(world, "maintainer")
     project = (clone.folder / "project.yaml").read_text()
@@ -96,6 +100,7 @@ def test_a_missing_value_is_told_before_it_stalls_the_branch(world: World) -> No
     assert (asking.merge(number).status_code, world.tip()) == (409, before)
 
 
+@pytest.mark.long
 def test_what_does_not_work_is_not_merged(world: World) -> None:
     clone, before = world.clone("developer"), world.tip()
     clone.commit(BAD)
@@ -107,6 +112,7 @@ def test_what_does_not_work_is_not_merged(world: World) -> None:
     assert (done.status_code, world.tip()) == (409, before)
 
 
+@pytest.mark.long
 def test_conflicts_are_named_by_file(world: World) -> None:
     one, other = world.clone("developer"), world.clone("maintainer")
     one.commit(world.next_version())
@@ -118,6 +124,7 @@ def test_conflicts_are_named_by_file(world: World) -> None:
     assert "it conflicts with 'main' in functions/hello.yaml" in found["obstacles"][0]
 
 
+@pytest.mark.long
 def test_a_work_tree_with_changes_keeps_a_merge_away(world: World) -> None:
     clone, copy = world.clone("developer", "copy"), world.folder / "copy"
     clone.commit(REVIEWED | {"docs/note.md": "a note\n"})
@@ -135,6 +142,7 @@ def test_a_work_tree_with_changes_keeps_a_merge_away(world: World) -> None:
     assert (copy / "docs/note.md").read_text() == "a note\n"
 
 
+@pytest.mark.long
 def test_its_author_or_a_maintainer_closes_a_proposal(world: World) -> None:
     clone = world.clone("owner")
     clone.commit(world.next_version())
@@ -145,6 +153,7 @@ def test_its_author_or_a_maintainer_closes_a_proposal(world: World) -> None:
     assert Asking(world, "owner").say(number, "commented", text="well").status_code == 201
 
 
+@pytest.mark.long
 def test_a_branch_is_proposed_without_a_clone(world: World) -> None:
     clone = world.clone("developer")
     clone.commit(world.next_version())
@@ -163,6 +172,7 @@ def test_what_proposals_are_made_of_is_not_pushed(world: World, ref: str) -> Non
     assert clone.push("origin", f"HEAD:{ref}").code == 1
 
 
+@pytest.mark.long
 def test_what_loses_values_takes_an_approval_which_lets_them_go(world: World) -> None:
     posted = world.api.post("/shop/notes", json={"title": "kept"})
     assert posted.status_code == 201
@@ -194,6 +204,7 @@ GATED = {
 }
 
 
+@pytest.mark.long
 def test_what_its_own_tests_refuse_is_not_merged(world: World) -> None:
     clone, asking = world.clone("owner", "left"), Asking(world, "owner", "left")
     clone.commit({f"left/{path}": text for path, text in GATED.items()})
@@ -206,6 +217,7 @@ def test_what_its_own_tests_refuse_is_not_merged(world: World) -> None:
     assert world.tip(project="both") == before
 
 
+@pytest.mark.long
 def test_a_proposal_says_whether_its_tests_pass(world: World) -> None:
     clone, asking = world.clone("developer", "copy"), Asking(world, "viewer", "copy")
     clone.commit({"tests/hello.yaml": GATED["tests/hello.yaml"]} | hello(1))
@@ -226,6 +238,7 @@ def test_a_tree_that_was_tested_is_not_tested_again(world: World) -> None:
     assert asking.get(propose(clone, "other"))["tests"] == once
 
 
+@pytest.mark.long
 def test_tests_that_fail_are_told_but_keep_nothing_away(world: World) -> None:
     clone, asking = world.clone("developer", "copy"), Asking(world, "maintainer", "copy")
     clone.commit({"tests/hello.yaml": GATED["tests/hello.yaml"].replace("200", "201")})
@@ -250,6 +263,7 @@ def test_a_newer_change_ends_the_tests_of_the_one_before(world: World) -> None:
     assert wait_for_tests(asking, number)["passed"] == 2
 
 
+@pytest.mark.long
 def test_a_merge_does_not_break_a_neighbour(world: World) -> None:
     clone, asking = world.clone("owner", "left"), Asking(world, "owner", "left")
     clone.commit({f"right/{path}": text for path, text in BAD.items()})
@@ -258,6 +272,7 @@ def test_a_merge_does_not_break_a_neighbour(world: World) -> None:
     assert obstacle.startswith("project 'right' of this repository: it would not work")
 
 
+@pytest.mark.long
 def test_a_proposal_is_reviewed_and_merged_on_its_page(world: World) -> None:
     clone = world.clone("developer")
     commit_alone(clone, world.next_version())
@@ -290,6 +305,7 @@ def roll_back(world: World, name: str, **more: Any) -> httpx.Response:
     return httpx.post(url, json={"version": "v1", **more}, headers=headers, timeout=60)
 
 
+@pytest.mark.long
 def test_going_back_is_proposed_without_a_branch(world: World) -> None:
     clone, asking = world.clone("maintainer"), Asking(world, "maintainer")
     clone.commit(world.next_version())
@@ -309,6 +325,7 @@ def test_going_back_is_proposed_without_a_branch(world: World) -> None:
     assert world.tip("refs/heads").replace(world.tip(), before) == branches
 
 
+@pytest.mark.long
 def test_a_maintainer_goes_back_without_a_proposal(world: World) -> None:
     clone, before = world.clone("maintainer"), world.tip()
     clone.commit(world.next_version())
@@ -324,6 +341,7 @@ def test_a_maintainer_goes_back_without_a_proposal(world: World) -> None:
     ]
 
 
+@pytest.mark.long
 def test_a_project_has_a_page_from_which_one_goes_back(world: World) -> None:
     clone = world.clone("maintainer")
     clone.commit(world.next_version(), "A <b>bold</b> version")

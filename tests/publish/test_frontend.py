@@ -306,6 +306,7 @@ def test_what_a_build_has_packed_is_taken(server: Served) -> None:
     assert get(server, f"{path}.gz").status_code == 404
 
 
+@pytest.mark.long
 def test_a_page_of_a_draft_is_opened_at_an_address_of_its_own(server: Served) -> None:
     commit(server, {"frontend/dist/index.html": "<title>Draft</title>"})
     git(server.repository, "branch", "topic")

@@ -71,6 +71,7 @@ def git(path: Path, commit: str) -> dict[str, str]:
     }  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_commit_is_resolved_built_migrated_and_tried(
     ask: Any, repository: Path, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
@@ -145,6 +146,7 @@ def is_of(value: Any, kind: str) -> bool:
     return isinstance(value, KINDS[kind])  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 @settings(max_examples=250, deadline=None)
 @given(names, names, changes())
 def test_what_is_answered_was_answered_or_is_told_of(

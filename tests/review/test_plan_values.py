@@ -84,6 +84,7 @@ def test_any_project_may_become_any_other(old: Path, new: Path) -> None:
     assert msgspec.convert(encode(document), Document) == document
 
 
+@pytest.mark.long
 @settings(max_examples=12, deadline=None)
 @given(cases=st.sets(st.sampled_from(CASES), min_size=1, max_size=3), seed=st.integers(0, 99))
 def test_a_plan_does_not_depend_on_the_order_of_files(cases: set[Path], seed: int) -> None:

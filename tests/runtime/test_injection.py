@@ -182,6 +182,7 @@ def test_a_text_with_what_is_no_text_is_refused(
     assert bench.sql(ROWS) == people
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=100)
 @given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=60))
 def test_any_text_comes_back_as_it_was(bench: Bench, text: str) -> None:

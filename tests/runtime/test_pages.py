@@ -150,6 +150,7 @@ class Walk:
         raise AssertionError
 
 
+@pytest.mark.long
 @SLOW
 @given(rows=ROWS, order=ORDERS, size=st.integers(1, 5))
 def test_pages_joined_are_the_whole_list(

@@ -125,6 +125,7 @@ def test_a_shared_secret_is_never_published(tmp_path: Path) -> None:
     assert [one["alg"] for one in found.json["keys"]] == ["EdDSA"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_the_public_key_is_no_secret_to_sign_with(tmp_path: Path, algorithm: str) -> None:
     pem = key_of(algorithm)
@@ -231,6 +232,7 @@ def test_tests_of_a_project_sign_with_a_key_of_their_own() -> None:
     assert read_key(str(runner.env["OLD"]), "EdDSA")[0] is not None
 
 
+@pytest.mark.long
 def test_a_key_made_by_the_command_that_a_message_names_fits() -> None:
     for algorithm, command in MAKING.items():
         made = subprocess.run(command.split(), capture_output=True, check=True, text=True)

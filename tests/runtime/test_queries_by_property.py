@@ -48,6 +48,7 @@ def bench(
         yield found
 
 
+@pytest.mark.long
 @SLOW
 @given(where=conditions(3))
 def test_a_condition_finds_the_rows_for_which_it_holds(where: Part, bench: Bench) -> None:
@@ -85,6 +86,7 @@ steps:
 """  # fmt: skip
 
 
+@pytest.mark.long
 @SLOW
 @given(row=st.fixed_dictionaries({name: st.none() | values for name, values in VALUES.items()}))
 def test_every_type_comes_back_as_it_went_in(row: dict[str, Any], bench: Bench) -> None:

@@ -47,6 +47,7 @@ def bench(
         yield found
 
 
+@pytest.mark.long
 @SLOW
 @given(row=st.fixed_dictionaries({name: st.none() | values for name, values in VALUES.items()}))
 def test_a_related_row_has_the_values_that_a_row_has(row: dict[str, Any], bench: Bench) -> None:
@@ -59,6 +60,7 @@ def test_a_related_row_has_the_values_that_a_row_has(row: dict[str, Any], bench:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(VALUES))
 def test_a_list_of_one_column_has_its_values(name: str, bench: Bench) -> None:
     @SLOW

@@ -100,6 +100,7 @@ SEEDS = given(seed=st.integers(0, 2**32))
 SLOW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
+@pytest.mark.long
 @SLOW
 @SEEDS
 def test_a_query_gives_what_python_makes_of_the_rows(seed: int) -> None:
@@ -113,6 +114,7 @@ def test_many_queries_give_what_python_makes_of_the_rows(seed: int) -> None:
     check_queries(seed, nullcontext)
 
 
+@pytest.mark.long
 @settings(SLOW, max_examples=4)
 @SEEDS
 def test_a_query_gives_the_same_on_postgresql(seed: int, postgres: str) -> None:

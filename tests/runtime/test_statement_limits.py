@@ -138,6 +138,7 @@ LONG = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @ON_SQLITE
 @pytest.mark.parametrize("name", LONG)
 def test_a_long_operation_keeps_no_other_request_waiting(name: str, bench: Bench) -> None:

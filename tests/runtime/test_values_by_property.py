@@ -253,6 +253,7 @@ def bench(
         yield found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("examples", EXAMPLES)
 def test_a_function_that_is_accepted_fails_by_no_value(examples: int, bench: Bench) -> None:
     @settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -225,6 +225,7 @@ UPGRADES = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", UPGRADES)
 def test_a_request_for_another_protocol_is_answered_as_if_it_had_not_asked(
     server: Running, name: str

@@ -252,6 +252,7 @@ def test_a_taken_port_is_said_with_the_cure(served: Served, tmp_path: Path) -> N
     assert "--port" in done.stderr
 
 
+@pytest.mark.long
 def test_a_folder_that_is_no_repository_is_said_with_the_cure(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "bbops", "serve", str(tmp_path)],

@@ -135,6 +135,7 @@ def test_one_project_everywhere_needs_no_table() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.long
 def test_a_project_moves_and_leaves_while_its_requests_end_where_they_began(
     tmp_path: Path,
 ) -> None:

@@ -77,6 +77,7 @@ async def replaced(child: LivingChild) -> None:
         await asyncio.sleep(0.02)
 
 
+@pytest.mark.long
 def test_a_process_that_hangs_is_killed_and_replaced(
     living: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:

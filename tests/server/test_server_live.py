@@ -89,6 +89,7 @@ def test_a_damaged_artifact_changes_nothing(tmp_path: Path, data: bytes | None) 
     run(tmp_path, test)
 
 
+@pytest.mark.long
 def test_an_old_release_is_freed_once_its_last_request_has_ended(tmp_path: Path) -> None:
     async def test(door: Door) -> None:
         await door.publish(1)
@@ -227,12 +228,14 @@ def test_a_data_process_loads_no_builder_and_no_git() -> None:
     assert not unwanted & set(loaded)
 
 
+@pytest.mark.long
 def test_a_build_process_knows_nothing_of_agents() -> None:
     code = "import sys, bbops_server.publish.build.worker; print(*sorted(sys.modules))"
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
     assert not {"mcp", "authlib", "bbops_server.control_plane"} & set(loaded)
 
 
+@pytest.mark.long
 def test_the_parent_loads_no_compiler_and_no_database_driver() -> None:
     code = (
         "import sys, bbops_server.commands._main, bbops_server.control_plane.app\n"
@@ -248,6 +251,7 @@ def test_the_parent_loads_no_compiler_and_no_database_driver() -> None:
     assert not unwanted & set(loaded)
 
 
+@pytest.mark.long
 def test_what_is_held_waits_for_the_next_release(tmp_path: Path) -> None:
     async def test(door: Door) -> None:
         await door.publish(1)

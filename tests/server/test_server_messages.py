@@ -325,6 +325,7 @@ def test_a_child_is_nice_and_has_neither_key_nor_stdin(
     run_child(module, test, nice=7)
 
 
+@pytest.mark.long
 def test_a_dead_child_is_replaced_and_readied_before_it_is_asked(module: str) -> None:
     async def main() -> None:
         ready: list[int] = []

@@ -77,6 +77,7 @@ def test_a_publication_is_live_in_all_processes_when_it_returns(server: Running)
         assert get(f"{server.url}/hello").json()["version"] == 2
 
 
+@pytest.mark.long
 def test_a_request_ends_in_the_release_it_began_in(server: Running) -> None:
     answers: list[httpx.Response] = []
     thread = threading.Thread(target=lambda: answers.append(get(f"{server.url}/slow")))

@@ -176,6 +176,7 @@ def test_a_slow_answer_is_not_the_clients_fault() -> None:
     serve(test)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("close", [[], ["Connection: close"]])
 def test_who_does_not_read_the_answer_is_cut_off(close: list[str]) -> None:
     async def test(connect: Open, server: Server) -> None:

@@ -213,6 +213,7 @@ def test_a_huge_file_is_refused_unread() -> None:
     assert load(b"a" * (MAX_BYTES + 1)).problems[0].code == "yaml-too-large"
 
 
+@pytest.mark.long
 def test_too_many_values_are_refused() -> None:
     assert codes("[" + "a," * 100_001 + "]") == ["yaml-too-large"]
 

@@ -25,6 +25,7 @@ values = st.recursive(
 maps = st.dictionaries(keys, values, min_size=1, max_size=5)
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(maps, maps)
 def test_every_value_arrives(before: dict[str, Any], after: dict[str, Any]) -> None:
