@@ -94,6 +94,7 @@ def meaning(operator: str, file: str, what: str) -> bool:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("operator", "file", "what"), [
     ("misspell a key", "functions/auth/login.yaml", "steps"),
     ("misspell a key", "tables/users.yaml", "email"),

@@ -104,6 +104,7 @@ def test_it_shows_and_writes_nothing_unless_told(folder: Path, model: Model) -> 
     assert (folder / "endpoints/notes/recent.yaml").read_text() == ENDPOINT
 
 
+@pytest.mark.long
 def test_it_writes_a_description_and_keeps_comments(folder: Path, model: Model) -> None:
     done = ask(folder, "endpoints/notes/recent", "functions/notes/recent", "--write", "--json")
     told = json.loads(done.stdout)

@@ -146,6 +146,7 @@ def test_a_folder_gets_the_default_name(served: Served, commands: Commands, tmp_
     assert len(list(folder.iterdir())) == 1
 
 
+@pytest.mark.long
 def test_a_backup_is_made_of_a_server_that_has_stopped(
     served: Served, commands: Commands, tmp_path: Path
 ) -> None:

@@ -166,6 +166,7 @@ def test_what_was_kept_can_be_restored_itself(
     assert titles(data) == {"old"}
 
 
+@pytest.mark.long
 def test_a_file_that_was_copied_with_its_log_is_restored_with_it(
     commands: Commands, data: Path, tmp_path: Path
 ) -> None:

@@ -195,6 +195,7 @@ def test_a_terminal_shows_a_line_with_colour_unless_it_is_refused(tmp_path: Path
     assert "\x1b[33m404\x1b[0m" in coloured
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("line", ["database: postgres://localhost/x", "drafts: { most: 1 }"])
 def test_settings_that_would_do_nothing_are_refused(tmp_path: Path, line: str) -> None:
     folder = write_project(tmp_path / "small")

@@ -49,6 +49,7 @@ def told(result: Result) -> Any:
 
 
 # ---- on the server's own machine
+@pytest.mark.long
 def test_people_are_added_listed_and_given_roles(tmp_path: Path) -> None:
     added = user(tmp_path, "add", "ada@example.com", "--role", "owner", "--json", given=PASSWORD)
     assert told(added) == {"email": "ada@example.com", "role": "owner"}
@@ -63,6 +64,7 @@ def test_people_are_added_listed_and_given_roles(tmp_path: Path) -> None:
     assert "bob@example.com    developer, viewer of shop" in user(tmp_path, "list").stdout
 
 
+@pytest.mark.long
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     user(tmp_path, "add", "ada@example.com", "--role", "owner", given=PASSWORD)
     for arguments, given in (

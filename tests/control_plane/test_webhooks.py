@@ -192,6 +192,7 @@ def test_a_draft_that_does_not_work_is_told_once(folder: Path, receiver: Receive
     assert "nobody" in failed["data"]["message"]
 
 
+@pytest.mark.long
 def test_settings_of_one_repository_name_no_other(folder: Path) -> None:
     (folder / "own.yaml").write_text("projects: { one: { repository: ./one } }\n")
     command = [sys.executable, "-P", "-m", "bbops", "serve", "one", "--settings", "own.yaml"]

@@ -345,6 +345,7 @@ print([name for name in ("asyncpg", "psycopg") if sys.modules.get(name)])
 """
 
 
+@pytest.mark.long
 def test_without_the_extra_everything_else_works_and_the_cure_is_told() -> None:
     found = subprocess.run([sys.executable, "-c", OPEN], capture_output=True, text=True, check=True)
     assert found.stdout.splitlines() == [

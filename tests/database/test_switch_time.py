@@ -54,6 +54,7 @@ def test_a_type_of_a_large_table_is_refused_with_its_rows_and_the_cure(place: Pl
     assert rollout.plan(place, notes("string")).is_done, "nothing has changed"
 
 
+@pytest.mark.long
 def test_a_change_that_fits_its_time_goes_on(place: Place) -> None:
     fill(place, ROWS)
     refuse_long_switch(place, notes("integer"), seconds=1_000)

@@ -72,6 +72,7 @@ def test_nobody_is_let_into_a_draft_without_its_own_token(served: Served) -> Non
         assert reply.json()["error"]["code"] == "draftClosed"
 
 
+@pytest.mark.long
 def test_a_stranger_neither_wakes_a_draft_nor_hears_what_it_says(served: Served) -> None:
     """Browsers ask without a token what they may send: so may anybody."""
     with branch(served, "unseen"):
@@ -109,6 +110,7 @@ def test_a_browser_comes_in_by_the_button_of_the_control_plane(served: Served) -
         assert browser.get("api/me").json()["error"]["code"] == "unauthorized"
 
 
+@pytest.mark.long
 def test_a_draft_with_a_mistake_says_where_it_is(served: Served) -> None:
     with branch(served, "broken"):
         served.edit(LIST, "vars.notes", "vars.nots")

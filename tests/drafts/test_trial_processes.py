@@ -65,6 +65,7 @@ def with_gate(work: Callable[[Gate], Awaitable[Any]], seconds: float = 120) -> A
     return asyncio.run(do())
 
 
+@pytest.mark.long
 def test_tests_that_pass_are_counted(scratch: Path) -> None:
     found = with_gate(lambda gate: gate.run(Path("a"), handed("steps:\n", 3)))
     assert (found.cases, found.failed, found.diagnostics) == (3, 0, [])

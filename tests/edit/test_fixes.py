@@ -108,6 +108,7 @@ def test_a_word_that_stands_there_twice_is_left_to_people() -> None:
 
 
 # ---- as an agent uses it
+@pytest.mark.long
 def test_an_agent_sends_a_fix_back_as_it_is(agent: Agent) -> None:
     steps = [{"return": {"value": "${ 'a' | uper }"}}]
     wrong = {"op": "put", "ref": "function/hello", "body": {"steps": steps}}

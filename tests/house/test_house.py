@@ -121,6 +121,7 @@ def is_overload(node: ast.AST) -> bool:
     return any("overload" in ast.dump(one) for one in getattr(node, "decorator_list", ()))
 
 
+@pytest.mark.long
 def test_only_the_doors_touch_the_disk() -> None:
     found = {one: touched(path) for path in MODULES if (one := name(path)) not in FILE_DOORS}
     assert {path: calls for path, calls in found.items() if calls} == {}

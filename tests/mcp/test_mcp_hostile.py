@@ -38,6 +38,7 @@ CHANGE = {"op": "put", "ref": "function/hello", "body": HELLO}
 
 
 # ---- what is live
+@pytest.mark.long
 def test_no_name_of_a_draft_leads_to_what_is_live(agent: Agent) -> None:
     git(agent.folder, "tag", "v1")
     before = agent.refs()
@@ -172,6 +173,7 @@ STRAY = (
 )  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_plan_changes_resources_alone(agent: Agent, bench: Bench) -> None:
     for path, mode in STRAY:
         plan = forge(bench, {path: (mode, b"steps: []\n")})
@@ -213,6 +215,7 @@ def test_what_is_no_plan_is_refused(agent: Agent) -> None:
 
 
 # ---- names
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(st.text(max_size=40) | st.builds(
     "{}/{}".format, st.sampled_from([*FOLDERS]), st.text(string.printable, max_size=30)

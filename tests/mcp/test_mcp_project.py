@@ -242,6 +242,7 @@ def test_the_same_plan_twice_is_the_same_commit(agent: Agent) -> None:
     assert second["wasThere"]
 
 
+@pytest.mark.long
 def test_a_draft_is_no_folder_of_another(agent: Agent) -> None:
     agent.put("function/hello", HELLO, draft="topic/one")
     change = {"op": "delete", "ref": "endpoint/slow"}

@@ -36,6 +36,7 @@ def test_a_change_goes_from_a_preview_to_live(house: House) -> None:
     assert agent.call("context_get")["published"] == done["commit"]
 
 
+@pytest.mark.long
 def test_what_an_agent_commits_is_the_work_of_its_person(house: House) -> None:
     house.agent("maintainer").change("by-an-agent", say(9))
     wish = {"draft": "by-an-agent", "title": "Change", "body": "Why"}
@@ -45,6 +46,7 @@ def test_what_an_agent_commits_is_the_work_of_its_person(house: House) -> None:
     assert (found.author, found.pushers) == ("developer@example.com", ("maintainer@example.com",))
 
 
+@pytest.mark.long
 def test_a_draft_answers_a_request(house: House) -> None:
     agent = house.agent()
     agent.change("answers", say(8))
@@ -57,6 +59,7 @@ def test_a_draft_answers_a_request(house: House) -> None:
     assert house.api.get("/shop/notes").json() == []
 
 
+@pytest.mark.long
 def test_a_failure_in_a_draft_has_its_file_and_line(house: House) -> None:
     agent = house.agent()
     steps = [{"set": {"x": "${ '{}' | parseJson }"}}, {"return": {"value": "${ 1 + vars.x.y }"}}]

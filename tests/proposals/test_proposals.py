@@ -165,6 +165,7 @@ def test_a_branch_is_proposed_without_a_clone(world: World) -> None:
     assert asking.post("", branch="nothing").status_code == 409
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ref", ["refs/for/other/x", "refs/for/main2/x", "refs/heads/proposal-1"])
 def test_what_proposals_are_made_of_is_not_pushed(world: World, ref: str) -> None:
     clone = world.clone("owner")
@@ -367,6 +368,7 @@ def test_who_has_no_role_sees_no_proposal(world: World) -> None:
     assert (answer.status_code, "there is no project 'shop'" in answer.text) == (404, True)
 
 
+@pytest.mark.long
 def test_proposals_are_in_the_audit_log(world: World) -> None:
     actions = {one.action for one in world.book.audit.list(limit=1_000)}
     assert {"push", "merge proposal", "approve proposal", "close proposal"} <= actions

@@ -97,6 +97,7 @@ def changes(draw: st.DrawFn) -> tuple[Any, Any]:
     return old, old | {key: one}
 
 
+@pytest.mark.long
 @settings(max_examples=250, deadline=None)
 @given(names, names, changes(), default, default)
 def test_what_was_taken_is_taken_or_told_of(

@@ -162,6 +162,7 @@ def test_pages_joined_are_the_whole_list(
     assert len(whole) == len(rows)
 
 
+@pytest.mark.long
 @settings(SLOW, max_examples=25)
 @given(rows=ROWS, sort=st.sampled_from(SORTS))
 def test_pages_of_an_order_that_the_request_chooses_are_the_whole_list(

@@ -79,6 +79,7 @@ steps:
     assert bench.run(function, {"number": 2}) == [3, 4, "2026", None]
 
 
+@pytest.mark.long
 def test_all_branches_together_have_the_fuel_of_one_run(bench: Bench) -> None:
     spin = "loop: { over: range(60000), steps: [log: { message: a, level: debug }] }"
     function = f"steps:\n  - parallel: {{ a: [{spin}], b: [{spin}] }}\n"

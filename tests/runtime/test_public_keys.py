@@ -73,6 +73,7 @@ def bearer(token: str) -> dict[str, str]:
     return {"authorization": f"Bearer {token}"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_others_verify_a_token_by_what_is_published(tmp_path: Path, algorithm: str) -> None:
     token, who, published = tell(
@@ -88,6 +89,7 @@ def test_others_verify_a_token_by_what_is_published(tmp_path: Path, algorithm: s
     assert jwt.decode(token.json, key, [algorithm], options)["sub"] == "u1"
 
 
+@pytest.mark.long
 def test_nothing_private_is_published(tmp_path: Path) -> None:
     for algorithm in ALGORITHMS:
         key = key_of(algorithm)

@@ -113,6 +113,7 @@ steps:
 """
 
 
+@pytest.mark.long
 @SLOW
 @given(data=st.data())
 @pytest.mark.parametrize("name", sorted(VALUES.keys() - {"json", "binary"}))
@@ -173,6 +174,7 @@ steps:
 """
 
 
+@pytest.mark.long
 @SLOW
 @given(text=HOSTILE)
 def test_a_value_is_never_part_of_the_statement(text: str, bench: Bench) -> None:

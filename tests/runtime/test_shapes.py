@@ -252,6 +252,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.long
 @given(st.dictionaries(st.sampled_from("abcdefg"), json_values))
 def test_whatever_comes_gives_typed_fields_or_messages(value: dict[str, Any]) -> None:
     spec: dict[str, Any] = {

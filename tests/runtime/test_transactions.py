@@ -105,6 +105,7 @@ def test_more_matches_than_one_change_nothing_in_a_transaction(bench: Bench) -> 
     assert titles(bench) == ["one", "called"]
 
 
+@pytest.mark.long
 def test_crowding_transactions_lose_no_update(bench: Bench) -> None:
     client = bench.client(COUNT)
 

@@ -8,6 +8,8 @@ import pkgutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import bbops_server.process.messages as room
 from bbops_server.process.messages.request import Answer, Event, Message, Request, answer_type
 
@@ -42,6 +44,7 @@ def test_each_message_has_a_name_of_its_own_and_each_request_an_answer() -> None
     assert all(issubclass(answer_type(one), Answer) for one in requests)
 
 
+@pytest.mark.long
 def test_nothing_is_asked_by_a_dict() -> None:
     found = [
         f"{file.relative_to(SERVER)}:{node.lineno}"

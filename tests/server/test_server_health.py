@@ -126,6 +126,7 @@ def test_a_process_that_is_quiet_at_work_may_work_for_long(living: Callable[...,
     living(test, is_quiet_at_work=True)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
 def test_a_process_that_grows_too_large_is_replaced(
     living: Callable[..., None], caplog: pytest.LogCaptureFixture

@@ -208,6 +208,7 @@ def test_an_answer_to_head_has_no_body(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
+@pytest.mark.long
 def test_a_data_process_loads_no_builder_and_no_git() -> None:
     code = (
         "import sys; import bbops_server.data_plane.serve as s\n"
@@ -271,6 +272,7 @@ def test_what_is_held_waits_for_the_next_release(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
+@pytest.mark.long
 def test_a_hold_ends_by_itself_and_the_release_goes_on(tmp_path: Path) -> None:
     async def test(door: Door) -> None:
         await door.publish(1)

@@ -90,6 +90,7 @@ def test_a_request_ends_in_the_release_it_began_in(server: Running) -> None:
     assert answers[0].headers["x-release"] == "r0"
 
 
+@pytest.mark.long
 def test_a_refusal_answers_every_route_until_the_next_release(server: Running) -> None:
     server.say("refuse")
     server.read()

@@ -100,6 +100,7 @@ async def trickle(writer: asyncio.StreamWriter, data: bytes, pause: float = 0.05
         await asyncio.sleep(pause)
 
 
+@pytest.mark.long
 def test_who_says_nothing_is_let_go() -> None:
     async def test(connect: Open, server: Server) -> None:
         reader, _ = await connect()
@@ -109,6 +110,7 @@ def test_who_says_nothing_is_let_go() -> None:
     serve(test)
 
 
+@pytest.mark.long
 def test_empty_lines_are_nothing() -> None:
     async def test(connect: Open, server: Server) -> None:
         reader, writer = await connect()

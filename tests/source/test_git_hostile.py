@@ -341,6 +341,7 @@ def is_running(process: int) -> bool:
     return not (status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stream", [1, 2])
 def test_a_host_that_never_stops_talking_is_ended(
     ssh: Callable[[str], Mirror], monkeypatch: pytest.MonkeyPatch, stream: int
