@@ -19,7 +19,8 @@ WORK_TABLES: Final = (
 PUMP: Final = 7_316_101
 """The advisory lock of whoever moves a project's events; with the schema it is one of its own."""
 _LANES: Final = 7_316_102
-_OWNERS: Final = 7_316_103
+OWNER_LOCK: Final = "hashtextextended(current_schema() || '/' || {}, 7316103)"
+"""The key of the lock of a living worker, whose name stands for `{}`."""
 _LIST: Final = "json_array_elements_text(CAST(CAST(? AS text) AS json))"
 _HERE: Final = "hashtextextended(current_schema(), {})"
 
@@ -55,6 +56,5 @@ class PostgresWork:
         f"(hashtextextended(current_schema() || '/' || value, {_LANES})) FROM {_LIST}"
     )
     dead_owners = (
-        "owner <> ? AND (lease < ? OR pg_try_advisory_xact_lock"
-        f"(hashtextextended(current_schema() || '/' || owner, {_OWNERS})))"
+        f"owner <> ? AND (lease < ? OR pg_try_advisory_xact_lock({OWNER_LOCK.format('owner')}))"
     )

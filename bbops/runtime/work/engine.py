@@ -37,6 +37,9 @@ _EVERY_OLDEST: Final = 8
 """One claim in so many takes the oldest, so that nothing starves behind higher priorities."""
 
 Statement = tuple[str, Sequence[object]]
+Due = tuple[Sequence[int], int]
+"""The times at which a task is to run, and its next tick."""
+
 Route = Callable[[Event], Iterable[NewJob]]
 """Says which jobs an event makes."""
 
@@ -214,30 +217,53 @@ class Engine:
             for one in ticks
         ])  # fmt: skip
 
-    async def tick(self, after: Callable[[Tick], int]) -> int:
-        """Make the jobs of ticks that are due, and set the next ones; return how many.
+    async def tick(self, due: Callable[[Tick, int], Due]) -> int:
+        """Make the jobs of ticks that are due, and set the next ones; return how many tasks.
 
         A tick's job and the next tick are one transaction, and its name is unique: neither two
         servers nor a clock that is set back run it twice.
+
+        Args:
+            due: says of a tick, and the time, when its task is to run, and the next tick.
         """
+        now = self._now()
         rows = await self.database.read(
             "SELECT task, next_at FROM _bbops_ticks WHERE next_at <= ? ORDER BY next_at"
             f" LIMIT {MOST_AT_ONCE}",
-            (self._now(),),
+            (now,),
         )
         if not rows:
             return 0
-        due = [Tick(*row) for row in rows]
-        told = json.dumps([
-            {"task": one.task, "at": one.at, "next_at": after(one), "uid": f"{one.task}@{one.at}"}
-            for one in due
-        ])  # fmt: skip
+        ran, coming = list[dict[str, Any]](), list[dict[str, Any]]()
+        for tick in (Tick(*row) for row in rows):
+            times, following = due(tick, now)
+            first = {"task": tick.task, "at": tick.at}
+            ran += ({**first, "uid": f"{tick.task}@{at}"} for at in times)
+            coming.append({**first, "next_at": following})
         await self.database.write_all(
-            [(self._say.tick, (self._now(), told)), (self._say.tock, (told,))]
+            [(self._say.tick, (now, json.dumps(ran))), (self._say.tock, (json.dumps(coming),))]
         )
-        return len(due)
+        return len(rows)
+
+    def now(self) -> int:
+        """Return the time in milliseconds since 1970."""
+        return self._now()
+
+    def seconds_until(self, at: int) -> float:
+        """Return how long it is until a time; negative behind it."""
+        return (at - self._now()) / 1000
 
     # ---- when workers die
+    async def renew(self) -> None:
+        """Keep what this worker runs for another LEASE_MS; once in a while is enough."""
+        due = "SELECT 1 FROM _bbops_jobs WHERE state = 'running' AND owner = ? AND lease < ?"
+        now = self._now()
+        if await self.database.read(f"{due} LIMIT 1", (self.owner, now + LEASE_MS // 2)):
+            await self.database.change(
+                "UPDATE _bbops_jobs SET lease = ? WHERE state = 'running' AND owner = ?",
+                (now + LEASE_MS, self.owner),
+            )
+
     async def reclaim(self) -> list[str]:
         """Make ready what dead workers ran; return the names of those jobs."""
         rows = await self.database.write(self._say.reclaim, (self.owner, self._now()))
