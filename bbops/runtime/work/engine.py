@@ -12,6 +12,8 @@ import zlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from bbops.base.host import Database
 from bbops.runtime.values.failures import DatabaseFailure, Failure, FlowError
 from bbops.runtime.work.dialect import Dialect
@@ -159,11 +161,15 @@ class Engine:
         data = _pack(result)
         record = self._say.record, (job.id, self.owner, job.fence, path, data)
         try:
-            return (await self.database.write_all([*effects, record]))[:-1]
+            if not effects:
+                await self.database.write(*record)  # shares its commit with others of its turn
+                return []
+            rows = await self.database.write_all([*effects, record])
         except Failure as failure:
             if _is_about_steps(failure):
                 raise FencedError(job.uid) from None
             raise
+        return rows[:-1]
 
     async def end(self, job: Claim, outcome: str = "done") -> bool:
         """End a job and let the next one into its lane; return whether it was still ours."""
@@ -308,14 +314,14 @@ def _from_json(row: Sequence[Any]) -> NewJob:
 
 
 def _pack(result: Any) -> bytes:
-    data = json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()
+    data = msgspec.json.encode(result)
     if len(data) > MOST_RESULT_BYTES:
         raise FlowError(f"the result of a step in a job is larger than {MOST_RESULT_BYTES:,} bytes")
     return b"z" + zlib.compress(data, 1) if len(data) > _PACKED_FROM_BYTES else b"j" + data
 
 
 def _unpack(data: bytes) -> Any:
-    return json.loads(zlib.decompress(data[1:]) if data[:1] == b"z" else data[1:])
+    return msgspec.json.decode(zlib.decompress(data[1:]) if data[:1] == b"z" else data[1:])
 
 
 def _is_about_steps(failure: Failure) -> bool:
