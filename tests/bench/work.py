@@ -67,7 +67,7 @@ async def flood(engine: Engine) -> None:
 
 async def main(place: str) -> None:
     migrate.apply(read_place(place), {})
-    async with opened(place, "bench") as (database, engine):
+    async with opened(place, "bench") as (database, engine, _):
         await fill(engine, JOBS)
         await measured(f"{JOBS:,} jobs of two recorded steps", lambda: drain(engine))
         for start in range(0, EVENTS, 500):

@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from bbops.database.migrate import migrate
 from bbops.database.schema.place import Place, write_place
 from bbops.runtime.work.engine import emit
-from tests.support.postgres import DATABASES, place_of
+from tests.support.postgres import DATABASES, new_schema, passing_server
 from tests.support.work_storm import KEYS, opened
 
 JOBS, KILLS = 3_000, 12
@@ -25,8 +26,11 @@ JOBS, KILLS = 3_000, 12
 
 @pytest.fixture(params=DATABASES)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    with place_of(request, tmp_path / "data.sqlite") as place:
-        yield place
+    if request.param == "sqlite":
+        yield tmp_path / "data.sqlite"
+        return
+    with passing_server(tmp_path / "postgres") as url, new_schema(url) as place:
+        yield place  # of a server of its own, whose connections it may end
 
 
 class Storm:
@@ -50,6 +54,24 @@ class Storm:
         self.workers[at] = self.start()
         return True
 
+    def replace_ended(self) -> None:
+        for at, one in enumerate(self.workers):
+            if one.poll() not in {None, 0}:
+                self.workers[at] = self.start()
+
+    def end_backend(self) -> int:
+        """End a connection of some worker, as a network does; return how many."""
+        if isinstance(self.place, Path):
+            return 0
+        with psycopg.connect(self.place.url, autocommit=True) as live:
+            found = live.execute(
+                "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+                " AND pid <> pg_backend_pid() AND query ~ '_bbops_jobs|advisory_lock'"
+            ).fetchall()
+            (pid,) = random.choice(found)
+            live.execute("SELECT pg_terminate_backend(%s)", [pid])
+        return 1
+
     def close(self) -> None:
         for one in self.workers:
             one.kill()
@@ -57,13 +79,13 @@ class Storm:
 
 
 async def fill(place: Place) -> None:
-    async with opened(write_place(place), "filler") as (database, _):
+    async with opened(write_place(place), "filler") as (database, *_):
         events = [emit("storm", json.dumps(at), at, key=str(at % KEYS)) for at in range(JOBS)]
         await database.write_all(events)
 
 
 async def written(place: Place) -> list[str]:
-    async with opened(write_place(place), "reader") as (database, _):
+    async with opened(write_place(place), "reader") as (database, *_):
         rows = await database.read("SELECT name FROM _bbops_notes WHERE name LIKE '%/%'")
         return [row[0] for row in rows]
 
@@ -73,19 +95,21 @@ def test_kills_lose_nothing_and_double_nothing(place: Place, tmp_path: Path) -> 
     migrate.apply(place, {})
     asyncio.run(fill(place))
     storm, until = Storm(place, tmp_path / "mark"), time.monotonic() + 240
-    kills = 0
+    kills = ended = 0
     try:
         while any(one.poll() is None for one in storm.workers) and time.monotonic() < until:
             time.sleep(0.4)
+            storm.replace_ended()
             if kills < KILLS:
                 kills += storm.kill_one()
+                ended += storm.end_backend() if kills % 4 == 0 else 0
         assert [one.returncode for one in storm.workers] == [0] * len(storm.workers)
     finally:
         storm.close()
     rows = Counter(int(name.split("/")[0]) for name in asyncio.run(written(place)))
     outside = Counter(map(int, (tmp_path / "mark").read_text().split()))
     again = sum(outside.values()) - JOBS
-    print(f"\n{kills} kills, {again} of {JOBS} calls repeated")
+    print(f"\n{kills} workers and {ended} connections ended, {again} of {JOBS} calls repeated")
     assert kills == KILLS
     assert rows == Counter(range(JOBS))
     assert outside.keys() == set(range(JOBS))

@@ -30,22 +30,23 @@ def route(event: Event) -> list[NewJob]:
 
 
 @asynccontextmanager
-async def opened(place: str, name: str) -> AsyncIterator[tuple[Database, Engine]]:
+async def opened(place: str, name: str) -> AsyncIterator[tuple[Database, Engine, asyncio.Event]]:
     where = read_place(place)
     async with AsyncExitStack() as stack:
+        lost = asyncio.Event()
         if isinstance(where, Path):
             database: Sqlite | Postgres = await Sqlite.open(where)
             engine = Engine(database, SqliteWork(), name)
         else:
             database = await Postgres.open(where)
-            await stack.enter_async_context(alive(where, name))
+            lost = await stack.enter_async_context(alive(where, name))
             engine = Engine(database, PostgresWork(), name)
         stack.push_async_callback(database.close)
-        yield database, engine
+        yield database, engine, lost
 
 
 async def main(place: str, name: str, mark: str) -> None:
-    async with opened(place, name) as (database, engine):
+    async with opened(place, name) as (database, engine, lost):
         outside = os.open(mark, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
 
         async def run(work: Recorded) -> None:
@@ -67,6 +68,8 @@ async def main(place: str, name: str, mark: str) -> None:
             await asyncio.wait({working}, timeout=0.1)
             if working.done():
                 working.result()
+            if lost.is_set():
+                os._exit(1)  # others have its jobs
         working.cancel()
         await asyncio.wait({working})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -11,11 +12,16 @@ from bbops.database.schema.place import PostgresPlace
 
 
 @asynccontextmanager
-async def alive(place: PostgresPlace, owner: str) -> AsyncIterator[None]:
-    """Hold the lock of a worker; its end is seen at the next look, even that of a kill."""
-    connection = await connect(place)
+async def alive(place: PostgresPlace, owner: str) -> AsyncIterator[asyncio.Event]:
+    """Hold the lock of a worker: others see its end at their next look, even that of a kill.
+
+    Gives an event that is set once the connection is lost: others take the worker's jobs then, and
+    it has to end.
+    """
+    connection, lost = await connect(place), asyncio.Event()
+    connection.add_termination_listener(lambda _: lost.set())
     try:
         await connection.fetch(f"SELECT pg_advisory_lock({OWNER_LOCK.format('$1::text')})", owner)
-        yield
+        yield lost
     finally:
         await connection.close()
