@@ -68,6 +68,8 @@ class Storm:
                 "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
                 " AND pid <> pg_backend_pid() AND query ~ '_bbops_jobs|advisory_lock'"
             ).fetchall()
+            if not found:
+                return 0
             (pid,) = random.choice(found)
             live.execute("SELECT pg_terminate_backend(%s)", [pid])
         return 1
