@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.runtime.limits.rate import SlidingWindow
+from bbops.runtime.http.rate_limits import SlidingWindow
 from tests.support.clock import Clock
 
 
@@ -94,7 +94,7 @@ def test_no_fixed_minute_has_more_than_the_limit(limit: int, pauses: list[float]
 
 
 def test_the_keys_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bbops.runtime.limits.rate.MAX_KEYS", 3)
+    monkeypatch.setattr("bbops.runtime.http.rate_limits.MAX_KEYS", 3)
     window = SlidingWindow(1, Clock())
     for key in "abcde":
         assert window.allow(key)

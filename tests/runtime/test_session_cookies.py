@@ -10,7 +10,7 @@ import pytest
 from bbops.build.testing.client import Client
 from bbops.build.testing.host import StillClock
 from bbops.runtime.http.authorization import check_name
-from bbops.runtime.limits.rate import NameLimits, SlidingWindow
+from bbops.runtime.http.rate_limits import NameLimits, SlidingWindow
 from bbops.runtime.values.failures import Thrown
 from tests.conftest import Serving
 from tests.support.contracts import contract_of

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.runtime.limits.rate import SharedWindow
-from bbops.runtime.limits.shared_counters import SLOTS, SharedCounters, size_bytes
+from bbops.runtime.http.rate_limits import SharedWindow
+from bbops.runtime.http.shared_counters import SLOTS, SharedCounters, size_bytes
 from bbops.runtime.linking.lasting import Lasting
 from tests.conftest import ROOT
 from tests.support.clock import Clock
@@ -109,8 +109,8 @@ def test_no_minute_has_more_than_the_limit_and_retry_after_is_honest(
 
 HAMMER = """
 import mmap, sys
-from bbops.runtime.limits.shared_counters import SharedCounters
-from bbops.runtime.limits.rate import SharedWindow
+from bbops.runtime.http.shared_counters import SharedCounters
+from bbops.runtime.http.rate_limits import SharedWindow
 from tests.support.clock import Clock
 
 file, lane, limit = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])

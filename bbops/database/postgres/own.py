@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import psycopg
 
+from bbops.database.postgres.work import WORK_TABLES
+
 _TABLES: Final = (
     """
 CREATE TABLE IF NOT EXISTS _bbops_schema (
@@ -53,6 +55,7 @@ CREATE TABLE IF NOT EXISTS _bbops_idempotency (
 """,
     "CREATE INDEX IF NOT EXISTS _bbops_idempotency_began_at ON _bbops_idempotency (began_at)",
     "CREATE TABLE IF NOT EXISTS _bbops_notes (name text PRIMARY KEY, text text NOT NULL)",
+    *WORK_TABLES,
 )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
+from bbops.database.schema.work_tables import Types, work_tables
+
 # A sign-in is a family of tokens: each but the newest has the one that took its place.
 _REFRESH_TOKENS: Final = """
 CREATE TABLE IF NOT EXISTS _bbops_refresh_tokens (
@@ -45,8 +47,12 @@ _NOTES: Final = (
     " STRICT, WITHOUT ROWID"
 )
 
+_WORK: Final = work_tables(
+    Types("INTEGER PRIMARY KEY AUTOINCREMENT", "INTEGER", "TEXT", "BLOB", "INTEGER", " STRICT",
+          " STRICT")
+)  # fmt: skip
 
-NEWEST: Final = "_bbops_api_key_uses"
+NEWEST: Final = "_bbops_job_log"
 """The one that came last: where it is, all are."""
 
 
@@ -67,3 +73,5 @@ def make_own_tables(live: sqlite3.Connection) -> None:
         "CREATE INDEX IF NOT EXISTS _bbops_idempotency_began_at ON _bbops_idempotency (began_at)"
     )
     live.execute(_NOTES)
+    for statement in _WORK:
+        live.execute(statement)

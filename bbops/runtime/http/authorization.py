@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from bbops.runtime.auth.secret_texts import hash_secret
 from bbops.runtime.flow.run import Run
+from bbops.runtime.http.rate_limits import Limit, NameLimits, Told
 from bbops.runtime.http.responses import Answering
 from bbops.runtime.http.session_cookies import SessionCookies
-from bbops.runtime.limits.rate import Limit, NameLimits, Told
 from bbops.runtime.steps.api_keys import given_key
 from bbops.runtime.values.failures import Thrown
 

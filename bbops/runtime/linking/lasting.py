@@ -8,8 +8,8 @@ from bbops.base.host import Clock
 from bbops.runtime.auth.key_uses import KeyUses
 from bbops.runtime.auth.tokens import Tokens
 from bbops.runtime.http.in_flight import Flights
-from bbops.runtime.limits.rate import Limit, SharedWindow, SlidingWindow
-from bbops.runtime.limits.shared_counters import SharedCounters
+from bbops.runtime.http.rate_limits import Limit, SharedWindow, SlidingWindow
+from bbops.runtime.http.shared_counters import SharedCounters
 
 
 class Lasting:

@@ -18,11 +18,11 @@ from bbops.runtime.http.cors import Cors
 from bbops.runtime.http.file_answers import SENDING_SECONDS, SentFile, send_file
 from bbops.runtime.http.idempotency import Once
 from bbops.runtime.http.in_flight import Flight, Flights
+from bbops.runtime.http.rate_limits import Limit, NameLimits
 from bbops.runtime.http.request_decoding import NOTHING_READ, Gone, Reading, check_params
 from bbops.runtime.http.responses import MAX_ANSWER, Answering
 from bbops.runtime.http.session_cookies import SessionCookies
 from bbops.runtime.http.uploads import Uploads
-from bbops.runtime.limits.rate import Limit, NameLimits
 from bbops.runtime.values.failures import NOTHING, InvalidInput, Thrown
 from bbops.runtime.values.values import check_size
 

@@ -19,17 +19,17 @@ from bbops.runtime.flow.run import Function, Shape
 from bbops.runtime.http.cors import Cors
 from bbops.runtime.http.exchanges import WithHistory
 from bbops.runtime.http.in_flight import Flight, Flights
-from bbops.runtime.http.responses import Answering, Record, SendWhole
-from bbops.runtime.http.routes import RouteTable
-from bbops.runtime.http.uploads import Uploads
-from bbops.runtime.http.wording import Entry, Wording
-from bbops.runtime.limits.rate import (
+from bbops.runtime.http.rate_limits import (
     SIGN_INS_FROM_ANYWHERE,
     SIGN_INS_PER_ADDRESS,
     SIGN_INS_PER_NAME,
     Limit,
     NameLimits,
 )
+from bbops.runtime.http.responses import Answering, Record, SendWhole
+from bbops.runtime.http.routes import RouteTable
+from bbops.runtime.http.uploads import Uploads
+from bbops.runtime.http.wording import Entry, Wording
 from bbops.runtime.linking.auth import link_credentials, link_session, link_tokens
 from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.linking.pipeline import Pipeline, Policy, WithFolder

@@ -20,7 +20,7 @@ from bbops.database.schema.place import Place
 from bbops.database.sqlite.quota import limit_size
 from bbops.runtime.http.in_flight import Flights
 from bbops.runtime.http.responses import Record
-from bbops.runtime.limits.shared_counters import SharedCounters
+from bbops.runtime.http.shared_counters import SharedCounters
 from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.linking.release import Release, link_in_slices
 from bbops.runtime.values.failures import Failure

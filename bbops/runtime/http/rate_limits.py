@@ -9,7 +9,7 @@ import math
 from typing import Final, NamedTuple, Protocol
 
 from bbops.base.host import Clock
-from bbops.runtime.limits.shared_counters import SharedCounters
+from bbops.runtime.http.shared_counters import SharedCounters
 
 _WINDOW_SECONDS: Final = 60.0
 MAX_KEYS: Final = 100_000

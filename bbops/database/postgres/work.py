@@ -1,0 +1,60 @@
+"""The engine's dialect on PostgreSQL, where several processes of several servers work."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bbops.database.schema.work_tables import Types, work_tables
+
+WORK_TABLES: Final = (
+    *work_tables(
+        Types(
+            "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "bigint", "text", "bytea", "boolean",
+            queue=" WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01,"
+            " autovacuum_vacuum_cost_delay = 0)",
+        )
+    ),
+)  # fmt: skip
+
+PUMP: Final = 7_316_101
+"""The advisory lock of whoever moves a project's events; with the schema it is one of its own."""
+_LANES: Final = 7_316_102
+OWNER_LOCK: Final = "hashtextextended(current_schema() || '/' || {}, 7316103)"
+"""The key of the lock of a living worker, whose name stands for `{}`."""
+_LIST: Final = "json_array_elements_text(CAST(CAST(? AS text) AS json))"
+_HERE: Final = "hashtextextended(current_schema(), {})"
+
+
+def _rows(**columns: str) -> str:
+    told = ", ".join(f"{name} {of}" for name, of in columns.items())
+    return f"jsonb_to_recordset(CAST(CAST(? AS text) AS jsonb)) AS j({told})"
+
+
+class PostgresWork:
+    """PostgreSQL: claims skip what others take, pumps and lanes wait for one another."""
+
+    new_jobs = _rows(
+        ord="bigint", uid="text", work="text", payload="text", lane="text", seats="bigint",
+        priority="bigint", run_at="bigint", debounced="boolean", cause="text", depth="bigint",
+        seq="bigint", at="bigint",
+    )  # fmt: skip
+    new_events = _rows(
+        ord="bigint", name="text", key="text", payload="text", at="bigint", cause="text",
+        depth="bigint",
+    )  # fmt: skip
+    new_ticks = _rows(task="text", at="bigint", next_at="bigint", uid="text")
+    ids = (
+        "SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(CAST(? AS text) AS json))"
+    )
+    texts = "SELECT value FROM json_array_elements_text(CAST(CAST(? AS text) AS json))"
+    among = "= ANY (ARRAY({}))"
+    skips_locked = "FOR UPDATE SKIP LOCKED"
+    shares = "FOR SHARE"
+    locks_pump = f"SELECT pg_advisory_xact_lock({_HERE.format(PUMP)})"
+    locks_lanes = (
+        "SELECT pg_advisory_xact_lock"
+        f"(hashtextextended(current_schema() || '/' || value, {_LANES})) FROM {_LIST}"
+    )
+    dead_owners = (
+        f"owner <> ? AND (lease < ? OR pg_try_advisory_xact_lock({OWNER_LOCK.format('owner')}))"
+    )

@@ -1,0 +1,68 @@
+"""The tables of work outside of requests, for both databases.
+
+What the engine looks for all the time has an index of its own that holds nothing else: a claim
+costs the same beside a million jobs that sleep.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Types:
+    """What a database calls things. `ends` stands behind a table, `queue` behind a busy one."""
+
+    id: str
+    number: str
+    text: str
+    data: str
+    flag: str
+    ends: str = ""
+    queue: str = ""
+
+
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS _bbops_outbox (id {id}, name {text} NOT NULL, key {text} NOT NULL,
+  payload {text} NOT NULL, at {number} NOT NULL, cause {text} NOT NULL, depth {number} NOT NULL,
+  job {text}){queue};
+CREATE TABLE IF NOT EXISTS _bbops_events (seq {number} NOT NULL PRIMARY KEY, name {text} NOT NULL,
+  key {text} NOT NULL, payload {text} NOT NULL, at {number} NOT NULL, cause {text} NOT NULL,
+  depth {number} NOT NULL){ends};
+CREATE TABLE IF NOT EXISTS _bbops_jobs (id {id}, uid {text} NOT NULL UNIQUE, work {text} NOT NULL,
+  payload {text} NOT NULL, state {text} NOT NULL, priority {number} NOT NULL DEFAULT 1,
+  run_at {number} NOT NULL DEFAULT 0, lane {text}, seats {number} NOT NULL DEFAULT 1,
+  debounced {flag} NOT NULL DEFAULT false, attempts {number} NOT NULL DEFAULT 0, owner {text},
+  fence {number} NOT NULL DEFAULT 0, lease {number} NOT NULL DEFAULT 0,
+  code {text} NOT NULL DEFAULT '', seq {number} NOT NULL DEFAULT 0,
+  cause {text} NOT NULL DEFAULT '', depth {number} NOT NULL DEFAULT 0,
+  error {text} NOT NULL DEFAULT '', created_at {number} NOT NULL){queue};
+CREATE INDEX IF NOT EXISTS _bbops_jobs_ready ON _bbops_jobs (priority, id) WHERE state = 'ready';
+CREATE INDEX IF NOT EXISTS _bbops_jobs_oldest ON _bbops_jobs (id) WHERE state = 'ready';
+CREATE INDEX IF NOT EXISTS _bbops_jobs_later ON _bbops_jobs (run_at) WHERE state = 'later';
+CREATE INDEX IF NOT EXISTS _bbops_jobs_blocked ON _bbops_jobs (lane, id) WHERE state = 'blocked';
+CREATE INDEX IF NOT EXISTS _bbops_jobs_lane ON _bbops_jobs (lane)
+  WHERE lane IS NOT NULL AND state <> 'dead';
+CREATE INDEX IF NOT EXISTS _bbops_jobs_running ON _bbops_jobs (owner) WHERE state = 'running';
+CREATE TABLE IF NOT EXISTS _bbops_steps (job {number} NOT NULL, path {text} NOT NULL,
+  result {data}, PRIMARY KEY (job, path)){ends};
+CREATE TABLE IF NOT EXISTS _bbops_ticks (task {text} PRIMARY KEY, next_at {number} NOT NULL){ends};
+CREATE INDEX IF NOT EXISTS _bbops_ticks_next ON _bbops_ticks (next_at);
+CREATE TABLE IF NOT EXISTS _bbops_waits (job {number} NOT NULL, path {text} NOT NULL,
+  event {text} NOT NULL, until {number} NOT NULL, PRIMARY KEY (job, path)){ends};
+CREATE TABLE IF NOT EXISTS _bbops_job_log (id {number} NOT NULL PRIMARY KEY, uid {text} NOT NULL,
+  work {text} NOT NULL, payload {text} NOT NULL, outcome {text} NOT NULL,
+  attempts {number} NOT NULL, error {text} NOT NULL, seq {number} NOT NULL, cause {text} NOT NULL,
+  depth {number} NOT NULL, created_at {number} NOT NULL, ended_at {number} NOT NULL){ends};
+CREATE INDEX IF NOT EXISTS _bbops_job_log_ended ON _bbops_job_log (ended_at)
+"""
+
+
+def work_tables(types: Types) -> tuple[str, ...]:
+    """Return the statements that make what is missing of them."""
+    found = _TABLES.format(
+        id=types.id, number=types.number, text=types.text, data=types.data, flag=types.flag,
+        ends=types.ends, queue=types.queue,
+    )  # fmt: skip
+    return tuple(one.strip() for one in found.split(";"))

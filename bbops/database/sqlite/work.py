@@ -1,0 +1,26 @@
+"""The engine's dialect on SQLite, where one process works and one writes at a time."""
+
+from __future__ import annotations
+
+
+def _rows(*columns: str) -> str:
+    told = ", ".join(f"value ->> '$.{name}' AS {name}" for name in columns)
+    return f"(SELECT {told} FROM json_each(?)) AS j"
+
+
+class SqliteWork:
+    """SQLite: nobody else writes between two statements of a transaction.
+
+    One process works: whoever else ran a job is dead, whatever the lease says.
+    """
+
+    new_jobs = _rows(
+        "ord", "uid", "work", "payload", "lane", "seats", "priority", "run_at", "debounced",
+        "cause", "depth", "seq", "at",
+    )  # fmt: skip
+    new_events = _rows("ord", "name", "key", "payload", "at", "cause", "depth")
+    new_ticks = _rows("task", "at", "next_at", "uid")
+    ids = texts = "SELECT value FROM json_each(?)"
+    among = "IN ({})"
+    skips_locked = shares = locks_pump = locks_lanes = ""
+    dead_owners = "owner <> ? AND lease <= ? + lease"

@@ -1,1 +1,0 @@
-"""How often something may be done, counted over processes."""

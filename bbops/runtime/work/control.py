@@ -1,0 +1,156 @@
+"""What people do with jobs: see them, hold and release them, try them again, cancel them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from bbops.base.host import Database
+from bbops.runtime.work.dialect import Dialect
+from bbops.runtime.work.engine import Statement, now_ms
+from bbops.runtime.work.statements import statements
+from bbops.runtime.work.values import Listed, State
+
+DAY_MS: Final = 86_400_000
+KEPT_MS: Final = 7 * DAY_MS
+"""Events and jobs that have ended are kept for so long."""
+
+DEAD_KEPT_MS: Final = 30 * DAY_MS
+MOST_ENDED: Final = 100_000
+
+_WAITING: Final = "state IN ('ready', 'later', 'blocked')"
+_LISTED: Final = (
+    "SELECT uid, work, state, attempts, run_at, coalesce(lane, ''), error FROM _bbops_jobs"
+)
+
+_KEEP_CANCELLED: Final = (
+    "INSERT INTO _bbops_job_log (id, uid, work, payload, outcome, attempts, error, seq, cause,"
+    " depth, created_at, ended_at) SELECT id, uid, work, payload, 'cancelled', attempts, error,"
+    " seq, cause, depth, created_at, CAST(? AS bigint) FROM _bbops_jobs WHERE id = ?"
+)
+_FORGET_EVENTS: Final = (
+    "DELETE FROM _bbops_events WHERE at < ? AND seq < (SELECT max(seq) FROM _bbops_events)"
+)
+_FORGET_ENDED: Final = (
+    "DELETE FROM _bbops_job_log WHERE ended_at < ? OR id <= (SELECT id FROM _bbops_job_log"
+    f" ORDER BY id DESC LIMIT 1 OFFSET {MOST_ENDED})"
+)
+_OLD_DEAD: Final = "FROM _bbops_jobs WHERE state = 'dead' AND created_at < ?"
+_SEAT: Final = (
+    "UPDATE _bbops_jobs SET error = '', run_at = CASE WHEN state = 'held' THEN run_at ELSE 0 END,"
+    " state = CASE WHEN lane IS NOT NULL THEN 'blocked'"
+    " WHEN state = 'held' AND run_at > CAST(? AS bigint) THEN 'later' ELSE 'ready' END WHERE "
+)
+
+
+class WorkControl:
+    """The queue of one project, as people see it. Any process may use it beside the workers."""
+
+    def __init__(
+        self, database: Database, dialect: Dialect, *, now: Callable[[], int] = now_ms
+    ) -> None:
+        self._database, self._dialect, self._now = database, dialect, now
+        self._say = statements(dialect)
+
+    async def counts(self) -> dict[str, int]:
+        """Return how many jobs are in each state that one is in."""
+        rows = await self._database.read("SELECT state, count(*) FROM _bbops_jobs GROUP BY state")
+        return dict(sorted(rows))
+
+    async def jobs(self, *, state: State | None = None, most: int = 100) -> list[Listed]:
+        """Return jobs that have not ended, the oldest first."""
+        where, given = (" WHERE state = ?", (state,)) if state else ("", ())
+        rows = await self._database.read(f"{_LISTED}{where} ORDER BY id LIMIT ?", (*given, most))
+        return [Listed(*row) for row in rows]
+
+    async def hold(self, reason: str) -> int:
+        """Let nothing begin that waits now, until it is released; return how many jobs wait so.
+
+        What runs goes on. Jobs that are made later are not held.
+        """
+        return await self._database.change(
+            f"UPDATE _bbops_jobs SET state = 'held', error = ? WHERE {_WAITING}", (reason,)
+        )
+
+    async def release(self, uids: Sequence[str] | None = None, *, reason: str = "") -> int:
+        """Let held jobs go on, in the order of their lanes; return how many.
+
+        Args:
+            uids: these only; all where it is left out.
+            reason: those only that are held for it; whatever it is where it is left out.
+        """
+        where, given = "state = 'held'", list[object]()
+        if uids is not None:
+            where += f" AND uid IN ({self._dialect.texts})"
+            given.append(json.dumps([*uids]))
+        if reason:
+            where += " AND error = ?"
+            given.append(reason)
+        return await self._seat(where, given)
+
+    async def retry(self, uid: str, *, from_start: bool = False) -> bool:
+        """Try a job again now that is dead, held or waits to be tried; return whether it is.
+
+        Args:
+            uid: the job.
+            from_start: forget what it has done, and do it again.
+        """
+        where = "uid = ? AND state IN ('dead', 'held', 'later')"
+        if from_start:
+            await self._database.change(
+                f"DELETE FROM _bbops_steps WHERE job IN (SELECT id FROM _bbops_jobs WHERE {where})",
+                (uid,),
+            )
+        return bool(await self._seat(where, [uid]))
+
+    async def cancel(self, uid: str) -> bool:
+        """End a job without running it, or at the next step of one that runs."""
+        rows = await self._database.read(
+            "SELECT id, coalesce(lane, '') FROM _bbops_jobs WHERE uid = ?", (uid,)
+        )
+        if not rows:
+            return False
+        number, lane = rows[0]
+        done = await self._database.write_all([
+            *self._locked([lane] if lane else []),
+            (_KEEP_CANCELLED, (self._now(), number)),
+            ("DELETE FROM _bbops_steps WHERE job = ?", (number,)),
+            ("DELETE FROM _bbops_jobs WHERE id = ? RETURNING id", (number,)),
+            *self._opened([lane] if lane else []),
+        ])  # fmt: skip
+        return any(row == (number,) for rows in done for row in map(tuple, rows))
+
+    async def sweep(self) -> int:
+        """Forget what is older than it is kept; the log keeps its newest event."""
+        old, dead = self._now() - KEPT_MS, self._now() - DEAD_KEPT_MS
+        gone = await self._database.write_all([
+            (_FORGET_EVENTS, (old,)),
+            (_FORGET_ENDED, (old,)),
+            (f"DELETE FROM _bbops_steps WHERE job IN (SELECT id {_OLD_DEAD})", (dead,)),
+            (f"DELETE {_OLD_DEAD}", (dead,)),
+        ])  # fmt: skip
+        return sum(int(rows[0][0]) for rows in gone)
+
+    async def _seat(self, where: str, given: Sequence[object]) -> int:
+        """Let jobs wait for their turn: those of lanes behind who came before them."""
+        rows = await self._database.read(
+            "SELECT lane, max(seats) FROM _bbops_jobs"
+            f" WHERE lane IS NOT NULL AND {where} GROUP BY lane ORDER BY lane",
+            given,
+        )
+        lanes = [lane for lane, _ in rows]
+        done = await self._database.write_all([
+            *self._locked(lanes),
+            (_SEAT + where, (self._now(), *given)),
+            *self._opened([lane for lane, seats in rows for _ in range(seats)]),
+        ])  # fmt: skip
+        at = 1 if lanes and self._dialect.locks_lanes else 0
+        return int(done[at][0][0])
+
+    def _locked(self, lanes: list[str]) -> list[Statement]:
+        lock = self._dialect.locks_lanes
+        return [(lock, (json.dumps(lanes),))] if lock and lanes else []
+
+    def _opened(self, lanes: list[str]) -> list[Statement]:
+        return [(self._say.open, (self._now(), lane, lane)) for lane in lanes]

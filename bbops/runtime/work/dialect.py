@@ -1,0 +1,42 @@
+"""What two databases say differently of work: a few parts of statements, and who is alive."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Dialect(Protocol):
+    """Parts of statements. Rows and lists cross as JSON texts, one parameter each."""
+
+    new_jobs: str
+    """A table `j` of the rows of a JSON text, with the columns of NewJob and `ord`."""
+
+    new_events: str
+    """A table `j` of the rows of a JSON text: ord, name, key, payload, at, cause, depth."""
+
+    new_ticks: str
+    """A table `j` of the rows of a JSON text: task, at, next_at, uid."""
+
+    ids: str
+    """A query of the numbers of a JSON text."""
+
+    texts: str
+    """A query of the texts of a JSON text."""
+
+    among: str
+    """A condition behind a column, with `{}` for a query: its value is among the query's."""
+
+    skips_locked: str
+    """Ends a query of rows to take: what others are taking is left to them."""
+
+    shares: str
+    """Ends a query of one row that must stay as it is until the transaction ends."""
+
+    locks_pump: str
+    """A statement that keeps other pumps away until the transaction ends; empty without need."""
+
+    locks_lanes: str
+    """A statement that does so with the lanes of a JSON text; empty without need."""
+
+    dead_owners: str
+    """A condition on `owner`: its worker is dead. It takes this worker's own name."""

@@ -1,0 +1,329 @@
+"""Move what happened into jobs, and jobs through their states: in the project's own database.
+
+Effects of a job and the record of its step are one commit, fenced: who has lost a job writes
+nothing any more. Statements are those of one dialect; everything else is here.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from bbops.base.host import Database
+from bbops.runtime.values.failures import DatabaseFailure, Failure, FlowError
+from bbops.runtime.work.dialect import Dialect
+from bbops.runtime.work.statements import EMIT, ENQUEUE, statements
+from bbops.runtime.work.values import (
+    MOST_RESULT_BYTES,
+    Cause,
+    Claim,
+    Event,
+    FencedError,
+    NewJob,
+    Tick,
+)
+
+MOST_AT_ONCE: Final = 500
+"""Events that one `pump` moves, and jobs or ticks that one look makes ready."""
+
+LEASE_MS: Final = 60_000
+"""After so long without a word a worker counts as dead, whatever its connection says."""
+
+_PACKED_FROM_BYTES: Final = 16 << 10
+_EVERY_OLDEST: Final = 8
+"""One claim in so many takes the oldest, so that nothing starves behind higher priorities."""
+
+Statement = tuple[str, Sequence[object]]
+Due = tuple[Sequence[int], int]
+"""The times at which a task is to run, and its next tick."""
+
+Route = Callable[[Event], Iterable[NewJob]]
+"""Says which jobs an event makes."""
+
+
+def now_ms() -> int:
+    """Return the time of the machine's clock in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def emit(name: str, payload: str, at: int, *, key: str = "", cause: Cause = Cause()) -> Statement:  # noqa: B008 - frozen
+    """Return the statement by which a transaction says that something happened."""
+    return EMIT, (name, key, payload, at, cause.job, cause.depth)
+
+
+def enqueue(job: NewJob, at: int) -> Statement:
+    """Return the statement by which a transaction wants a job to run."""
+    return ENQUEUE, (job.payload, at, job.cause.job, job.cause.depth, _as_json(job))
+
+
+class Engine:
+    """The queue of one project, as one worker sees it. All methods may be called concurrently."""
+
+    def __init__(
+        self, database: Database, dialect: Dialect, owner: str, *,
+        now: Callable[[], int] = now_ms,
+    ) -> None:  # fmt: skip
+        """Args: `owner`: the worker's name, which no other worker ever has."""
+        self.database, self.dialect, self.owner = database, dialect, owner
+        self._say, self._now = statements(dialect), now
+        self._claims = 0
+
+    # ---- from the outbox into jobs
+    async def pump(self, route: Route) -> int:
+        """Move committed events into the log and into jobs; return how many.
+
+        In one transaction, so that each event makes each of its jobs exactly once. Where another
+        pump was faster it does nothing.
+        """
+        rows = await self.database.read(
+            "SELECT id, name, key, payload, at, cause, depth, job FROM _bbops_outbox"
+            f" ORDER BY id LIMIT {MOST_AT_ONCE}"
+        )
+        if not rows:
+            return 0
+        newest = (await self.database.read("SELECT coalesce(max(seq), 0) FROM _bbops_events"))[0][0]
+        events = [row for row in rows if row[7] is None]
+        jobs = dict[str, tuple[NewJob, int]]()
+        for row in rows:
+            if row[7] is not None:
+                job = _from_json(row)
+                jobs.setdefault(job.uid, (job, 0))
+        for place, row in enumerate(events, 1):
+            for job in route(_event(row)):
+                jobs.pop(job.uid, None)  # of one that is debounced the last counts
+                jobs[job.uid] = job, newest + place
+        now = self._now()
+        ids = json.dumps([row[0] for row in rows])
+        lanes = json.dumps(sorted({one.lane for one, _ in jobs.values() if one.lane}))
+        made = [_row(one, at, seq, now) for at, (one, seq) in enumerate(jobs.values())]
+        told = [_event_row(at, row) for at, row in enumerate(events, 1)]
+        say = self._say
+        try:
+            await self.database.write_all([
+                *self._locks(lanes),
+                (say.guard, (ids, len(rows), newest)),
+                (say.log, (newest, json.dumps(told))),
+                (say.route, (lanes, json.dumps(made))),
+                (say.leave, (ids,)),
+            ])  # fmt: skip
+        except Failure as failure:
+            if _is_about_steps(failure):
+                return 0
+            raise
+        return len(rows)
+
+    def _locks(self, lanes: str) -> list[Statement]:
+        pump, seats = self.dialect.locks_pump, self.dialect.locks_lanes
+        return [*([(pump, ())] if pump else []), *([(seats, (lanes,))] if seats else [])]
+
+    # ---- the life of a job
+    async def claim(self, most: int) -> list[Claim]:
+        """Take at most so many jobs that are ready, for LEASE_MS."""
+        self._claims += 1
+        is_for_oldest = self._claims % _EVERY_OLDEST == 0
+        sql = self._say.claim_oldest if is_for_oldest else self._say.claim
+        if not await self.database.read("SELECT 1 FROM _bbops_jobs WHERE state = 'ready' LIMIT 1"):
+            return []
+        rows = await self.database.write(sql, (self.owner, self._now() + LEASE_MS, most))
+        return [_claim(row) for row in sorted(rows)]
+
+    async def steps(self, job: Claim) -> dict[str, Any]:
+        """Return the results that a job has recorded, by the paths of their steps."""
+        rows = await self.database.read(
+            "SELECT path, result FROM _bbops_steps WHERE job = ?", (job.id,)
+        )
+        return {path: _unpack(result) for path, result in rows}
+
+    async def checkpoint(
+        self, job: Claim, path: str, result: Any, effects: Sequence[Statement] = ()
+    ) -> list[list[tuple[Any, ...]]]:
+        """Write the effects of a step and the record of its result: both or none.
+
+        Args:
+            job: as it was claimed.
+            path: of the step in the function.
+            result: what a later attempt takes in place of doing the step again.
+            effects: changes of the project's own tables.
+
+        Returns:
+            The rows of each effect.
+
+        Raises:
+            FencedError: somebody else has the job.
+            FlowError: the result is too large.
+            Failure: an effect was refused; nothing is written.
+        """
+        data = _pack(result)
+        record = self._say.record, (job.id, self.owner, job.fence, path, data)
+        try:
+            if not effects:
+                await self.database.write(*record)  # shares its commit with others of its turn
+                return []
+            rows = await self.database.write_all([*effects, record])
+        except Failure as failure:
+            if _is_about_steps(failure):
+                raise FencedError(job.uid) from None
+            raise
+        return rows[:-1]
+
+    async def end(self, job: Claim, outcome: str = "done") -> bool:
+        """End a job and let the next one into its lane; return whether it was still ours."""
+        mine = job.id, self.owner, job.fence
+        say = self._say
+        wanted: list[Statement] = [
+            (say.keep, (outcome, self._now(), *mine)), (say.forget, mine), (say.end, mine),
+        ]  # fmt: skip
+        done = await self.database.write_all(self._with_lane(job, wanted))
+        return bool(done[2 + bool(job.lane and self.dialect.locks_lanes)])
+
+    async def fail(self, job: Claim, error: str, again_at: int | None) -> bool:
+        """Try a job again at a time, or give it up; return whether it was still ours."""
+        mine = job.id, self.owner, job.fence
+        if again_at is not None:
+            return await self._put_back(job, again_at, error, is_counted=True)
+        died: Statement = (self._say.die, (error, *mine))
+        done = await self.database.write_all(self._with_lane(job, [died]))
+        return bool(done[bool(job.lane and self.dialect.locks_lanes)])
+
+    async def sleep(self, job: Claim, until: int) -> bool:
+        """Put a job away until a time, which is no failed attempt; its lane stays taken."""
+        return await self._put_back(job, until, "", is_counted=False)
+
+    async def _put_back(self, job: Claim, at: int, error: str, *, is_counted: bool) -> bool:
+        given = at, error, int(not is_counted), job.id, self.owner, job.fence
+        return bool(await self.database.write(self._say.again, given))
+
+    def _with_lane(self, job: Claim, wanted: list[Statement]) -> list[Statement]:
+        """Add that a lane opens: who ends and who comes next are one moment, or others overtake."""
+        if not job.lane:
+            return wanted
+        lock, lanes = self.dialect.locks_lanes, json.dumps([job.lane])
+        opened: Statement = (self._say.open, (self._now(), job.lane, job.lane))
+        return [*([(lock, (lanes,))] if lock else []), *wanted, opened]
+
+    # ---- time
+    async def wake_due(self) -> int | None:
+        """Make ready what has waited long enough; return when the next one is due."""
+        rows = await self.database.read("SELECT min(run_at) FROM _bbops_jobs WHERE state = 'later'")
+        due, now = rows[0][0], self._now()
+        if due is not None and due <= now:
+            await self.database.change(self._say.wake, (now, MOST_AT_ONCE))
+        return None if due is None else int(due)
+
+    async def set_ticks(self, ticks: Iterable[Tick]) -> None:
+        """Say when tasks run next; one that has a time already keeps it."""
+        await self.database.write_all([
+            ("INSERT INTO _bbops_ticks (task, next_at) VALUES (?, ?) ON CONFLICT (task) DO NOTHING",
+             (one.task, one.at))
+            for one in ticks
+        ])  # fmt: skip
+
+    async def tick(self, due: Callable[[Tick, int], Due]) -> int:
+        """Make the jobs of ticks that are due, and set the next ones; return how many tasks.
+
+        A tick's job and the next tick are one transaction, and its name is unique: neither two
+        servers nor a clock that is set back run it twice.
+
+        Args:
+            due: says of a tick, and the time, when its task is to run, and the next tick.
+        """
+        now = self._now()
+        rows = await self.database.read(
+            "SELECT task, next_at FROM _bbops_ticks WHERE next_at <= ? ORDER BY next_at"
+            f" LIMIT {MOST_AT_ONCE}",
+            (now,),
+        )
+        if not rows:
+            return 0
+        ran, coming = list[dict[str, Any]](), list[dict[str, Any]]()
+        for tick in (Tick(*row) for row in rows):
+            times, following = due(tick, now)
+            first = {"task": tick.task, "at": tick.at}
+            ran += ({**first, "uid": f"{tick.task}@{at}"} for at in times)
+            coming.append({**first, "next_at": following})
+        await self.database.write_all(
+            [(self._say.tick, (now, json.dumps(ran))), (self._say.tock, (json.dumps(coming),))]
+        )
+        return len(rows)
+
+    def now(self) -> int:
+        """Return the time in milliseconds since 1970."""
+        return self._now()
+
+    def seconds_until(self, at: int) -> float:
+        """Return how long it is until a time; negative behind it."""
+        return (at - self._now()) / 1000
+
+    # ---- when workers die
+    async def renew(self) -> None:
+        """Keep what this worker runs for another LEASE_MS; once in a while is enough."""
+        due = "SELECT 1 FROM _bbops_jobs WHERE state = 'running' AND owner = ? AND lease < ?"
+        now = self._now()
+        if await self.database.read(f"{due} LIMIT 1", (self.owner, now + LEASE_MS // 2)):
+            await self.database.change(
+                "UPDATE _bbops_jobs SET lease = ? WHERE state = 'running' AND owner = ?",
+                (now + LEASE_MS, self.owner),
+            )
+
+    async def reclaim(self) -> list[str]:
+        """Make ready what dead workers ran; return the names of those jobs."""
+        rows = await self.database.write(self._say.reclaim, (self.owner, self._now()))
+        return [row[0] for row in rows]
+
+
+def _claim(row: Sequence[Any]) -> Claim:
+    number, uid, work, payload, attempt, fence, lane, code, seq, cause, depth = row
+    return Claim(number, uid, work, payload, attempt, fence, lane, code, seq, Cause(cause, depth))
+
+
+def _event(row: Sequence[Any]) -> Event:
+    number, name, key, payload, at, cause, depth, _ = row
+    return Event(number, name, payload, at, key, Cause(cause, depth))
+
+
+def _event_row(ord_: int, row: Sequence[Any]) -> dict[str, Any]:
+    _, name, key, payload, at, cause, depth, _ = row
+    return {"ord": ord_, "name": name, "key": key, "payload": payload, "at": at, "cause": cause,
+            "depth": depth}  # fmt: skip
+
+
+def _row(job: NewJob, ord_: int, seq: int, now: int) -> dict[str, Any]:
+    return {
+        "ord": ord_, "uid": job.uid, "work": job.work, "payload": job.payload, "lane": job.lane,
+        "seats": job.seats, "priority": job.priority, "run_at": job.run_at,
+        "debounced": job.is_debounced, "cause": job.cause.job, "depth": job.cause.depth,
+        "seq": seq, "at": now,
+    }  # fmt: skip
+
+
+def _as_json(job: NewJob) -> str:
+    return json.dumps([
+        job.uid, job.work, job.lane, job.seats, job.priority, job.run_at, job.is_debounced
+    ])  # fmt: skip
+
+
+def _from_json(row: Sequence[Any]) -> NewJob:
+    uid, work, lane, seats, priority, run_at, is_debounced = json.loads(row[7])
+    cause = Cause(row[5], row[6])
+    return NewJob(uid, work, row[3], lane, seats, priority, run_at, is_debounced, cause)
+
+
+def _pack(result: Any) -> bytes:
+    data = msgspec.json.encode(result)
+    if len(data) > MOST_RESULT_BYTES:
+        raise FlowError(f"the result of a step in a job is larger than {MOST_RESULT_BYTES:,} bytes")
+    return b"z" + zlib.compress(data, 1) if len(data) > _PACKED_FROM_BYTES else b"j" + data
+
+
+def _unpack(data: bytes) -> Any:
+    return msgspec.json.decode(zlib.decompress(data[1:]) if data[:1] == b"z" else data[1:])
+
+
+def _is_about_steps(failure: Failure) -> bool:
+    """Return whether the one table refused a row that is null where a job is wanted."""
+    return isinstance(failure, DatabaseFailure) and failure.table == "_bbops_steps"

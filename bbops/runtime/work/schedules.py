@@ -1,0 +1,76 @@
+"""When a task runs next, through changes of the clock and times at which nothing ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import count, islice, takewhile
+from typing import Final, Literal
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim
+
+MOST_MISSED: Final = 100
+"""Ticks that `missed: all` makes up for; older ones are left out."""
+
+LATEST_MS: Final = 86_400_000
+"""`missed: once` makes up for a tick that is younger than a day."""
+
+_LATE_MS: Final = 60_000
+"""A tick that is later than this counts as missed."""
+
+Missed = Literal["once", "skip", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The times of a task: those of a cron line in a time zone, or one each so often.
+
+    A time that a change of the clock leaves out runs at its end, one that comes twice runs once;
+    hours of `*` and `*/n` run in both. Source: Debian's cron(8), as cronsim follows it.
+    """
+
+    cron: str = ""
+    timezone: str = "UTC"
+    every_ms: int = 0
+    missed: Missed = "once"
+
+    def after(self, at: int) -> int:
+        """Return the first time behind one, in milliseconds since 1970."""
+        if self.every_ms:
+            return at + self.every_ms
+        return _ms(next(CronSim(self.cron, self._local(at))))
+
+    def due(self, first: int, now: int) -> tuple[tuple[int, ...], int]:
+        """Return the ticks to run now, and the next one that is to be waited for.
+
+        Costs the same however long nothing ran.
+
+        Args:
+            first: the tick that has been waited for.
+            now: the time, at or behind it.
+        """
+        late = [*islice(takewhile(lambda at: at >= first, self._back(first, now)), MOST_MISSED)]
+        if not late:  # the schedule has changed since
+            return (), self.after(now)
+        coming = self.after(late[0] if self.every_ms else now)
+        if self.missed == "all":
+            return tuple(reversed(late)), coming
+        longest = _LATE_MS if self.missed == "skip" else LATEST_MS
+        return tuple(late[:1]) if now - late[0] < longest else (), coming
+
+    def _back(self, first: int, now: int) -> Iterator[int]:
+        """Yield the times up to now, the newest first."""
+        if self.every_ms:
+            newest = first + (now - first) // self.every_ms * self.every_ms
+            yield from count(newest, -self.every_ms)
+        for one in CronSim(self.cron, self._local(now + 1), reverse=True):
+            yield _ms(one)
+
+    def _local(self, at: int) -> datetime:
+        return datetime.fromtimestamp(at / 1000, UTC).astimezone(ZoneInfo(self.timezone))
+
+
+def _ms(at: datetime) -> int:
+    return round(at.timestamp() * 1000)

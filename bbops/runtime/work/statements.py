@@ -1,0 +1,182 @@
+"""The statements of the engine, made for one dialect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from bbops.runtime.work.dialect import Dialect
+
+EMIT: Final = (
+    "INSERT INTO _bbops_outbox (name, key, payload, at, cause, depth) VALUES (?, ?, ?, ?, ?, ?)"
+)
+"""Joins the transaction of whoever emits: name, key, payload, at, cause, depth."""
+
+ENQUEUE: Final = (
+    "INSERT INTO _bbops_outbox (name, key, payload, at, cause, depth, job)"
+    " VALUES ('', '', ?, ?, ?, ?, ?)"
+)
+"""Does so for a job without an event: payload, at, cause, depth, and the job's JSON."""
+
+SEATED: Final = "('ready', 'running', 'later', 'held')"
+"""States that hold a seat of their lane."""
+
+_COLUMNS: Final = "uid, work, payload, lane, seats, priority, run_at, debounced, cause, depth"
+_MINE: Final = "id = ? AND owner = ? AND fence = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """All of them, by what they are for. Parameters are named in the order of their `?`."""
+
+    guard: str
+    """Fails unless the outbox and the log are as they were read: ids, count, newest seq."""
+
+    log: str
+    """Writes events behind the newest: seq, rows."""
+
+    route: str
+    """Makes jobs: lanes, rows, now."""
+
+    leave: str
+    """Empties the outbox: ids."""
+
+    claim: str
+    """Takes jobs by priority: owner, lease, most."""
+
+    claim_oldest: str
+    """Takes jobs by age: owner, lease, most."""
+
+    record: str
+    """Records a step where the job is still ours: id, owner, fence, path, result."""
+
+    keep: str
+    """Writes the record of a job that ends: outcome, at, id, owner, fence."""
+
+    forget: str
+    """Forgets its steps: id, owner, fence."""
+
+    end: str
+    """Removes it: id, owner, fence."""
+
+    open: str
+    """Lets the next one into a lane: now, lane, lane."""
+
+    again: str
+    """Puts it back for later: run_at, error, whether the attempt counts not, id, owner, fence."""
+
+    die: str
+    """Gives it up: error, id, owner, fence."""
+
+    wake: str
+    """Makes what is due ready: now, most."""
+
+    tick: str
+    """Makes the jobs of ticks: rows, now."""
+
+    tock: str
+    """Sets the next ticks: rows."""
+
+    reclaim: str
+    """Makes what dead workers ran ready: the worker's own name."""
+
+
+def statements(of: Dialect) -> Statements:
+    """Return the statements in a dialect."""
+    return Statements(
+        guard=(
+            "INSERT INTO _bbops_steps (job, path, result) SELECT NULL, '', NULL WHERE"
+            f" (SELECT count(*) FROM _bbops_outbox WHERE id IN ({of.ids})) <> ?"
+            " OR (SELECT coalesce(max(seq), 0) FROM _bbops_events) <> ?"
+        ),
+        log=(
+            "INSERT INTO _bbops_events (seq, name, key, payload, at, cause, depth)"
+            " SELECT CAST(? AS bigint) + ord, name, key, payload, at, cause, depth"
+            f" FROM {of.new_events} ORDER BY ord"
+        ),
+        route=_route(of),
+        leave=f"DELETE FROM _bbops_outbox WHERE id IN ({of.ids})",
+        claim=_claim(of, "priority, id"),
+        claim_oldest=_claim(of, "id"),
+        record=(
+            "INSERT INTO _bbops_steps (job, path, result) VALUES"
+            f" ((SELECT id FROM _bbops_jobs WHERE {_MINE} {of.shares}), ?, ?)"
+        ),
+        keep=(
+            "INSERT INTO _bbops_job_log (id, uid, work, payload, outcome, attempts, error, seq,"
+            " cause, depth, created_at, ended_at) SELECT id, uid, work, payload, CAST(? AS text),"
+            " attempts, error, seq, cause, depth, created_at, CAST(? AS bigint)"
+            f" FROM _bbops_jobs WHERE {_MINE}"
+        ),
+        forget=(
+            f"DELETE FROM _bbops_steps WHERE job IN (SELECT id FROM _bbops_jobs WHERE {_MINE})"
+        ),
+        end=f"DELETE FROM _bbops_jobs WHERE {_MINE} RETURNING id",
+        open=(
+            "UPDATE _bbops_jobs SET state = CASE WHEN run_at > CAST(? AS bigint) THEN 'later'"
+            " ELSE 'ready' END WHERE id = (SELECT id FROM _bbops_jobs AS waiting"
+            " WHERE lane = ? AND state = 'blocked' AND (SELECT count(*) FROM _bbops_jobs AS seat"
+            f" WHERE seat.lane = ? AND seat.state IN {SEATED}) < waiting.seats ORDER BY id LIMIT 1)"
+        ),
+        again=(
+            "UPDATE _bbops_jobs SET state = 'later', run_at = ?, error = ?, owner = NULL,"
+            f" attempts = attempts - CAST(? AS integer) WHERE {_MINE} RETURNING id"
+        ),
+        die=(
+            "UPDATE _bbops_jobs SET state = 'dead', error = ?, owner = NULL"
+            f" WHERE {_MINE} RETURNING id"
+        ),
+        wake=(
+            "UPDATE _bbops_jobs SET state = 'ready' WHERE id "
+            + of.among.format(
+                "SELECT id FROM _bbops_jobs WHERE state = 'later' AND run_at <= ?"
+                f" ORDER BY run_at LIMIT ? {of.skips_locked}"
+            )
+        ),
+        tick=(
+            "INSERT INTO _bbops_jobs (uid, work, payload, state, run_at, created_at)"
+            " SELECT uid, task, '{}', 'ready', j.at, CAST(? AS bigint)"
+            f" FROM {of.new_ticks} JOIN _bbops_ticks USING (task)"
+            " WHERE _bbops_ticks.next_at = j.at ON CONFLICT (uid) DO NOTHING"
+        ),
+        tock=(
+            f"UPDATE _bbops_ticks SET next_at = j.next_at FROM {of.new_ticks}"
+            " WHERE _bbops_ticks.task = j.task AND _bbops_ticks.next_at = j.at"
+        ),
+        reclaim=(
+            "UPDATE _bbops_jobs SET state = 'ready', owner = NULL WHERE state = 'running'"
+            f" AND {of.dead_owners} RETURNING uid"
+        ),
+    )
+
+
+def _route(of: Dialect) -> str:
+    """Return what makes jobs: each takes a seat of its lane if one is left for it."""
+    return (
+        "WITH taken AS (SELECT lane, count(*) AS seats FROM _bbops_jobs"
+        f" WHERE lane IN ({of.texts}) AND state <> 'dead' GROUP BY lane),"
+        f" found AS (SELECT j.*, row_number() OVER (PARTITION BY j.lane ORDER BY j.ord)"
+        f" + coalesce(taken.seats, 0) AS seat FROM {of.new_jobs} LEFT JOIN taken USING (lane))"
+        f" INSERT INTO _bbops_jobs ({_COLUMNS}, seq, state, created_at)"
+        " SELECT uid, work, payload, nullif(lane, ''), seats, priority, run_at, debounced, cause,"
+        " depth, seq, CASE WHEN lane <> '' AND seat > seats THEN 'blocked'"
+        " WHEN run_at > at THEN 'later' ELSE 'ready' END, at"
+        " FROM found WHERE true ORDER BY ord"
+        " ON CONFLICT (uid) DO UPDATE SET payload = excluded.payload, run_at = excluded.run_at"
+        " WHERE _bbops_jobs.debounced AND _bbops_jobs.state IN ('later', 'ready', 'blocked')"
+    )
+
+
+def _claim(of: Dialect, order: str) -> str:
+    """Return what takes jobs; one that is debounced makes room for the next of its uid."""
+    return (
+        "UPDATE _bbops_jobs SET state = 'running', owner = ?, lease = ?, attempts = attempts + 1,"
+        " fence = fence + 1, uid = CASE WHEN debounced THEN uid || '@' || id ELSE uid END,"
+        " debounced = false WHERE id "
+        + of.among.format(
+            "SELECT id FROM _bbops_jobs WHERE state = 'ready'"
+            f" ORDER BY {order} LIMIT ? {of.skips_locked}"
+        )
+        + " RETURNING id, uid, work, payload, attempts, fence, coalesce(lane, ''), code, seq,"
+        " cause, depth"
+    )

@@ -1,0 +1,119 @@
+"""What the engine takes and gives. Times are milliseconds since 1970, payloads JSON texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+State = Literal["ready", "blocked", "later", "running", "held", "dead"]
+"""`ready` has its seat in its lane, `blocked` waits for one, `later` for a time."""
+
+HIGH, NORMAL, LOW = 0, 1, 2
+"""Priorities: a smaller one is claimed before others."""
+
+MOST_DEPTH: Final = 16
+"""How many jobs may cause one another in a row."""
+
+MOST_RESULT_BYTES: Final = 1 << 20
+"""Of the result of a step that is recorded, as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Which job something comes from, and how many caused one another up to it."""
+
+    job: str = ""
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened, as the log keeps it.
+
+    Attributes:
+        id: its number in the outbox, which nothing else ever has.
+        name: such as `order.paid`.
+        key: what it is about, empty where nobody says so.
+    """
+
+    id: int
+    name: str
+    payload: str
+    at: int
+    key: str = ""
+    cause: Cause = Cause()
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job to be made.
+
+    Attributes:
+        uid: what no other job has, such as `orders@17`: two of one uid are one job.
+        work: the trigger, task or function that is to run.
+        lane: jobs of one lane take turns, in the order of commits; empty for none.
+        seats: how many of a lane may run at a time; beyond one there is no order.
+        run_at: not before.
+        is_debounced: one that still waits is replaced by the next of its uid.
+    """
+
+    uid: str
+    work: str
+    payload: str
+    lane: str = ""
+    seats: int = 1
+    priority: int = NORMAL
+    run_at: int = 0
+    is_debounced: bool = False
+    cause: Cause = Cause()
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A job that this worker runs: `fence` is another one once somebody else has it.
+
+    Attributes:
+        attempt: 1 for the first.
+        code: the digest of what it has begun with; empty before the first step.
+        seq: the event's place in the log; 0 without one.
+    """
+
+    id: int
+    uid: str
+    work: str
+    payload: str
+    attempt: int
+    fence: int
+    lane: str
+    code: str
+    seq: int
+    cause: Cause
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A job as people see it."""
+
+    uid: str
+    work: str
+    state: State
+    attempts: int
+    run_at: int
+    lane: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A time at which a task was to run."""
+
+    task: str
+    at: int
+
+
+Counts = Mapping[State, int]
+
+
+class FencedError(Exception):
+    """Somebody else has the job: what was to be written is undone, and the run ends."""

@@ -1,0 +1,102 @@
+"""People hold, release, retry and cancel jobs, and lanes keep their order through it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from bbops.runtime.work.control import KEPT_MS, WorkControl
+from bbops.runtime.work.values import FencedError
+from tests.support.work_bench import Bench, Work, bench, job, place
+
+__all__ = ["bench", "place"]
+
+
+def control(on: Bench) -> WorkControl:
+    return WorkControl(on.database, on.dialect, now=lambda: on.at)
+
+
+def test_what_is_held_begins_only_when_it_is_released(bench: Callable[[Work], None]) -> None:
+    async def work(on: Bench) -> None:
+        await on.enqueue(job("a1", lane="a"), job("a2", lane="a"), job("later", run_at=on.at + 9))
+        await on.enqueue(job("free"))
+        assert await control(on).hold("restored") == 4
+        assert await on.claim() == {}
+        await on.enqueue(job("a3", lane="a"), job("new"))
+        assert [*await on.claim()] == ["new"]
+        assert await control(on).counts() == {"blocked": 1, "held": 4, "running": 1}
+        assert await control(on).release(reason="other") == 0
+        assert await control(on).release(["free"]) == 1
+        assert await control(on).release() == 3
+        assert await on.states() == {
+            "a1": "ready", "a2": "blocked", "later": "later", "free": "ready", "a3": "blocked",
+            "new": "running",
+        }  # fmt: skip
+
+    bench(work)
+
+
+def test_as_many_go_on_as_a_lane_has_seats(bench: Callable[[Work], None]) -> None:
+    async def work(on: Bench) -> None:
+        await on.enqueue(*(job(str(at), lane="a", seats=3) for at in range(5)))
+        await control(on).hold("restored")
+        await control(on).release()
+        assert await control(on).counts() == {"blocked": 2, "ready": 3}
+
+    bench(work)
+
+
+def test_a_dead_job_is_tried_again_behind_those_of_its_lane(bench: Callable[[Work], None]) -> None:
+    async def work(on: Bench) -> None:
+        await on.enqueue(job("a1", lane="a"), job("a2", lane="a"))
+        first = (await on.claim())["a1"]
+        await on.engine.checkpoint(first, "0", 7)
+        await on.engine.fail(first, "oh", None)
+        assert (await control(on).jobs(state="dead"))[0].error == "oh"
+        assert await control(on).retry("a1")
+        assert await on.states() == {"a1": "blocked", "a2": "ready"}
+        await on.engine.end((await on.claim())["a2"])
+        again = (await on.claim())["a1"]
+        assert await on.engine.steps(again) == {"0": 7}
+        await on.engine.fail(again, "oh", None)
+        assert await control(on).retry("a1", from_start=True)
+        assert await on.engine.steps((await on.claim())["a1"]) == {}
+        assert not await control(on).retry("a1")
+        assert not await control(on).retry("unknown")
+
+    bench(work)
+
+
+def test_a_job_that_is_cancelled_ends_at_its_next_step_and_opens_its_lane(
+    bench: Callable[[Work], None],
+) -> None:
+    async def work(on: Bench) -> None:
+        await on.enqueue(job("a1", lane="a"), job("a2", lane="a"), job("a3", lane="a"))
+        running = (await on.claim())["a1"]
+        assert await control(on).cancel("a2")
+        assert await control(on).cancel("a1")
+        assert not await control(on).cancel("a1")
+        assert await on.states() == {"a3": "ready"}
+        with pytest.raises(FencedError):
+            await on.engine.checkpoint(running, "0", None)
+        log = await on.database.read("SELECT uid, outcome FROM _bbops_job_log ORDER BY id")
+        assert [*map(tuple, log)] == [("a1", "cancelled"), ("a2", "cancelled")]
+
+    bench(work)
+
+
+def test_what_is_old_is_forgotten_and_numbers_go_on(bench: Callable[[Work], None]) -> None:
+    async def work(on: Bench) -> None:
+        for _ in range(3):
+            await on.emit("paid")
+        await on.enqueue(job("a"))
+        await on.engine.end((await on.claim())["a"])
+        on.at += KEPT_MS + 1
+        assert await control(on).sweep() == 3
+        await on.emit("paid")
+        await on.pump()
+        seqs = await on.database.read("SELECT seq FROM _bbops_events ORDER BY seq")
+        assert [row[0] for row in seqs] == [3, 4]
+
+    bench(work)

@@ -1,0 +1,119 @@
+"""Tasks run at the times that people mean, also where clocks change and servers were off."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bbops.runtime.work.retry import JITTER, Retry
+from bbops.runtime.work.schedules import MOST_MISSED, Schedule
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+def ms(at: datetime) -> int:
+    return round(at.timestamp() * 1000)
+
+
+def shown(schedule: Schedule, start: datetime, count: int) -> list[str]:
+    at, found = ms(start), []
+    for _ in range(count):
+        following = schedule.after(at)
+        at = following
+        local = datetime.fromtimestamp(at / 1000, UTC).astimezone(ZoneInfo(schedule.timezone))
+        found.append(f"{local:%d. %H:%M %z}")
+    return found
+
+
+@pytest.mark.parametrize(("cron", "start", "times"), [
+    ("30 2 * * *", datetime(2027, 3, 27, tzinfo=BERLIN),
+     ["27. 02:30 +0100", "28. 03:00 +0200", "29. 02:30 +0200"]),
+    ("30 2 * * *", datetime(2026, 10, 24, tzinfo=BERLIN),
+     ["24. 02:30 +0200", "25. 02:30 +0200", "26. 02:30 +0100"]),
+    ("0 * * * *", datetime(2026, 10, 25, 1, 30, tzinfo=BERLIN),
+     ["25. 02:00 +0200", "25. 02:00 +0100", "25. 03:00 +0100"]),
+    ("*/30 * * * *", datetime(2027, 3, 28, 1, 0, tzinfo=BERLIN),
+     ["28. 01:30 +0100", "28. 03:00 +0200", "28. 03:30 +0200"]),
+])  # fmt: skip
+def test_a_change_of_the_clock_neither_loses_nor_doubles_a_time(
+    cron: str, start: datetime, times: list[str]
+) -> None:
+    assert shown(Schedule(cron, "Europe/Berlin"), start, len(times)) == times
+
+
+NOON = ms(datetime(2026, 5, 4, 12, tzinfo=UTC))
+HOUR = 3_600_000
+
+
+@pytest.mark.parametrize(("missed", "off_hours", "ran"), [
+    ("once", 0, 1), ("once", 5, 1), ("skip", 0, 1), ("all", 5, 6), ("all", 500, MOST_MISSED),
+])  # fmt: skip
+def test_what_was_missed_is_made_up_for_as_wanted(missed: str, off_hours: int, ran: int) -> None:
+    schedule = Schedule("0 * * * *", missed=missed)  # type: ignore[arg-type]
+    now = NOON + off_hours * HOUR + 1000
+    ticks, coming = schedule.due(NOON, now)
+    assert len(ticks) == ran
+    assert ticks[-1] == NOON + off_hours * HOUR
+    assert coming == NOON + (off_hours + 1) * HOUR
+
+
+def test_a_tick_that_is_late_is_skipped_where_that_is_wanted() -> None:
+    daily = Schedule("0 12 * * *", missed="skip")
+    assert daily.due(NOON, NOON + HOUR) == ((), NOON + 24 * HOUR)
+    old = Schedule("0 12 1 * *")
+    first = NOON - 3 * 24 * HOUR
+    assert old.due(first, first + 25 * HOUR)[0] == ()
+
+
+def test_a_schedule_that_has_changed_counts_from_now() -> None:
+    monthly = Schedule("0 12 1 * *")
+    assert monthly.due(NOON, NOON + HOUR) == ((), NOON + 28 * 24 * HOUR)
+
+
+def test_so_often_counts_from_the_last_time() -> None:
+    schedule = Schedule(every_ms=10_000)
+    assert schedule.due(NOON, NOON) == ((NOON,), NOON + 10_000)
+    assert schedule.due(NOON, NOON + 25_000) == ((NOON + 20_000,), NOON + 30_000)
+
+
+CRONS = ("*/7 * * * *", "15 2 * * *", "0 3 * * 1-5", "59 23 28-31 * *", "30 1 * * *")
+ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "UTC")
+YEARS = st.integers(NOON, NOON + 2 * 365 * 24 * HOUR)
+
+
+@given(YEARS, st.sampled_from(CRONS), st.sampled_from(ZONES))
+def test_times_only_go_on(at: int, cron: str, zone: str) -> None:
+    schedule = Schedule(cron, zone)
+    for _ in range(20):
+        following = schedule.after(at)
+        assert at < following <= at + 70 * 24 * HOUR
+        at = following
+
+
+@given(YEARS, st.integers(0, 40 * 24), st.sampled_from(CRONS), st.sampled_from(ZONES))
+def test_going_back_finds_the_times_that_going_on_does(
+    at: int, hours: int, cron: str, zone: str
+) -> None:
+    schedule = Schedule(cron, zone, missed="all")
+    first = schedule.after(at)
+    now = first + hours * HOUR
+    onward = [first]
+    while (following := schedule.after(onward[-1])) <= now:
+        onward.append(following)
+    assert schedule.due(first, now) == (tuple(onward[-MOST_MISSED:]), following)
+
+
+@given(st.integers(1, 200), st.floats(0, 1))
+def test_pauses_grow_up_to_the_longest_and_end(attempt: int, chance: float) -> None:
+    retry = Retry(attempts=100, first_seconds=5, factor=3, longest_seconds=3600)
+    pause = retry.pause_ms(attempt, chance)
+    if attempt >= 100:
+        assert pause is None
+        return
+    whole = min(5000 * 3 ** (attempt - 1), 3_600_000)
+    assert pause is not None
+    assert (1 - JITTER) * whole - 1 <= pause <= (1 + JITTER) * whole + 1

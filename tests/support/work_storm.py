@@ -1,0 +1,78 @@
+"""A process that works on the jobs of a storm: `python -m tests.support.work_storm PLACE NAME`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from bbops.base.host import Database
+from bbops.database.postgres.alive import alive
+from bbops.database.postgres.driver import Postgres
+from bbops.database.postgres.work import PostgresWork
+from bbops.database.schema.place import read_place
+from bbops.database.sqlite.driver import Sqlite
+from bbops.database.sqlite.work import SqliteWork
+from bbops.runtime.work.engine import Engine
+from bbops.runtime.work.values import Event, NewJob
+from bbops.runtime.work.worker import Plan, Recorded, Worker
+
+KEYS = 300
+
+
+def route(event: Event) -> list[NewJob]:
+    return [NewJob(f"storm@{event.id}", "storm", event.payload, lane=event.key)]
+
+
+@asynccontextmanager
+async def opened(place: str, name: str) -> AsyncIterator[tuple[Database, Engine, asyncio.Event]]:
+    where = read_place(place)
+    async with AsyncExitStack() as stack:
+        lost = asyncio.Event()
+        if isinstance(where, Path):
+            database: Sqlite | Postgres = await Sqlite.open(where)
+            engine = Engine(database, SqliteWork(), name)
+        else:
+            database = await Postgres.open(where)
+            lost = await stack.enter_async_context(alive(where, name))
+            engine = Engine(database, PostgresWork(), name)
+        stack.push_async_callback(database.close)
+        yield database, engine, lost
+
+
+async def main(place: str, name: str, mark: str) -> None:
+    async with opened(place, name) as (database, engine, lost):
+        outside = os.open(mark, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+
+        async def run(work: Recorded) -> None:
+            number = json.loads(work.job.payload)
+
+            async def call() -> int:
+                await asyncio.sleep(0.02)
+                os.write(outside, f"{number}\n".encode())
+                return int(number)
+
+            await work.step("0", call)
+            insert = "INSERT INTO _bbops_notes (name, text) VALUES (?, ?)"
+            await work.write("1", [(insert, (f"{number:06}/{work.job.id}", name))])
+
+        worker = Worker(engine, Plan(route, run, lambda _, now: ((), now)), random.random)
+        working = asyncio.create_task(worker.run())
+        left = "SELECT (SELECT count(*) FROM _bbops_jobs) + (SELECT count(*) FROM _bbops_outbox)"
+        while (await database.read(left))[0][0]:
+            await asyncio.wait({working}, timeout=0.1)
+            if working.done():
+                working.result()
+            if lost.is_set():
+                os._exit(1)  # others have its jobs
+        working.cancel()
+        await asyncio.wait({working})
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
