@@ -56,6 +56,11 @@ class Walks:
     def _hello(self, project: str = "shop") -> httpx.Response:
         return httpx.get(f"{self.world.serving['url']}/{project}/hello")
 
+    @property
+    def live(self) -> str:
+        """The release that answers."""
+        return self._hello().headers["x-release"]
+
     def _during(self, act: Callable[[], object]) -> list[str]:
         began = time.time_ns()
         act()
