@@ -7,7 +7,7 @@ it asks the Host, so that every run can be replayed in a test. The server's real
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -38,6 +38,10 @@ class Random(Protocol):
         ...
 
 
+Parameters = Sequence[object] | Callable[[list[list[tuple[Any, ...]]]], Sequence[object]]
+"""Of a statement among several; they may be made of the rows of those before it."""
+
+
 class Database(Protocol):
     """The project's tables. Rows come back as tuples in the order the statement names.
 
@@ -62,7 +66,7 @@ class Database(Protocol):
         ...
 
     async def write_all(
-        self, statements: Sequence[tuple[str, Sequence[object]]]
+        self, statements: Sequence[tuple[str, Parameters]]
     ) -> list[list[tuple[Any, ...]]]:
         """Run several statements in one transaction."""
         ...

@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.work.engine import LEASE_MS, Due, emit, enqueue
+from bbops.runtime.work.results import pack, unpack
 from bbops.runtime.work.values import Cause, FencedError, NewJob, Tick
 from tests.support.work_bench import Bench, Work, bench, job, place
 
@@ -163,11 +168,11 @@ def test_an_effect_and_the_record_of_its_step_are_one(bench: Callable[[Work], No
         await on.enqueue(job("a"))
         claimed = (await on.claim())["a"]
         note = "INSERT INTO _bbops_notes (name, text) VALUES (?, ?) RETURNING name"
-        rows = await on.engine.checkpoint(claimed, "0", ["b"], [(note, ("b", "c"))])
+        rows = await on.engine.change(claimed, "0", [(note, ("b", "c"))])
         assert rows == [[("b",)]]
         large = "x" * 100_000
         await on.engine.checkpoint(claimed, "1", large)
-        assert await on.engine.steps(claimed) == {"0": ["b"], "1": large}
+        assert await on.engine.steps(claimed) == {"0": [[["b"]]], "1": large}
         with pytest.raises(FlowError, match="larger than"):
             await on.engine.checkpoint(claimed, "2", "x" * 2_000_000)
         assert await on.engine.end(claimed)
@@ -188,7 +193,7 @@ def test_who_has_lost_a_job_writes_nothing_any_more(bench: Callable[[Work], None
         assert (mine.uid, mine.attempt) == ("a", 2)
         note = "INSERT INTO _bbops_notes (name, text) VALUES ('lost', '')"
         with pytest.raises(FencedError):
-            await on.engine.checkpoint(lost, "0", None, [(note, ())])
+            await on.engine.change(lost, "0", [(note, ())])
         assert await on.database.read("SELECT 1 FROM _bbops_notes WHERE name = 'lost'") == []
         assert not await on.engine.end(lost)
         assert not await on.engine.fail(lost, "oh", None)
@@ -197,6 +202,23 @@ def test_who_has_lost_a_job_writes_nothing_any_more(bench: Callable[[Work], None
         assert await other.end(mine)
 
     bench(work)
+
+
+def unfolded(one: Any) -> Any:
+    """Return a time that no change of the clock has brought twice: those are of zones alone."""
+    return one.replace(fold=0)
+
+
+@given(st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text() | st.binary()
+    | st.floats(allow_nan=False) | st.decimals(allow_nan=False) | st.dates()
+    | st.times().map(unfolded)
+    | st.datetimes(timezones=st.just(UTC)).map(unfolded),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=9,
+))  # fmt: skip
+def test_what_is_recorded_comes_back_as_it_was(value: Any) -> None:
+    again = unpack(pack(value))
+    assert (again, repr(again)) == (value, repr(value))
 
 
 def test_a_job_that_sleeps_has_not_failed(bench: Callable[[Work], None]) -> None:

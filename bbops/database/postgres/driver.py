@@ -130,11 +130,12 @@ class Postgres:
 
         async def work(connection: Connection) -> list[Rows]:
             nonlocal current
-            results = []
+            results = list[Rows]()
             async with connection.transaction():
                 for text, parameters in texts:
                     current = text.sql
-                    results.append(await run_in_time(connection, text, parameters, at_most))
+                    given = parameters(results) if callable(parameters) else parameters
+                    results.append(await run_in_time(connection, text, given, at_most))
             return results
 
         return await self._write(work, lambda: current)

@@ -90,10 +90,11 @@ class Transaction:
 
         async def work(connection: Connection) -> list[Rows]:
             nonlocal current
-            results = []
+            results = list[Rows]()
             for text, parameters in texts:
                 current = text.sql
-                results.append(await run_in_time(connection, text, parameters, at_most))
+                given = parameters(results) if callable(parameters) else parameters
+                results.append(await run_in_time(connection, text, given, at_most))
             return results
 
         return await self._run(lambda: current, work, writes=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from bbops.base.host import Parameters
 from bbops.base.render import plural
 from bbops.database.sqlite.connection import connect
 from bbops.database.sqlite.gate import Gate
@@ -20,7 +21,7 @@ from bbops.database.sqlite.results import Rows
 from bbops.database.sqlite.violations import ERRORS, failure_of, is_interrupted, is_passing
 from bbops.runtime.values.failures import FlowError, StatementTimeout
 
-Statements = Sequence[tuple[str, Sequence[object]]]
+Statements = Sequence[tuple[str, Parameters]]
 
 _MOST_IN_A_BATCH: Final = 256
 _CHECKPOINT_BYTES: Final = 4 << 20
@@ -57,8 +58,12 @@ def run_alone(
 def _run(
     connection: sqlite3.Connection, deadline: Deadline, statements: Statements, at_most: int | None
 ) -> list[Rows]:
+    results = list[Rows]()
     with deadline:
-        return [_run_one(connection, *one, at_most) for one in statements]
+        for sql, parameters in statements:
+            given = parameters(results) if callable(parameters) else parameters
+            results.append(_run_one(connection, sql, given, at_most))
+    return results
 
 
 def _run_one(

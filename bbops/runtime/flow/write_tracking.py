@@ -7,7 +7,16 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from bbops.base.host import Addons, Database, Events, Host, Http, HttpRequest, HttpResponse
+from bbops.base.host import (
+    Addons,
+    Database,
+    Events,
+    Host,
+    Http,
+    HttpRequest,
+    HttpResponse,
+    Parameters,
+)
 from bbops.runtime.values.failures import DatabaseFailure, Unavailable
 
 if TYPE_CHECKING:
@@ -64,7 +73,7 @@ class _NotingDatabase:
             return await self.door.change(sql, parameters)
 
     async def write_all(
-        self, statements: Sequence[tuple[str, Sequence[object]]]
+        self, statements: Sequence[tuple[str, Parameters]]
     ) -> list[list[tuple[Any, ...]]]:
         with self.touched.writing():
             return await self.door.write_all(statements)

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import json
 import time
-import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
-import msgspec
-
-from bbops.base.host import Database
-from bbops.runtime.values.failures import DatabaseFailure, Failure, FlowError
+from bbops.base.host import Database, Parameters
+from bbops.runtime.values.failures import DatabaseFailure, Failure
 from bbops.runtime.work.dialect import Dialect
+from bbops.runtime.work.results import pack, rows_of, unpack
 from bbops.runtime.work.statements import EMIT, ENQUEUE, statements
 from bbops.runtime.work.values import (
-    MOST_RESULT_BYTES,
     Cause,
     Claim,
     Event,
@@ -34,11 +32,10 @@ MOST_AT_ONCE: Final = 500
 LEASE_MS: Final = 60_000
 """After so long without a word a worker counts as dead, whatever its connection says."""
 
-_PACKED_FROM_BYTES: Final = 16 << 10
 _EVERY_OLDEST: Final = 8
 """One claim in so many takes the oldest, so that nothing starves behind higher priorities."""
 
-Statement = tuple[str, Sequence[object]]
+Statement = tuple[str, Parameters]
 Due = tuple[Sequence[int], int]
 """The times at which a task is to run, and its next tick."""
 
@@ -137,39 +134,46 @@ class Engine:
         rows = await self.database.read(
             "SELECT path, result FROM _bbops_steps WHERE job = ?", (job.id,)
         )
-        return {path: _unpack(result) for path, result in rows}
+        return {path: unpack(result) for path, result in rows}
 
-    async def checkpoint(
-        self, job: Claim, path: str, result: Any, effects: Sequence[Statement] = ()
-    ) -> list[list[tuple[Any, ...]]]:
-        """Write the effects of a step and the record of its result: both or none.
+    async def checkpoint(self, job: Claim, path: str, result: Any) -> None:
+        """Record the result of a step that has been done.
 
         Args:
             job: as it was claimed.
             path: of the step in the function.
             result: what a later attempt takes in place of doing the step again.
-            effects: changes of the project's own tables.
+
+        Raises:
+            FencedError: somebody else has the job.
+            FlowError: the result is too large.
+        """
+        data = pack(result)
+        with _fenced(job):  # alone, it shares its commit with others of its turn
+            await self.database.write(*self._record(job, path, data))
+
+    async def change(
+        self, job: Claim, path: str, effects: Sequence[Statement]
+    ) -> list[list[tuple[Any, ...]]]:
+        """Change the project's tables, and record the rows that come back: both or none.
 
         Returns:
             The rows of each effect.
 
         Raises:
-            FencedError: somebody else has the job.
-            FlowError: the result is too large.
+            FencedError: somebody else has the job; nothing is written.
+            FlowError: the rows are too large to be recorded.
             Failure: an effect was refused; nothing is written.
         """
-        data = _pack(result)
-        record = self._say.record, (job.id, self.owner, job.fence, path, data)
-        try:
-            if not effects:
-                await self.database.write(*record)  # shares its commit with others of its turn
-                return []
-            rows = await self.database.write_all([*effects, record])
-        except Failure as failure:
-            if _is_about_steps(failure):
-                raise FencedError(job.uid) from None
-            raise
-        return rows[:-1]
+        sql, (*mine, _) = self._record(job, path, b"")
+        with _fenced(job):
+            rows = await self.database.write_all(
+                [*effects, (sql, lambda results: (*mine, pack(rows_of(results))))]
+            )
+        return rows_of(rows[:-1])
+
+    def _record(self, job: Claim, path: str, data: bytes) -> tuple[str, tuple[object, ...]]:
+        return self._say.record, (job.id, self.owner, job.fence, path, data)
 
     async def end(self, job: Claim, outcome: str = "done") -> bool:
         """End a job and let the next one into its lane; return whether it was still ours."""
@@ -313,15 +317,14 @@ def _from_json(row: Sequence[Any]) -> NewJob:
     return NewJob(uid, work, row[3], lane, seats, priority, run_at, is_debounced, cause)
 
 
-def _pack(result: Any) -> bytes:
-    data = msgspec.json.encode(result)
-    if len(data) > MOST_RESULT_BYTES:
-        raise FlowError(f"the result of a step in a job is larger than {MOST_RESULT_BYTES:,} bytes")
-    return b"z" + zlib.compress(data, 1) if len(data) > _PACKED_FROM_BYTES else b"j" + data
-
-
-def _unpack(data: bytes) -> Any:
-    return msgspec.json.decode(zlib.decompress(data[1:]) if data[:1] == b"z" else data[1:])
+@contextmanager
+def _fenced(job: Claim) -> Iterator[None]:
+    try:
+        yield
+    except Failure as failure:
+        if _is_about_steps(failure):
+            raise FencedError(job.uid) from None
+        raise
 
 
 def _is_about_steps(failure: Failure) -> bool:

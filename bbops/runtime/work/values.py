@@ -15,9 +15,6 @@ HIGH, NORMAL, LOW = 0, 1, 2
 MOST_DEPTH: Final = 16
 """How many jobs may cause one another in a row."""
 
-MOST_RESULT_BYTES: Final = 1 << 20
-"""Of the result of a step that is recorded, as JSON."""
-
 
 @dataclass(frozen=True, slots=True)
 class Cause:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.engine import Due, Engine, Route, Statement
+from bbops.runtime.work.results import rows_of
 from bbops.runtime.work.retry import Retry
 from bbops.runtime.work.values import Claim, FencedError, Tick
 
@@ -44,11 +45,16 @@ class Recorded:
         await self._engine.checkpoint(self.job, path, result)
         return result
 
-    async def write(self, path: str, effects: Sequence[Statement], result: Any = None) -> Any:
-        """Change the project's tables exactly once; raises as `step`."""
-        if path not in self._known:
-            await self._engine.checkpoint(self.job, path, result, effects)
-        return self._known.get(path, result)
+    async def write(self, path: str, effects: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
+        """Change the project's tables exactly once; return the rows of each statement.
+
+        Raises:
+            FencedError: somebody else has the job.
+            Failure: it was refused; nothing is written.
+        """
+        if path in self._known:
+            return rows_of(self._known[path])
+        return await self._engine.change(self.job, path, effects)
 
 
 @dataclass(frozen=True, slots=True)
