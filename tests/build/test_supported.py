@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import bbops.runtime
 from bbops.base import registry
 from bbops.base.model import _unsupported_keys
 from bbops.build.check import Cache, validate
@@ -20,6 +19,7 @@ from bbops.build.compile.release import build
 from bbops.interfaces.cli._group import Commands
 from bbops.language.loading.load import kinds
 from bbops.language.steps._base import step_kinds
+from bbops.runtime import work
 from bbops.source.tree import MemoryTree
 from tests.conftest import Files, sample
 from tests.docs.examples import upcoming_files
@@ -159,14 +159,12 @@ def test_a_branch_is_compared_with_main_and_main_with_its_origin(checkout: Path)
 @pytest.fixture
 def with_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Lay the module that runs tasks beside those that are there."""
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work/__init__.py").write_text('"""Work."""\n')
-    (tmp_path / "work/tasks.py").write_text('"""Tasks."""\n')
-    monkeypatch.setattr(bbops.runtime, "__path__", [*bbops.runtime.__path__, str(tmp_path)])
+    (tmp_path / "tasks.py").write_text('"""Tasks."""\n')
+    monkeypatch.setattr(work, "__path__", [*work.__path__, str(tmp_path)])
     forget()
     yield
     monkeypatch.undo()
-    sys.modules.pop("bbops.runtime.work", None)
+    sys.modules.pop("bbops.runtime.work.tasks", None)
     forget()
 
 
