@@ -10,6 +10,7 @@ from typing import Any
 from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.build.check._checked import CheckedProject
 from bbops.build.check._outside import Outside
+from bbops.language.addons._base import step_keys
 from bbops.language.expressions.nodes import Filter, Node
 from bbops.language.expressions.scope import SIGNED_IN
 from bbops.language.expressions.types import (
@@ -167,8 +168,6 @@ def _mocks(test: Resource[Test], mocks: dict[str, Value], *path: str | int) -> I
 
 
 def _step_names(name: str) -> list[str]:
-    from bbops.language.addons._base import step_keys  # noqa: PLC0415 - 18 files, only for a hint
-
     return [*step_kinds(), *step_keys(name.partition(".")[0])]
 
 

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import click
 
+from bbops.base.addresses import check_address
 from bbops.base.console import say
 from bbops.base.render import printable
 from bbops.interfaces.cli._examples import examples
@@ -61,8 +62,6 @@ def init(
 
     Without --yes nothing is written; the steps are printed for an agent to carry out.
     """
-    from bbops.base.addresses import check_address  # noqa: PLC0415 - not for the help
-
     url = f"{check_address(server)}/mcp"
     _install(workspace, names, url, name, yes=yes, as_json=as_json, is_bound=False)
 

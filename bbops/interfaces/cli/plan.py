@@ -22,6 +22,7 @@ from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._history import Here, find_here, read_own_versions
 from bbops.interfaces.cli._server import of_server, open_remote
 from bbops.interfaces.cli.validate import require_project
+from bbops.source.tree import FolderTree
 
 if TYPE_CHECKING:
     from bbops.build.check import Cache, CheckedProject
@@ -166,8 +167,6 @@ def _project(tree: Tree, cache: Cache, base: Tree) -> CheckedProject:
 
 # ---- what is compared
 def _trees(folder: Path, revisions: str, against: str, project: str) -> tuple[Tree, Tree]:
-    from bbops.source.tree import FolderTree  # noqa: PLC0415 - after --help
-
     base, dots, head = revisions.partition("..")
     if revisions and (not dots or against or not base or not head or head.startswith(".")):
         hint = f"bbops plan --against {revisions}" if not dots else "bbops plan A..B"

@@ -14,6 +14,7 @@ from bbops.base.errors import BbopsError
 from bbops.base.render import plural
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli.validate import require_project
+from bbops.source.tree import FolderTree
 
 OWN_FOLDER = ".bbops/schemas"
 """Where the schemas of one project lie; git ignores it, and the template's editor settings read
@@ -59,7 +60,6 @@ def _names(folder: Path) -> dict[str, list[str]]:
     require_project(folder)
     from bbops.language.loading.load import load  # noqa: PLC0415
     from bbops.review.contract.files import names_of  # noqa: PLC0415
-    from bbops.source.tree import FolderTree  # noqa: PLC0415
 
     found = load(FolderTree(folder)).project
     if found is None:

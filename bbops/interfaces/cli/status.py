@@ -17,6 +17,7 @@ from bbops.base.console import say, show, wants_color
 from bbops.base.render import one_line, printable, render
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._server import named_project, of_server, open_remote
+from bbops.interfaces.cli._watching import choose_view, watch
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -57,8 +58,6 @@ def command(name: str | None, server: str, *, watches: bool, as_json: bool) -> i
 
 
 def _watch(remote: Remote, name: str | None, *, as_json: bool) -> Found:
-    from bbops.interfaces.cli._watching import choose_view, watch  # noqa: PLC0415 - only for this
-
     with ExitStack() as stack:
         show_projects = choose_view(_draw, _telling, stack, as_json=as_json)
         return watch(lambda: _ask(remote, name), lambda found: show_projects(found[0]))

@@ -19,6 +19,7 @@ from bbops.base.errors import BbopsError, ProjectError
 from bbops.base.render import render
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli.validate import require_project
+from bbops.source.tree import FolderTree
 
 _LOOK_SECONDS = 0.3
 
@@ -93,8 +94,6 @@ def _painted(text: str) -> str:
 
 def _repeat(folder: Path, once: Callable[[], int]) -> int:
     """Run again after each change, until it is interrupted."""
-    from bbops.source.tree import FolderTree  # noqa: PLC0415
-
     tree, seen = FolderTree(folder), None
     while True:
         now = [(one.path, one.blob) for one in tree.entries()]

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from bbops.runtime.values.failures import BadValue, FlowError, TooLong
+from bbops.runtime.values.failures import BadValue, FlowError, Thrown, TooLong
 from bbops.runtime.values.operators import kind
 from bbops.runtime.values.values import MAX_TEXT, check_size, spend
 
@@ -156,7 +156,6 @@ def first(rows: list[Any], required: bool) -> Any:
         return rows[0]
     if not required:
         return None
-    from bbops.runtime.values.failures import Thrown  # noqa: PLC0415 - only on this path
 
     raise Thrown(404)
 

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bbops.base.console import say
+from bbops.base.diagnostics import has_errors
 from bbops.base.errors import BbopsError, ProjectError, ServerError
 from bbops.base.render import printable
+from bbops.database.schema.place import read_url
 from bbops.interfaces.cli._examples import examples
 from bbops_server.commands._projects import of_project, place_of, where_state
 
@@ -118,7 +120,6 @@ def declared_tables(folder: Path) -> Mapping[str, Table]:
     Raises:
         ProjectError: it has mistakes.
     """
-    from bbops.base.diagnostics import has_errors  # noqa: PLC0415
     from bbops.build.check import validate  # noqa: PLC0415 - after --help
     from bbops.interfaces.cli.validate import require_project  # noqa: PLC0415
     from bbops.source.tree import FolderTree  # noqa: PLC0415
@@ -143,8 +144,6 @@ def write_table(name: str, table: Mapping[str, Any]) -> str:
 
 
 def _place(source: Path | None, schema: str) -> Place:
-    from bbops.database.schema.place import read_url  # noqa: PLC0415 - after --help
-
     if source is not None:
         if not source.is_file():
             raise ServerError(f"there is no file '{source}'", hint="name a SQLite database")

@@ -11,7 +11,7 @@ from typing import Final
 import click
 
 from bbops.base.errors import ServerError
-from bbops.database.schema.place import Place, PostgresPlace
+from bbops.database.schema.place import Place, PostgresPlace, read_url
 from bbops_server.commands._options import require_platform
 from bbops_server.process.host.files import PLACE_FILE, note_holder
 
@@ -119,7 +119,6 @@ def read_note(note: Path, what: str) -> PostgresPlace | None:
             f"the {what} in schema '{schema}' of PostgreSQL",
             hint="set DATABASE_URL as it is for the server",
         )
-    from bbops.database.schema.place import read_url  # noqa: PLC0415 - after --help
 
     return read_url(url, schema)
 

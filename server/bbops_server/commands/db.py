@@ -34,6 +34,7 @@ from bbops_server.commands._projects import (
     state_of,
     where_state,
 )
+from bbops_server.process.host.clock import SystemClock
 
 if TYPE_CHECKING:
     from bbops.database.files.backup import Contents
@@ -162,7 +163,6 @@ def approve_migration(plan: str, project: str | None, state: Path | None, *, as_
     next to it, as data.sqlite.before-HASH. An approval counts once; who gave it and what was lost
     is recorded in approvals.json in the state folder.
     """
-    from bbops_server.process.host.clock import SystemClock  # noqa: PLC0415 - after --help
     from bbops_server.publish.holds.approvals import approve  # noqa: PLC0415 - after --help
 
     place_of(project, state)  # which is there
@@ -263,8 +263,6 @@ def user() -> str:
 
 def stamp() -> str:
     """Return the time for a file's name, in UTC."""
-    from bbops_server.process.host.clock import SystemClock  # noqa: PLC0415 - after --help
-
     now: datetime = SystemClock().now()
     return f"{now:%Y%m%dT%H%M%SZ}"
 

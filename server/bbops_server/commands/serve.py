@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from bbops.base.errors import BbopsError, ProjectError
+from bbops.database.schema.place import read_url
 from bbops.interfaces.cli._examples import examples
 from bbops_server.commands._options import (
     address_options,
@@ -18,7 +19,7 @@ from bbops_server.commands._options import (
     state_folder,
 )
 from bbops_server.commands._settings import given_options, make_settings, settings_option
-from bbops_server.settings import CONTROL_HOST
+from bbops_server.settings import CONTROL_HOST, ProjectSettings
 
 _OF_SERVER = ("host", "port", "control_host", "control_port", "workers")
 _OF_PROJECT = ("branch", "path", "control_url", "schema", "file")
@@ -94,13 +95,11 @@ def command(
     to it take effect within a second.
     """
     require_platform()
-    from bbops.database.schema.place import read_url  # noqa: PLC0415 - after --help
     from bbops.source.git.address import Address, require_branch  # noqa: PLC0415 - after --help
     from bbops.source.git.store import require_git  # noqa: PLC0415 - as all below; --help needs no git
     from bbops_server.commands._run import run_project  # noqa: PLC0415
     from bbops_server.publish.sources.remote import RemoteSource  # noqa: PLC0415
     from bbops_server.publish.sources.sources import BranchSource, Source  # noqa: PLC0415
-    from bbops_server.settings import ProjectSettings  # noqa: PLC0415
 
     require_git()
     if (several := find_file(repository)) is not None:
@@ -155,7 +154,6 @@ def serve_file(
         ProjectError: the file has mistakes.
         BbopsError: an option was given that belongs to one project.
     """
-    from bbops.database.schema.place import read_url  # noqa: PLC0415 - after --help
     from bbops_server.commands._run import run_file  # noqa: PLC0415 - after --help
     from bbops_server.publish.projects.following import Options  # noqa: PLC0415
     from bbops_server.settings.server_file.load import read_file  # noqa: PLC0415

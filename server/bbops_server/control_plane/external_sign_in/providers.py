@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bbops_server.accounts.errors import AccountError
+from bbops_server.control_plane.external_sign_in.github import GitHub
 from bbops_server.control_plane.external_sign_in.provider_http import Stranger
 from bbops_server.control_plane.external_sign_in.started import Started
 from bbops_server.process.host.secrets import Secrets
@@ -65,8 +66,6 @@ class Providers:
 
 def _make(provider: Provider, secret: str) -> Elsewhere:
     if provider.kind == "github":
-        from bbops_server.control_plane.external_sign_in.github import GitHub  # noqa: PLC0415 - few servers
-
         return GitHub(provider, secret)
     from bbops_server.control_plane.external_sign_in.oidc import Oidc  # noqa: PLC0415 - have any, and it is slow
 
