@@ -16,9 +16,10 @@ from pathlib import Path
 
 from bbops.database.migrate import migrate
 from bbops.database.schema.place import read_place, write_place
+from bbops.runtime.work.durable import Recorded
 from bbops.runtime.work.engine import Engine, emit, enqueue
 from bbops.runtime.work.values import NewJob, Tick
-from bbops.runtime.work.worker import Plan, Recorded, Worker
+from bbops.runtime.work.worker import Plan, Worker
 from tests.support.work_storm import opened, route
 
 JOBS, EVENTS, TICKS, SLEEPERS = 1_000, 10_000, 10_000, 100_000
@@ -46,8 +47,9 @@ async def two_steps(work: Recorded) -> None:
     async def call() -> int:
         return 7
 
-    await work.step("0", call)
-    await work.step("1", call)
+    for step in ("0", "1"):
+        work.enter(step)
+        await work.once(call)
 
 
 async def drain(engine: Engine) -> None:

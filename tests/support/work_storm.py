@@ -18,9 +18,10 @@ from bbops.database.postgres.work import PostgresWork
 from bbops.database.schema.place import read_place
 from bbops.database.sqlite.driver import Sqlite
 from bbops.database.sqlite.work import SqliteWork
+from bbops.runtime.work.durable import Recorded
 from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.values import Event, NewJob
-from bbops.runtime.work.worker import Plan, Recorded, Worker
+from bbops.runtime.work.worker import Plan, Worker
 
 KEYS = 300
 
@@ -57,9 +58,11 @@ async def main(place: str, name: str, mark: str) -> None:
                 os.write(outside, f"{number}\n".encode())
                 return int(number)
 
-            await work.step("0", call)
+            work.enter("0")
+            await work.once(call)
+            work.enter("1")
             insert = "INSERT INTO _bbops_notes (name, text) VALUES (?, ?)"
-            await work.write("1", [(insert, (f"{number:06}/{work.job.id}", name))])
+            await work.change([(insert, (f"{number:06}/{work.job.id}", name))])
 
         worker = Worker(engine, Plan(route, run, lambda _, now: ((), now)), random.random)
         working = asyncio.create_task(worker.run())

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from bbops.base.host import Database, Parameters
-from bbops.runtime.values.failures import DatabaseFailure, Failure
+from bbops.runtime.values.failures import DatabaseFailure, Failure, FlowError
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.results import pack, rows_of, unpack
 from bbops.runtime.work.statements import EMIT, ENQUEUE, statements
@@ -38,6 +38,11 @@ _EVERY_OLDEST: Final = 8
 Statement = tuple[str, Parameters]
 Due = tuple[Sequence[int], int]
 """The times at which a task is to run, and its next tick."""
+
+Records = Sequence[tuple[str, Any]]
+"""Results by the paths of their steps."""
+
+Results = list[list[tuple[Any, ...]]]
 
 Route = Callable[[Event], Iterable[NewJob]]
 """Says which jobs an event makes."""
@@ -136,41 +141,72 @@ class Engine:
         )
         return {path: unpack(result) for path, result in rows}
 
-    async def checkpoint(self, job: Claim, path: str, result: Any) -> None:
+    async def checkpoint(self, job: Claim, path: str, result: Any, *, also: Records = ()) -> None:
         """Record the result of a step that has been done.
 
         Args:
             job: as it was claimed.
             path: of the step in the function.
             result: what a later attempt takes in place of doing the step again.
+            also: results that were drawn before, such as times.
 
         Raises:
             FencedError: somebody else has the job.
             FlowError: the result is too large.
         """
-        data = pack(result)
-        with _fenced(job):  # alone, it shares its commit with others of its turn
-            await self.database.write(*self._record(job, path, data))
+        every = [self._record(job, at, pack(one)) for at, one in (*also, (path, result))]
+        with fenced(job):
+            if len(every) == 1:
+                await self.database.write(*every[0])  # shares its commit with others of its turn
+            else:
+                await self.database.write_all(every)
 
     async def change(
-        self, job: Claim, path: str, effects: Sequence[Statement]
-    ) -> list[list[tuple[Any, ...]]]:
+        self, job: Claim, path: str, effects: Sequence[Statement], *, also: Records = (),
+        at_most: int | None = None,
+    ) -> list[list[tuple[Any, ...]]]:  # fmt: skip
         """Change the project's tables, and record the rows that come back: both or none.
+
+        Args:
+            job: as it was claimed.
+            path: of the step in the function.
+            effects: the changes.
+            also: results that were drawn before, such as times.
+            at_most: rows that one of them may give.
 
         Returns:
             The rows of each effect.
 
         Raises:
             FencedError: somebody else has the job; nothing is written.
-            FlowError: the rows are too large to be recorded.
+            FlowError: there are too many rows, or they are too large to be recorded.
             Failure: an effect was refused; nothing is written.
         """
+        recorded: list[Statement] = [self._record_rows(job, path, len(effects), at_most)]
+        recorded += [self.record_of(job, at, one) for at, one in also]
+        with fenced(job):
+            rows = await self.database.write_all([*effects, *recorded])
+        return rows_of(rows[: len(effects)])
+
+    def _record_rows(self, job: Claim, path: str, count: int, at_most: int | None) -> Statement:
+        """Return the statement that records the rows of the first `count` before it."""
         sql, (*mine, _) = self._record(job, path, b"")
-        with _fenced(job):
-            rows = await self.database.write_all(
-                [*effects, (sql, lambda results: (*mine, pack(rows_of(results))))]
-            )
-        return rows_of(rows[:-1])
+
+        def given(results: Results) -> Sequence[object]:
+            rows = rows_of(results[:count])
+            if at_most is not None and any(len(some) > at_most for some in rows):
+                most = f"{at_most} row{'s' if at_most != 1 else ''}"
+                raise FlowError(f"expected at most {most} to change, found {len(rows[0])}")
+            return *mine, pack(rows)
+
+        return sql, given
+
+    def record_of(self, job: Claim, path: str, result: Any) -> Statement:
+        """Return the statement that records a result, for a transaction that somebody else has.
+
+        Where the job is lost, the database refuses it, and with it the whole transaction.
+        """
+        return self._record(job, path, pack(result))
 
     def _record(self, job: Claim, path: str, data: bytes) -> tuple[str, tuple[object, ...]]:
         return self._say.record, (job.id, self.owner, job.fence, path, data)
@@ -318,7 +354,8 @@ def _from_json(row: Sequence[Any]) -> NewJob:
 
 
 @contextmanager
-def _fenced(job: Claim) -> Iterator[None]:
+def fenced(job: Claim) -> Iterator[None]:
+    """Say of a record that was refused that somebody else has the job. Raises: FencedError."""
     try:
         yield
     except Failure as failure:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from bbops.runtime.values.failures import Failure
-from bbops.runtime.work.engine import Due, Engine, Route, Statement
-from bbops.runtime.work.results import rows_of
+from bbops.runtime.work.durable import Recorded
+from bbops.runtime.work.engine import Due, Engine, Route
 from bbops.runtime.work.retry import Retry
 from bbops.runtime.work.values import Claim, FencedError, Tick
 
@@ -23,38 +23,6 @@ LOOK_SECONDS: Final = 1.0
 """Between two looks where nobody says that something has happened."""
 
 _log = logging.getLogger(__name__)
-
-
-class Recorded:
-    """What a running job does, step by step: what it has done before is not done again."""
-
-    __slots__ = ("_engine", "_known", "job")
-
-    def __init__(self, engine: Engine, job: Claim, known: dict[str, Any]) -> None:
-        self._engine, self.job, self._known = engine, job, known
-
-    async def step(self, path: str, effect: Callable[[], Awaitable[Any]]) -> Any:
-        """Do something outside of the database at least once, and return its recorded result.
-
-        Raises:
-            FencedError: somebody else has the job.
-        """
-        if path in self._known:
-            return self._known[path]
-        result = await effect()
-        await self._engine.checkpoint(self.job, path, result)
-        return result
-
-    async def write(self, path: str, effects: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
-        """Change the project's tables exactly once; return the rows of each statement.
-
-        Raises:
-            FencedError: somebody else has the job.
-            Failure: it was refused; nothing is written.
-        """
-        if path in self._known:
-            return rows_of(self._known[path])
-        return await self._engine.change(self.job, path, effects)
 
 
 @dataclass(frozen=True, slots=True)
