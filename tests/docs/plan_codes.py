@@ -6,12 +6,12 @@ from bbops.review.plan.codes import CODES, Section
 from tests.conftest import ROOT
 
 PAGE = ROOT / "docs/plans.md"
-_HEADING = "## Codes\n\nA code never changes its meaning.\n"
+_HEADING = "## Codes\n\nThe meaning of a code never changes.\n"
 _TITLES: dict[Section, str] = {"break": "Breaks for clients", "access": "Access that is loosened"}
 
 
 def plans_page() -> str:
-    """Return docs/plans.md with the codes there are now."""
+    """Return docs/plans.md with the current codes."""
     head = PAGE.read_text().partition(_HEADING)[0]
     sections = (f"### {title}\n\n{_table(section)}" for section, title in _TITLES.items())
     return head + _HEADING + "\n" + "\n\n".join(sections) + "\n"
@@ -23,4 +23,4 @@ def _table(section: Section) -> str:
         for name, code in CODES.items()
         if code.section == section
     ]
-    return "\n".join(["| code | what it says | the cure |", "| --- | --- | --- |", *rows])
+    return "\n".join(["| code | what it means | what to do |", "| --- | --- | --- |", *rows])

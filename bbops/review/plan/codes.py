@@ -1,4 +1,4 @@
-"""What a review is told by a code: each one's meaning, and its cure. Codes are forever."""
+"""The codes of a plan: what each one means, and what to do about it. A code never changes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Section = Literal["break", "access"]
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What a code stands for.
+    """What a code means.
 
     Attributes:
-        section: `break`, clients of today stop working; `access`, somebody may more than today.
-        text: what it says of a change.
-        cure: what to do where it was not intended.
+        section: `break` if existing clients stop working; `access` if somebody gets more access.
+        text: what it means.
+        cure: what to do if that was not intended.
     """
 
     section: Section
@@ -32,113 +32,113 @@ def _opens(text: str, cure: str) -> Code:
     return Code("access", text, cure)
 
 
-_BESIDE = "keep the old one, and put the new one beside it, under /v2 say"
+_BESIDE = "keep the old route, and add the new one beside it, for example under /v2"
 
 CODES: Final[Mapping[str, Code]] = {
     "route-removed": _breaks(
-        "a route is gone, and nothing answers at its path",
+        "a route was removed, and its path has no other",
         "keep it until its last client has moved",
     ),
     "method-removed": _breaks(
-        "a path no longer takes a method, though it takes others",
+        "a path no longer accepts a method, but still accepts others",
         "keep it until its last client has moved",
     ),
     "route-moved": _breaks(
-        "an endpoint answers another method or path than before",
+        "an endpoint has a new method or path",
         "leave a copy of the endpoint at the old path",
     ),
     "authentication-required": _breaks(
         "a public route now needs a token", _BESIDE
     ),
     "authentication-changed": _breaks(
-        "another kind of authentication, or another word before the token, is needed now", _BESIDE
+        "a route now needs another kind of authentication, or another token prefix", _BESIDE
     ),
-    "api-key-required": _breaks("an API key is needed now", _BESIDE),
+    "api-key-required": _breaks("a route now needs an API key", _BESIDE),
     "input-required": _breaks(
-        "a request must have a field that it could leave out",
-        "name it with '?', or give it a default",
+        "a field of the request is now required",
+        "make it optional with '?', or give it a default",
     ),
     "input-removed": _breaks(
-        "a field of the request is silently dropped", "keep accepting it"
+        "a field of the request is no longer read", "keep accepting it"
     ),
     "input-type": _breaks(
-        "a field of the request takes another type, which existing requests may not match", _BESIDE
+        "a field of the request has a new type, which existing requests may not match", _BESIDE
     ),
     "input-null": _breaks(
         "a field of the request can no longer be null", "write '?' after its type"
     ),
     "input-enum": _breaks(
-        "a field of the request takes fewer values", "keep the values that clients send"
+        "a field of the request accepts fewer values", "keep accepting the values that clients send"
     ),
     "input-limit": _breaks(
-        "a length, bound, pattern or size of the request is tighter", "keep the wider limit"
+        "a length, bound, pattern or size in the request is stricter", "keep the wider limit"
     ),
     "status-removed": _breaks(
-        "a route no longer answers with a status that clients wait for", "keep the status"
+        "a route no longer returns a status that clients expect", "keep the status"
     ),
-    "field-removed": _breaks("a response lacks a field that it had", "keep the field"),
+    "field-removed": _breaks("a field of the response was removed", "keep the field"),
     "field-optional": _breaks(
-        "a response may lack a field that it always had", "include it in every response"
+        "a field of the response is now optional", "include it in every response"
     ),
     "field-null": _breaks(
-        "a field of an answer may be null, which it never was", "give a value in its place"
+        "a field of the response may now be null", "return a default value instead"
     ),
     "field-type": _breaks(
-        "a field of an answer has another type, or one that is no longer known",
-        "keep the type, and give the new value under a name of its own",
+        "a field of the response has a new type, or its type is no longer known",
+        "keep the type, and return the new value in a new field",
     ),
     "field-enum": _breaks(
-        "a field of an answer may have values that clients do not know",
+        "a field of the response may have values that clients do not know",
         "tell the clients first, or keep the values",
     ),
     "signing-changed": _breaks(
         "everyone must sign in again, and programs that verify tokens need a new key",
-        "say so before, or keep 'auth.algorithm'",
+        "announce it, or keep 'auth.algorithm'",
     ),
     "session-changed": _breaks(
-        "frontends must sign in differently", "keep the names of `session`"
+        "frontends must sign in differently", "keep the names in 'session'"
     ),
     "topic-removed": _breaks(
-        "a realtime topic, or an event of one, is gone", "keep it until nobody subscribes"
+        "a realtime topic, or one of its events, was removed", "keep it until nobody subscribes"
     ),
     "webhook-removed": _breaks(
-        "nothing handles the calls of a webhook any more",
-        "stop the calls on the other side first",
+        "a webhook was removed, and nothing handles its calls",
+        "first remove the webhook at the service that calls it",
     ),
     "authentication-removed": _opens(
         "a route that needed a token or key is now public", "keep the authentication"
     ),
     "rows-opened": _opens(
-        "anybody may read values or rows that no public route gave",
-        "keep the authentication, select fewer columns, or ask for fewer rows in 'where'",
+        "anybody can read values or rows that no public route returned before",
+        "keep the authentication, select fewer columns, or restrict the rows in 'where'",
     ),
     "rate-limit-raised": _opens(
-        "clients may ask more often, or without a limit", "keep the limit"
+        "clients may send more requests, or any number", "keep the limit"
     ),
     "cors-widened": _opens(
-        "pages of more origins may read answers, or send more with them",
-        "list the origins that are meant",
+        "pages of more origins can read responses, or send more with requests",
+        "list only the origins that need it",
     ),
     "private-opened": _opens(
-        "a private column may reach answers", "keep 'private: true'"
+        "a column is no longer private, and may reach responses", "keep 'private: true'"
     ),
     "secret-opened": _opens(
-        "an env variable is no longer a secret, and may reach answers and the log",
+        "an env variable is no longer secret, and may reach responses and the log",
         "keep 'secret: true'",
     ),
     "guard-removed": _opens(
-        "a condition that refuses requests, or looks at who asks, is gone",
+        "a condition that refuses requests, or depends on the caller, was removed",
         "keep the check, in the function or in middleware",
     ),
     "guard-changed": _opens(
-        "a condition that refuses requests, or looks at who asks, is another one",
-        "check that it refuses all that it should",
+        "a condition that refuses requests, or depends on the caller, has changed",
+        "check that it still refuses everything it should",
     ),
     "middleware-removed": _opens(
-        "a function that ran before others no longer does", "keep it in 'middleware'"
+        "a route no longer runs a middleware function", "keep it in 'middleware'"
     ),
     "outside-address": _opens(
-        "requests go to a new server", "check whose server it is, and what is sent"
+        "a function sends requests to a new server", "check who owns that server, and what is sent"
     ),
     "secret-read": _opens(
         "a function reads a secret for the first time", "check where it is sent"
@@ -148,11 +148,11 @@ CODES: Final[Mapping[str, Code]] = {
         "keep the signature of the trigger",
     ),
     "sql-writes": _opens(
-        "a function writes with its own SQL, which the rules of steps do not limit",
+        "a function writes with its own SQL, which the checks of steps do not cover",
         "use 'insert', 'update' or 'delete' if possible",
     ),
     "topic-opened": _opens(
-        "more clients may subscribe to a topic, or publish on it",
+        "more clients can subscribe to a topic, or publish to it",
         "keep the condition of 'subscribe' or 'publish'",
     ),
     "cookie-loosened": _opens(
@@ -162,11 +162,11 @@ CODES: Final[Mapping[str, Code]] = {
         "tokens of another issuer are accepted", "check whose key it is"
     ),
     "agent-tool-added": _opens(
-        "a model may call a function that it could not call", "check what the function changes"
+        "an agent can call another function", "check what the function changes"
     ),
     "review-loosened": _opens(
-        "changes need less review, or no passing tests",
-        "keep the rules; this change is still reviewed by the old ones",
+        "changes need fewer approvals, or no passing tests",
+        "keep the rules; this change itself is still reviewed by the current ones",
     ),
 }  # fmt: skip
 """Every code, breaks first."""
