@@ -118,12 +118,12 @@ def test_what_people_write_neither_acts_on_a_terminal_nor_looks_like_ours(contro
         "author": "eve", "target": "main", "topic": "t", "state": "open", "head": "a" * 40,
         "created": DAY, "changed": DAY, "merged": "", "reviews": [review],
     }  # fmt: skip
-    standing = {
+    merge_status = {
         "proposal": proposal, "page": "http://x/1", "preview": "", "summary": "", "digest": "",
         "obstacles": ["no"], "conflicts": [], "approvals": 0, "approved": [], "outdated": [],
         "diagnostics": [], "plan": None, "text": "",
     }  # fmt: skip
-    url = control({"GET /api/projects/shop/proposals/1": (200, standing)})
+    url = control({"GET /api/projects/shop/proposals/1": (200, merge_status)})
     given = ["show", "1", "--project", "shop", "--server", url]
     shown = CliRunner().invoke(command, given).stdout
     assert "\x1b" not in shown

@@ -17,8 +17,8 @@ from bbops_server.process.webhooks.deliveries import (
     MOST_KEPT,
     Deliveries,
     Delivery,
+    describe_error,
     show_receiver,
-    tell_error,
 )
 from bbops_server.process.webhooks.delivery_queue import DeliveryQueue
 from bbops_server.process.webhooks.message import Message
@@ -158,10 +158,10 @@ def test_an_address_is_shown_without_what_may_be_secret(url: str, shown: str) ->
 
 
 def test_an_error_says_no_address_and_ends() -> None:
-    told = tell_error(ValueError(f"{URL} {'x' * 5_000}"), URL)
+    told = describe_error(ValueError(f"{URL} {'x' * 5_000}"), URL)
     assert told.startswith(f"{SHOWN} xxx")
     assert len(told) == 300
-    assert tell_error(TimeoutError(), URL) == "TimeoutError"
+    assert describe_error(TimeoutError(), URL) == "TimeoutError"
 
 
 def test_it_is_for_owners_and_on_record(tried: Tried) -> None:

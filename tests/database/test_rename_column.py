@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 from bbops.database.migrate.migrate import apply
 from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.mcp.drafting.changing import change_files
 from bbops.interfaces.mcp.models import Change
-from bbops.interfaces.mcp.workshop.changing import change_files
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import PROJECT
 from tests.support.checkouts import Agent, make_repository

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bbops.runtime.http.in_flight import Flights
+from bbops.runtime.http.in_flight import ActiveRequests
 from bbops_server.data_plane.draft_process.answering import Answering
 from bbops_server.data_plane.drafts.drafts import Drafts
 from bbops_server.data_plane.drafts.keys import make_token
@@ -148,7 +148,7 @@ def test_an_answer_that_comes_before_the_whole_body_arrives() -> None:
         return {"type": "http.request", "body": b"x" * 1_000_000, "more_body": True}
 
     async def do(path: str) -> None:
-        live: Any = SimpleNamespace(held=None, release=refuse, flights=Flights())
+        live: Any = SimpleNamespace(held=None, release=refuse, active_requests=ActiveRequests())
         answering = Answering(live)
         await answering.start(path)
         for _ in range(20):

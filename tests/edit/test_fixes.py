@@ -13,11 +13,11 @@ from bbops.build.check import validate
 from bbops.edit.authoring.changing import ChangedTree
 from bbops.edit.authoring.codes import read_codes
 from bbops.edit.fixes import find_edit
+from bbops.interfaces.mcp.drafting.changing import change_files
+from bbops.interfaces.mcp.drafting.fixing import Fixes
+from bbops.interfaces.mcp.drafting.inside import delete_in, put_in, rename_in
 from bbops.interfaces.mcp.models import Change
 from bbops.interfaces.mcp.tool import Refused
-from bbops.interfaces.mcp.workshop.changing import change_files
-from bbops.interfaces.mcp.workshop.fixing import Fixes
-from bbops.interfaces.mcp.workshop.inside import delete_in, put_in, rename_in
 from bbops.source.tree import MemoryTree
 from bbops.source.yaml.document import load
 from bbops.source.yaml.edit import splice

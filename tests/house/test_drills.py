@@ -256,7 +256,7 @@ from bbops.interfaces.mcp.tool import Gives, Takes, Tool
 from bbops.interfaces.mcp.work import Work
 
 if TYPE_CHECKING:
-    from bbops.interfaces.mcp.workshop.bench import Bench
+    from bbops.interfaces.mcp.drafting.bench import Bench
 
 
 class Counting(Takes, frozen=True):

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from bbops.interfaces.mcp.drafting.bench import Bench
 from bbops.interfaces.mcp.models import FOLDERS
 from bbops.interfaces.mcp.refs import parse_ref, ref_of
 from bbops.interfaces.mcp.tool import Refused
-from bbops.interfaces.mcp.workshop.bench import Bench
 from bbops.source.git.proposals import PREVIEW
 from bbops.source.git.writing import NOTHING, make_commit, put_files, write_blobs
 from tests.support.checkouts import HELLO, TOOLS, Agent, agent, make_repository, small_repository

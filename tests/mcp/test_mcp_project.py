@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from bbops.build.check._language import find_unsupported_parts
+from bbops.interfaces.mcp.drafting.performing import every_work, find_doing, perform
 from bbops.interfaces.mcp.models import FOLDERS, KINDS
 from bbops.interfaces.mcp.tool import call, find_tool
-from bbops.interfaces.mcp.workshop.performing import every_work, find_doing, perform
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.addons._base import step_keys
 from bbops.language.loading.load import kinds

@@ -215,18 +215,18 @@ def test_how_ended_proposals_stood_is_kept_of_the_newest(
     monkeypatch.setattr(proposals, "MOST_ENDED", 2)
     for number in range(1, 6):
         book.proposals.add("shop", WISH)
-        book.proposals.keep_standing("shop", number, f"as {number}")
+        book.proposals.keep_merge_status("shop", number, f"as {number}")
     book.proposals.add("blog", WISH)
-    book.proposals.keep_standing("blog", 1, "of another project")
+    book.proposals.keep_merge_status("blog", 1, "of another project")
     for number in (2, 5, 3, 1):  # 4 stays open; 3 and 1 ended last
         book.proposals.change("shop", number, state="closed")
-    book.proposals.keep_standing("shop", 4, "looked at again")
-    found = [book.proposals.standing("shop", number) for number in range(1, 6)]
+    book.proposals.keep_merge_status("shop", 4, "looked at again")
+    found = [book.proposals.merge_status("shop", number) for number in range(1, 6)]
     assert found == ["as 1", None, "as 3", "looked at again", None]
-    assert book.proposals.standing("blog", 1) == "of another project"
+    assert book.proposals.merge_status("blog", 1) == "of another project"
 
 
-def test_a_standing_that_is_too_long_is_kept_without_what_makes_it_so() -> None:
+def test_a_merge_status_that_is_too_long_is_kept_without_what_makes_it_so() -> None:
     wrong = JsonDiagnostic("error", "x", "a.yaml", 1, 1, "a" * 500)
     tests = answers.Tests("failed", "its tests fail", diagnostics=[wrong] * 900)
     long = MergeStatus(

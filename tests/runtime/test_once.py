@@ -175,8 +175,8 @@ def test_a_request_that_is_late_after_a_change_is_never_run_again(bench: Bench) 
     client = bench.client(f"{START}{WRITE}{sleep}")
 
     async def late() -> Reply:
-        client.release.flights.loop = asyncio.get_running_loop()
-        sweeping = asyncio.create_task(client.release.flights.keep_sweeping())
+        client.release.active_requests.loop = asyncio.get_running_loop()
+        sweeping = asyncio.create_task(client.release.active_requests.keep_sweeping())
         headers = {"idempotency-key": "k1"}
         reply = await client.ask("POST", "/run", {}, headers=headers)
         sweeping.cancel()

@@ -294,9 +294,9 @@ def test_middleware_stops_a_request_before_its_files_are_taken(
 
 def test_slow_files_have_more_time_than_steps(taking: Callable[..., Any]) -> None:
     async def tell(client: Client) -> None:
-        flights = client.release.flights
-        flights.loop = asyncio.get_running_loop()
-        sweeping = asyncio.create_task(flights.keep_sweeping())
+        active_requests = client.release.active_requests
+        active_requests.loop = asyncio.get_running_loop()
+        sweeping = asyncio.create_task(active_requests.keep_sweeping())
         sent = body(png())
         pieces = [sent[:80], sent[80:]]
 

@@ -11,9 +11,9 @@ from typing import Any
 import jsonschema
 import pytest
 
+from bbops.interfaces.mcp.drafting.bench import Bench
 from bbops.interfaces.mcp.local import Checkout
 from bbops.interfaces.mcp.tool import Refused, call, find_tool, find_tools
-from bbops.interfaces.mcp.workshop.bench import Bench
 from bbops.source.git.store import Store
 from tests.support.served import git
 from tests.support.small_project import write_project

@@ -16,7 +16,7 @@ from bbops.language.project import Route
 from bbops.language.resources.test import Case, SentFile
 from bbops.runtime.auth.tokens import Tokens
 from bbops.runtime.flow.run import Function, Run
-from bbops.runtime.http.in_flight import Flight
+from bbops.runtime.http.in_flight import ActiveRequest
 from bbops.runtime.values.failures import InvalidInput
 
 _BOUNDARY: Final = "bbops-test-0f3a6c9e5d1b4872"
@@ -71,7 +71,7 @@ async def ask_function(client: Client, function: Function, given: Mapping[str, A
     """Run a function on the values of a case, typed by its shapes as those of a request are."""
     answering = client.release.answering
     scope: dict[str, Any] = {
-        "method": "RUN", "path": function.name, "headers": [], "bbops": Flight(),
+        "method": "RUN", "path": function.name, "headers": [], "bbops": ActiveRequest(),
     }  # fmt: skip
     try:
         run = answering.run()

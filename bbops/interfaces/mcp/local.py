@@ -29,7 +29,7 @@ from bbops.interfaces.mcp.tool import Refused
 from bbops.interfaces.mcp.work import Work
 
 if TYPE_CHECKING:
-    from bbops.interfaces.mcp.workshop.bench import Bench
+    from bbops.interfaces.mcp.drafting.bench import Bench
     from bbops.source.git.store import Store
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -53,7 +53,7 @@ class Checkout:
         )
 
     def _work(self, work: Work[T, G], taken: T) -> G:
-        from bbops.interfaces.mcp.workshop.performing import find_doing  # noqa: PLC0415 - every step, git
+        from bbops.interfaces.mcp.drafting.performing import find_doing  # noqa: PLC0415 - every step, git
 
         return cast("G", find_doing(work.name)(self._bench, taken))
 
@@ -71,7 +71,7 @@ class Checkout:
         from bbops.build.compile.release import build  # noqa: PLC0415 - as above
         from bbops.build.testing.report import as_diagnostics  # noqa: PLC0415
         from bbops.build.testing.running import Runner, choose  # noqa: PLC0415
-        from bbops.interfaces.mcp.workshop.serialization import tell  # noqa: PLC0415
+        from bbops.interfaces.mcp.drafting.serialization import tell  # noqa: PLC0415
 
         tree = self._bench.tree(commit)
         built = build(tree, self._bench.cache, database=self._bench.engine, base=tree)
@@ -153,7 +153,7 @@ def open_checkout(store: Store, under: str = "", live: str = "") -> Checkout:
     Raises:
         GitError: there is no such branch.
     """
-    from bbops.interfaces.mcp.workshop.bench import Bench  # noqa: PLC0415
+    from bbops.interfaces.mcp.drafting.bench import Bench  # noqa: PLC0415
     from bbops.source.git.place import read_head  # noqa: PLC0415 - as above
 
     known = (live,) if live else (MAIN, read_head(store.place))

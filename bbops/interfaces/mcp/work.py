@@ -1,4 +1,4 @@
-"""What is done where a repository is: asked for here, done by `bbops.interfaces.mcp.workshop`.
+"""What is done where a repository is: asked for here, done by `bbops.interfaces.mcp.drafting`.
 
 Light, for those who ask import it: nothing here knows git, models or a compiler.
 """
@@ -19,7 +19,7 @@ class Work(Generic[Takes, Gives]):
     """One piece of it, done by `do`.
 
     `do` takes the bench and what the tool was given. It is in the tool's file, or, if it needs what
-    a server should not load, in `bbops.interfaces.mcp.workshop.<name>`.
+    a server should not load, in `bbops.interfaces.mcp.drafting.<name>`.
 
     Attributes:
         name: of the tool.

@@ -64,24 +64,24 @@ class Flow:
         self.calls: dict[str, str] = {}
         self.uses_now = False
         self.temporaries = 0
-        self.standing: dict[str, ast.expr] = {}
+        self.replaced_roots: dict[str, ast.expr] = {}
         self.caught = ""
         """The name of the exception that a `catch` has."""
 
     # ---- Names, for the emitter
     def root(self, name: str) -> ast.expr:
         """Return the code that reads a root such as `input`; `host` is the run's doors."""
-        if name in self.standing:
-            return self.standing[name]
+        if name in self.replaced_roots:
+            return self.replaced_roots[name]
         self.roots.add(name)
         return load(f"r_{name}")
 
     @contextmanager
     def instead(self, **roots: ast.expr) -> Iterator[None]:
         """While it lasts, these roots are read by other code: `error`, a transaction's `host`."""
-        before, self.standing = self.standing, {**self.standing, **roots}
+        before, self.replaced_roots = self.replaced_roots, {**self.replaced_roots, **roots}
         yield
-        self.standing = before
+        self.replaced_roots = before
 
     def variable(self, name: str) -> ast.expr:
         """Return the code that reads `vars.<name>`, set here or by middleware before."""

@@ -28,7 +28,7 @@ class Cache:
 
     def __init__(self) -> None:
         self.kept: OrderedDict[str, dict[str, tuple[datetime, Any]]] = OrderedDict()
-        self.flights: dict[Place, asyncio.Future[None]] = {}
+        self.pending: dict[Place, asyncio.Future[None]] = {}
 
     def find(self, place: Place, now: datetime) -> list[Any]:
         """Return the value in a list, or an empty one where none is kept."""
@@ -48,8 +48,8 @@ class Cache:
     def forget(self, key: str) -> None:
         """Drop what is kept under a key, and do not keep what is being made for it."""
         self.kept.pop(key, None)
-        for place in [one for one in self.flights if one[0] == key]:
-            del self.flights[place]
+        for place in [one for one in self.pending if one[0] == key]:
+            del self.pending[place]
 
 
 async def cached(
@@ -61,10 +61,10 @@ async def cached(
     if place in _MAKING.get():  # making it asks for it: nobody else would answer
         return await make()
     while not (found := cache.find(place, run.host.clock.now())):
-        flight = cache.flights.get(place)
-        if flight is None:
+        pending = cache.pending.get(place)
+        if pending is None:
             return await _make(cache, run, place, seconds, make)
-        await asyncio.wait([flight])
+        await asyncio.wait([pending])
     return found[0]
 
 
@@ -72,19 +72,19 @@ async def _make(
     cache: Cache, run: Any, place: Place, seconds: float, make: Callable[[], Awaitable[Any]]
 ) -> Any:
     """Make a value and keep it. Who waits for it tries again where this fails."""
-    flight = cache.flights[place] = asyncio.get_running_loop().create_future()
+    pending = cache.pending[place] = asyncio.get_running_loop().create_future()
     token = _MAKING.set(_MAKING.get() | {place})
     try:
         value = await make()
         check_size([value], MAX_VALUE)
-        if cache.flights.get(place) is flight:
+        if cache.pending.get(place) is pending:
             cache.keep(place, run.host.clock.now() + timedelta(seconds=seconds), value)
         return value
     finally:
         _MAKING.reset(token)
-        if cache.flights.get(place) is flight:
-            del cache.flights[place]
-        flight.set_result(None)
+        if cache.pending.get(place) is pending:
+            del cache.pending[place]
+        pending.set_result(None)
 
 
 def forget(run: Any, key: Any) -> None:

@@ -23,7 +23,7 @@ SWEEP_SECONDS = 0.1
 Receive = Callable[[], Awaitable[Any]]
 
 
-class Flight(Trace):
+class ActiveRequest(Trace):
     """One request under way; `ended_by` says why its task was cancelled."""
 
     answering: object = None
@@ -53,12 +53,12 @@ class Flight(Trace):
         self.end("client")
 
 
-class Flights:
+class ActiveRequests:
     """Every request under way in this process."""
 
     def __init__(self) -> None:
-        self.flying: set[Flight] = set()
-        self._landed: asyncio.Event | None = None  # made by who waits: requests pay for a look
+        self.current: set[ActiveRequest] = set()
+        self._ended: asyncio.Event | None = None  # made by who waits: requests pay for a look
         self.loop: asyncio.AbstractEventLoop | None = (
             None  # known, a task is found in half the time
         )
@@ -66,34 +66,34 @@ class Flights:
     def sweep(self) -> None:
         """End requests that are over their time; begin to watch the clients of slow ones."""
         now = perf_counter()
-        for flight in tuple(self.flying):
-            age = now - flight.began
-            if age > flight.timeout_seconds:
-                flight.end("timeout")
-            elif age > WATCH_SECONDS and flight.is_read and flight.watcher is None:
-                flight.watcher = asyncio.create_task(flight.watch())
+        for active in tuple(self.current):
+            age = now - active.began
+            if age > active.timeout_seconds:
+                active.end("timeout")
+            elif age > WATCH_SECONDS and active.is_read and active.watcher is None:
+                active.watcher = asyncio.create_task(active.watch())
 
-    def land(self, flight: Flight) -> None:
-        """Forget a request that was answered.
+    def remove(self, active: ActiveRequest) -> None:
+        """Forget a request that has ended.
 
-        The server's `receive` knows the request's scope, and the scope this flight: a circle that
+        The server's `receive` knows the request's scope, and the scope this object: a cycle that
         only the garbage collector would find, for a tenth of a request's time.
         """
-        flight.receive = flight.task = None
-        self.flying.discard(flight)
-        if self._landed is not None:
-            self._landed.set()
-            self._landed = None
-        if flight.watcher is not None:
-            flight.watcher.cancel()
+        active.receive = active.task = None
+        self.current.discard(active)
+        if self._ended is not None:
+            self._ended.set()
+            self._ended = None
+        if active.watcher is not None:
+            active.watcher.cancel()
 
     async def wait(self, is_over: Callable[[], bool], seconds: float | None) -> bool:
         """Return True once something is true, as it may be after each answer; False when late."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not is_over():
-                    self._landed = self._landed or asyncio.Event()
-                    await self._landed.wait()
+                    self._ended = self._ended or asyncio.Event()
+                    await self._ended.wait()
         return is_over()
 
     async def keep_sweeping(self) -> None:

@@ -130,8 +130,8 @@ class Answering:
         self.api_keys = ApiKeys(host.database, host.clock, key_uses or KeyUses())
         self.mask, self.wording = mask or Mask(), wording or Wording({}, {}, host)
         self.complained: dict[str, float] = {}
-        self.standing: Headers = [(b"x-release", name.encode()), _AS_IT_SAYS]
-        self.json_lines = write([_JSON, *self.standing])
+        self.common_headers: Headers = [(b"x-release", name.encode()), _AS_IT_SAYS]
+        self.json_lines = write([_JSON, *self.common_headers])
         self.json_lines += b"x-request-id: %b\r\ncontent-length: %d\r\n"
         self.request_name, self.counter = host.random.token(8).encode() + b"%x", count(1)
 
@@ -236,7 +236,7 @@ class Answering:
         every = [*headers, *read_lines(trace.lines)]
         if trace.user is not None and not has_header(every, b"cache-control"):
             every.append(_PRIVATE)
-        every += [one for one in self.standing if not has_header(headers, one[0])]
+        every += [one for one in self.common_headers if not has_header(headers, one[0])]
         every.append((b"x-request-id", self.name_request(trace)))
         return every
 

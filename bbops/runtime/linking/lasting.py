@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from bbops.base.host import Clock
 from bbops.runtime.auth.key_uses import KeyUses
 from bbops.runtime.auth.tokens import Tokens
-from bbops.runtime.http.in_flight import Flights
+from bbops.runtime.http.in_flight import ActiveRequests
 from bbops.runtime.http.rate_limits import Limit, SharedWindow, SlidingWindow
 from bbops.runtime.http.shared_counters import SharedCounters
 
@@ -19,7 +19,7 @@ class Lasting:
     """
 
     def __init__(self, counters: SharedCounters | None = None) -> None:
-        self.flights, self.key_uses = Flights(), KeyUses()
+        self.active_requests, self.key_uses = ActiveRequests(), KeyUses()
         self.scope = ""
         self._counters = counters
         self._limits: dict[tuple[str, int], Limit] = {}

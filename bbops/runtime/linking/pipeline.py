@@ -17,7 +17,7 @@ from bbops.runtime.http.authorization import Admission, check_name
 from bbops.runtime.http.cors import Cors
 from bbops.runtime.http.file_answers import SENDING_SECONDS, SentFile, send_file
 from bbops.runtime.http.idempotency import Once
-from bbops.runtime.http.in_flight import Flight, Flights
+from bbops.runtime.http.in_flight import ActiveRequest, ActiveRequests
 from bbops.runtime.http.rate_limits import Limit, NameLimits
 from bbops.runtime.http.request_decoding import NOTHING_READ, Gone, Reading, check_params
 from bbops.runtime.http.responses import MAX_ANSWER, Answering
@@ -41,7 +41,7 @@ class Policy:
     uploads: Uploads | None
     is_once: bool
     timeout_seconds: float
-    flights: Flights
+    active_requests: ActiveRequests
     limit: Limit | None
     cors: Cors | None
     authentication: str
@@ -55,15 +55,15 @@ class Pipeline:
     """One endpoint's way from request to answer; made once per release."""
 
     __slots__ = (
-        "admit", "admit_later", "answering", "apply_shapes", "by_name", "cors", "endpoint",
-        "flights", "function", "has_folder", "has_shapes", "has_vars", "keep", "middleware", "once",
-        "read", "reads", "receive", "route", "timeout_seconds", "typed", "unfolds",
+        "active_requests", "admit", "admit_later", "answering", "apply_shapes", "by_name", "cors",
+        "endpoint", "function", "has_folder", "has_shapes", "has_vars", "keep", "middleware",
+        "once", "read", "reads", "receive", "route", "timeout_seconds", "typed", "unfolds",
     )  # fmt: skip
 
     def __init__(self, function: Function, policy: Policy, answering: Answering) -> None:
         self.function, self.answering = function, answering
         self.middleware, self.cors, self.route = policy.middleware, policy.cors, policy.path
-        self.flights, self.timeout_seconds = policy.flights, policy.timeout_seconds
+        self.active_requests, self.timeout_seconds = policy.active_requests, policy.timeout_seconds
         every = (function, *policy.middleware)
         admission = Admission(
             policy.authentication, policy.limit, policy.channel, answering,
@@ -95,17 +95,17 @@ class Pipeline:
 
     async def __call__(self, scope: Any, receive: Any, send: Any, params: dict[str, str]) -> None:
         """Answer one request, in the time it has and for as long as its client waits."""
-        flight: Flight = scope["bbops"]
-        flights, answering = self.flights, self.answering
-        flight.receive = receive
-        flight.task, flight.answering = asyncio.current_task(flights.loop), answering
-        flight.timeout_seconds, flight.route = self.timeout_seconds, self.route
-        flight.endpoint = self.endpoint
-        flights.flying.add(flight)
+        active: ActiveRequest = scope["bbops"]
+        active_requests, answering = self.active_requests, self.answering
+        active.receive = receive
+        active.task, active.answering = asyncio.current_task(active_requests.loop), answering
+        active.timeout_seconds, active.route = self.timeout_seconds, self.route
+        active.endpoint = self.endpoint
+        active_requests.current.add(active)
         try:
-            answer = await self.run(scope, receive, params, flight)
+            answer = await self.run(scope, receive, params, active)
             if self.has_folder and type(answer[1]) is SentFile:
-                flight.timeout_seconds += SENDING_SECONDS
+                active.timeout_seconds += SENDING_SECONDS
                 await send_file(answering, send, scope, answer)
                 return
             unsent = answering.send_json(send, scope, answer)
@@ -114,30 +114,32 @@ class Pipeline:
         except Gone:
             pass
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the last place
-            await self.fail(scope, send, flight, error)
+            await self.fail(scope, send, active, error)
         finally:
-            flights.land(flight)
+            active_requests.remove(active)
 
-    async def fail(self, scope: Any, send: Any, flight: Flight, error: BaseException) -> None:
+    async def fail(
+        self, scope: Any, send: Any, active: ActiveRequest, error: BaseException
+    ) -> None:
         """Answer a failure; a request that was ended from outside has one only if it was late."""
         try:
             if not isinstance(error, asyncio.CancelledError):
-                if flight.is_sent:  # a file that ended early: the connection closes, and tells it
+                if active.is_sent:  # a file that ended early: the connection closes, and tells it
                     self.answering.surprise(error, scope)
                     return
                 await self.answering.fail(send, error, scope)
                 return
         except asyncio.CancelledError as cancelled:
             error = cancelled
-        if not flight.ended_by or flight.task is None:
+        if not active.ended_by or active.task is None:
             raise error
-        flight.task.uncancel()
-        if flight.ended_by == "timeout" and not flight.is_sent:
+        active.task.uncancel()
+        if active.ended_by == "timeout" and not active.is_sent:
             late = Thrown(503, "it took too long", headers={"retry-after": "1"})
             await self.answering.fail(send, late, scope)
 
     async def run(
-        self, scope: Any, receive: Any, params: dict[str, str], flight: Flight
+        self, scope: Any, receive: Any, params: dict[str, str], active: ActiveRequest
     ) -> Answer:  # fmt: skip
         """Return what middleware or function answer.
 
@@ -147,7 +149,7 @@ class Pipeline:
             Gone: the client left.
         """
         if self.cors is not None:
-            flight.lines = self.cors.lines(scope)
+            active.lines = self.cors.lines(scope)
         if params:
             check_params(params)
         run = self.answering.run()
@@ -155,13 +157,13 @@ class Pipeline:
         if self.has_vars:
             run.vars = {}
         if self.has_folder:
-            run.folder = flight.folder
+            run.folder = active.folder
         if self.admit is not None:
             self.admit(run, scope)
         if self.admit_later is not None:
             await self.admit_later(run, scope)
         texts, body = await self.read(run, scope, receive) if self.reads else NOTHING_READ
-        flight.is_read = self.receive is None
+        active.is_read = self.receive is None
         for function in self.middleware:
             if self.typed and function in self.typed:
                 answer = await run_typed(function, run, texts)
@@ -171,10 +173,10 @@ class Pipeline:
                 break
         else:
             if self.receive is not None:
-                flight.timeout_seconds += RECEIVING_SECONDS
+                active.timeout_seconds += RECEIVING_SECONDS
                 body = await self.receive(scope, receive)
-                flight.timeout_seconds = self.timeout_seconds + perf_counter() - flight.began
-                flight.is_read = True
+                active.timeout_seconds = self.timeout_seconds + perf_counter() - active.began
+                active.is_read = True
             if self.has_shapes:
                 self.apply_shapes(run, texts, body)
             if self.by_name is not None:

@@ -18,7 +18,7 @@ from bbops.runtime.flow.masking import Mask
 from bbops.runtime.flow.run import Function, Shape
 from bbops.runtime.http.cors import Cors
 from bbops.runtime.http.exchanges import WithHistory
-from bbops.runtime.http.in_flight import Flight, Flights
+from bbops.runtime.http.in_flight import ActiveRequest, ActiveRequests
 from bbops.runtime.http.rate_limits import (
     SIGN_INS_FROM_ANYWHERE,
     SIGN_INS_PER_ADDRESS,
@@ -62,10 +62,10 @@ class Release:
         table: RouteTable[Any],
         functions: Mapping[str, Function],
         answering: Answering,
-        flights: Flights,
+        active_requests: ActiveRequests,
     ) -> None:
         self.name, self.table, self.functions = answering.name, table, functions
-        self.answering, self.flights = answering, flights
+        self.answering, self.active_requests = answering, active_requests
         self.spaces: list[dict[str, Any]] = []
         self.beside: Beside | None = None
         """Is asked what no route answers, by any method."""
@@ -77,7 +77,7 @@ class Release:
         """Answer one request; a request that began here ends here, whatever is swapped."""
         method, raw = scope["method"], scope.get("raw_path")
         path = raw.decode("latin-1") if raw else scope["path"]
-        scope["bbops"] = Flight()
+        scope["bbops"] = ActiveRequest()
         target, found = self.table.match("GET" if method == "HEAD" else method, path)
         if target is not None:
             answer: Awaitable[None] = target(scope, receive, send, found)
@@ -93,7 +93,7 @@ class Release:
     @property
     def in_flight(self) -> int:
         """How many requests began here and are under way. O(requests under way)."""
-        return sum(one.answering is self.answering for one in self.flights.flying)
+        return sum(one.answering is self.answering for one in self.active_requests.current)
 
     async def prepare(self) -> None:
         """Fetch the keys that others publish; where that fails, tokens of theirs are refused."""
@@ -192,7 +192,7 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     published = publish_keys(answering.tokens, answering.name)
     if published is not None:
         table.add("GET", PATH, published)
-    release = Release(table, functions, answering, lasting.flights)
+    release = Release(table, functions, answering, lasting.active_requests)
     release.spaces = [space for _, space in spaces]
     release.routes = [(route["method"], route["path"]) for route in data["routes"]]
     release.key_channels = frozenset(
@@ -297,7 +297,7 @@ def _pipeline(
         limit=limit,
         by_name=by_name,
         timeout_seconds=route["timeout_seconds"],
-        flights=lasting.flights,
+        active_requests=lasting.active_requests,
         cors=Cors(cors, [route["method"]], exposes) if cors else None,
         authentication=route["authentication"],
         channel=route["channel"] or "",

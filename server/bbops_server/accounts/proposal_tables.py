@@ -52,7 +52,7 @@ replays = sa.Table(
 )  # fmt: skip
 """What asking a proposal's draft again has found, the last time; as JSON."""
 
-standings = sa.Table(
+merge_statuses = sa.Table(
     "standings", METADATA, _text("project", is_key=True), _number(),
     sa.Column("found", sa.Text, nullable=False),
 )  # fmt: skip

@@ -14,10 +14,10 @@ from bbops_server.accounts.people import People
 from bbops_server.accounts.proposal_tables import (
     TITLE_LENGTH,
     WORDS_LENGTH,
+    merge_statuses,
     proposals,
     replays,
     reviews,
-    standings,
 )
 from bbops_server.accounts.reviewers import find_reviewers, require_reviewers
 from bbops_server.accounts.store import Store
@@ -26,7 +26,7 @@ MOST_OPEN: Final = 200
 MOST_WORDS: Final = 1_000
 """What may be said of one proposal."""
 MOST_ENDED: Final = 1_000
-"""Of each project, those merged or closed last, whose standing is kept."""
+"""Of each project, those merged or closed last, whose merge status is kept."""
 
 _LENGTHS: Final = {
     "title": TITLE_LENGTH, "description": WORDS_LENGTH, "head": 64, "state": 16, "merged": 64,
@@ -193,20 +193,20 @@ class Proposals:
         with self._store.reading() as connection:
             return connection.scalar(wanted)
 
-    def keep_standing(self, project: str, number: int, found: str) -> None:
+    def keep_merge_status(self, project: str, number: int, found: str) -> None:
         """Keep how a proposal stands, in place of what is there; the same again writes nothing.
 
         Those of proposals that ended long ago go: see MOST_ENDED.
         """
-        if self.standing(project, number) == found:
+        if self.merge_status(project, number) == found:
             return
         with self._store.noting() as connection:
-            _replace(connection, standings, project, number, found=found)
+            _replace(connection, merge_statuses, project, number, found=found)
             _forget_old(connection, project)
 
-    def standing(self, project: str, number: int) -> str | None:
+    def merge_status(self, project: str, number: int) -> str | None:
         """Return how a proposal stood when that was kept last; None where nobody has looked."""
-        wanted = sa.select(standings.c.found).where(*_of(standings, project, number))
+        wanted = sa.select(merge_statuses.c.found).where(*_of(merge_statuses, project, number))
         with self._store.reading() as connection:
             return connection.scalar(wanted)
 
@@ -224,9 +224,9 @@ def _forget_old(connection: sa.Connection, project: str) -> None:
     known = sa.select(proposals.c.number).where(proposals.c.project == project)
     still_open = known.where(proposals.c.state == "open")
     newest = known.where(proposals.c.state != "open").order_by(proposals.c.changed.desc())
-    connection.execute(standings.delete().where(
-        standings.c.project == project, standings.c.number.not_in(still_open),
-        standings.c.number.not_in(newest.limit(MOST_ENDED)),
+    connection.execute(merge_statuses.delete().where(
+        merge_statuses.c.project == project, merge_statuses.c.number.not_in(still_open),
+        merge_statuses.c.number.not_in(newest.limit(MOST_ENDED)),
     ))  # fmt: skip
 
 

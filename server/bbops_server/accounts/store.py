@@ -22,10 +22,10 @@ from bbops_server.accounts.file import FILE, WRITES, cannot_open, open_file
 from bbops_server.accounts.grant_tables import TABLES as GRANT_TABLES
 from bbops_server.accounts.proposal_tables import (
     arrivals,
+    merge_statuses,
     proposals,
     replays,
     reviews,
-    standings,
 )
 from bbops_server.accounts.schema import make_schema, open_schema
 from bbops_server.accounts.set_up_mark import require_file
@@ -58,7 +58,7 @@ def _sixth(connection: sa.Connection) -> None:
 
 
 def _seventh(connection: sa.Connection) -> None:
-    METADATA.create_all(connection, tables=[standings])
+    METADATA.create_all(connection, tables=[merge_statuses])
 
 
 def _eighth(connection: sa.Connection) -> None:

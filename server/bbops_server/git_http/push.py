@@ -139,12 +139,12 @@ class Push:
         await say(f"{verb} proposal #{number}: {self._proposing.page(number)}")
         await self._tell_previews(self._proposing.preview_branch(number), say)
         self._proposing.prepare_preview(number)
-        found, standing = await self._proposing.look(number, wait_seconds=QUICK_SECONDS)
-        await say(f"{printable(found.title)}: {standing.summary}")
-        for one in standing.obstacles:
+        found, merge_status = await self._proposing.look(number, wait_seconds=QUICK_SECONDS)
+        await say(f"{printable(found.title)}: {merge_status.summary}")
+        for one in merge_status.obstacles:
             await say(f"    {printable(one)}")
-        tests = standing.tests
-        if tests and tests.state != "running" and tests.summary not in standing.obstacles:
+        tests = merge_status.tests
+        if tests and tests.state != "running" and tests.summary not in merge_status.obstacles:
             await say(printable(tests.summary))
 
 

@@ -41,7 +41,12 @@ from bbops_server.data_plane.live.history import find
 from bbops_server.git_http.publishing import Waiting
 from bbops_server.git_http.visibility import show_to
 from bbops_server.mcp.accounts_call import ask
-from bbops_server.mcp.serialization import tell_attempt, tell_found, tell_judged, tell_proposed
+from bbops_server.mcp.serialization import (
+    serialize_diagnostics,
+    serialize_progress,
+    serialize_proposal,
+    serialize_proposal_detail,
+)
 from bbops_server.mcp.served import WORDS, Around, Served
 from bbops_server.process.messages.build.proposals.do_work import DoWork
 from bbops_server.process.messages.build.releases.run_commit_tests import RunCommitTests
@@ -144,7 +149,7 @@ class ServedBackend:
         except Refused:  # they are kept where the repository is
             return ()
         found = await ask(forge.list, "open")
-        return tuple(tell_proposed(one) for one in found[:MOST_PULLS])
+        return tuple(serialize_proposal(one) for one in found[:MOST_PULLS])
 
     async def test(self, commit: str) -> Tested:
         """Run the tests in their turn: publications find the processor free."""
@@ -162,7 +167,9 @@ class ServedBackend:
         if tests.state in {"unknown", "running"}:
             raise Refused(tests.summary, hint="try again in a moment")
         cases = tests.passed + tests.failed
-        return Tested(cases, tests.failed, round(tests.seconds, 2), tell_found(tests.diagnostics))
+        return Tested(
+            cases, tests.failed, round(tests.seconds, 2), serialize_diagnostics(tests.diagnostics)
+        )
 
     async def ask(self, asked: DraftRequest) -> DraftResponse:
         """Ask the draft's own server, with a token that lets in for a minute."""
@@ -279,21 +286,21 @@ class ServedBackend:
         """Look at a proposal."""
         await self._at.require(Permission.READ_PROJECT)
         control = self._at.proposing()
-        found, standing = await control.look(number)
-        standing = show_to(standing, self._at.repository(), self._at.caller)
+        found, merge_status = await control.look(number)
+        merge_status = show_to(merge_status, self._at.repository(), self._at.caller)
         drafts = self._at.control.status.drafts(self._at.project)
         preview = drafts.url_of(control.preview_branch(number)) if drafts is not None else ""
-        return tell_judged(found, standing, control.page(number), preview)
+        return serialize_proposal_detail(found, merge_status, control.page(number), preview)
 
     async def comment(self, number: int, text: str) -> str:
         """Say something of it as it is now; it is no approval."""
         await self._at.require(Permission.REVIEW)
         control = self._at.proposing()
-        found, standing = await control.look(number)
+        found, merge_status = await control.look(number)
         await self._at.require(Permission.REVIEW, head=found.head)
         await ask(
             control.forge.review, number, self._at.caller.email, "commented", text,
-            standing.demands.digest,
+            merge_status.demands.digest,
         )  # fmt: skip
         await self._at.note("comment on proposal", f"#{number}")
         return control.page(number)
@@ -343,7 +350,7 @@ class ServedBackend:
         await self._at.require(Permission.READ_PROJECT)
         one = self._at.loop
         newest = await one.source.revision(one.context.plane.build)
-        return tell_attempt(one.board, commit, newest.commit if newest else "")
+        return serialize_progress(one.board, commit, newest.commit if newest else "")
 
     async def activity(
         self, *, only_failed: bool, endpoint: str, since: float, before: int, limit: int,

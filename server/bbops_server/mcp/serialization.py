@@ -22,7 +22,7 @@ MOST_FOUND: Final = 40
 _LONGEST: Final = 2_000
 
 
-def tell_found(diagnostics: Iterable[JsonDiagnostic]) -> tuple[Found, ...]:
+def serialize_diagnostics(diagnostics: Iterable[JsonDiagnostic]) -> tuple[Found, ...]:
     """Return diagnostics that crossed a process as agents read them."""
     return tuple(_found(one) for one in [*diagnostics][:MOST_FOUND])
 
@@ -34,26 +34,28 @@ def _found(one: JsonDiagnostic) -> Found:
     )  # fmt: skip
 
 
-def tell_proposed(one: Proposal) -> Proposed:
+def serialize_proposal(one: Proposal) -> Proposed:
     """Return a proposal as a line of a list."""
     return Proposed(one.number, one.title, one.topic, one.state, one.author, one.head, one.ready)
 
 
-def tell_judged(one: Proposal, standing: MergeStatus, page: str, preview: str) -> PullRequestDetail:
+def serialize_proposal_detail(
+    one: Proposal, merge_status: MergeStatus, page: str, preview: str
+) -> PullRequestDetail:
     """Return a proposal and how it stands."""
-    candidate = standing.candidate
+    candidate = merge_status.candidate
     is_open = one.state == "open"
     result = candidate.commit if candidate else one.merged
     return PullRequestDetail(
         number=one.number, url=page, title=one.title, description=one.description,
         author=one.author, draft=one.topic, state=one.state, head=one.head, ready=one.ready,
-        reviewers=one.reviewers, by_person=standing.demands.agents != "merge",
+        reviewers=one.reviewers, by_person=merge_status.demands.agents != "merge",
         base=candidate.base if candidate and candidate.commit else "", result=result,
-        preview=preview if is_open else "", waits=is_waiting(standing),
-        obstacles=standing.obstacles if is_open else (),
-        summary=standing.summary if is_open else "", plan="\n".join(_plans(standing)),
-        tests="; ".join(_tests(standing)),
-        diagnostics=tell_found(_wrong_in_all(standing)),
+        preview=preview if is_open else "", waits=is_waiting(merge_status),
+        obstacles=merge_status.obstacles if is_open else (),
+        summary=merge_status.summary if is_open else "", plan="\n".join(_plans(merge_status)),
+        tests="; ".join(_tests(merge_status)),
+        diagnostics=serialize_diagnostics(_wrong_in_all(merge_status)),
         reviews=tuple(
             ReviewComment(each.who, each.at.isoformat(timespec="seconds"), each.verdict,
                    each.text[:_LONGEST])
@@ -62,24 +64,24 @@ def tell_judged(one: Proposal, standing: MergeStatus, page: str, preview: str) -
     )  # fmt: skip
 
 
-def _plans(standing: MergeStatus) -> Iterator[str]:
+def _plans(merge_status: MergeStatus) -> Iterator[str]:
     """Yield what the plans of all projects come to that it changes."""
-    yield from _plan(standing.plan)
-    for one in standing.others:
+    yield from _plan(merge_status.plan)
+    for one in merge_status.others:
         yield from (f"in project '{one.project}': {line}" for line in _plan(one.plan))
 
 
-def _tests(standing: MergeStatus) -> Iterator[str]:
-    if standing.tests:
-        yield standing.tests.summary
-    for one in standing.others:
+def _tests(merge_status: MergeStatus) -> Iterator[str]:
+    if merge_status.tests:
+        yield merge_status.tests.summary
+    for one in merge_status.others:
         if one.tests:
             yield f"in project '{one.project}': {one.tests.summary}"
 
 
-def _wrong_in_all(standing: MergeStatus) -> Iterator[JsonDiagnostic]:
-    yield from _wrong_in(standing)
-    for one in standing.others:
+def _wrong_in_all(merge_status: MergeStatus) -> Iterator[JsonDiagnostic]:
+    yield from _wrong_in(merge_status)
+    for one in merge_status.others:
         yield from _wrong_in(one)
 
 
@@ -106,17 +108,17 @@ def _plan(document: Mapping[str, Any] | None) -> Iterator[str]:
     yield from (f"{one['verb']} {one['method']} {one['path']}" for one in plan["routes"])
 
 
-def is_waiting(standing: MergeStatus) -> bool:
+def is_waiting(merge_status: MergeStatus) -> bool:
     """Return whether only the word of people, or tests that run, is between it and a merge."""
-    if standing.ended or standing.candidate is None:
+    if merge_status.ended or merge_status.candidate is None:
         return False
-    if standing.candidate.conflicts or standing.demands.refused:
+    if merge_status.candidate.conflicts or merge_status.demands.refused:
         return False
-    failed = any(one.is_against for one in standing.gates)
-    return not failed and not standing.voices.refused
+    failed = any(one.is_against for one in merge_status.gates)
+    return not failed and not merge_status.voices.refused
 
 
-def tell_attempt(board: StatusBoard, commit: str, newest: str) -> CommitProgress:
+def serialize_progress(board: StatusBoard, commit: str, newest: str) -> CommitProgress:
     """Return how far a commit is.
 
     Args:
@@ -130,7 +132,9 @@ def tell_attempt(board: StatusBoard, commit: str, newest: str) -> CommitProgress
     whole = next((one for one in known if one and one.startswith(wanted)), wanted)
     state, stage, message = _state(board, whole, applied, attempted, newest)
     found = board.diagnostics if state == "failed" and whole == attempted else ()
-    return CommitProgress(whole, state, stage, applied, board.version, message, tell_found(found))
+    return CommitProgress(
+        whole, state, stage, applied, board.version, message, serialize_diagnostics(found)
+    )
 
 
 def _state(

@@ -117,21 +117,21 @@ async def close_proposal(visit: Here, name: FromPath[str], number: FromPath[int]
 
 
 async def describe(
-    visit: Visit, reviewing: Reviewing, proposal: Proposal, standing: MergeStatus
+    visit: Visit, reviewing: Reviewing, proposal: Proposal, status: MergeStatus
 ) -> ProposalDetail:
     """Return all that is shown of a proposal."""
     is_open, control, name = proposal.state == "open", reviewing.control, reviewing.name
     drafts = visit.control.status.drafts(name)
     preview = drafts.url_of(control.preview_branch(proposal.number)) if is_open and drafts else ""
     return ProposalDetail(
-        proposal, control.page(proposal.number), preview, standing.summary, standing.obstacles,
-        standing.candidate.conflicts if standing.candidate else (), standing.demands.digest,
-        standing.demands.approvals, standing.voices.approved,
-        tuple(one.who for one in standing.voices.outdated),
-        list(standing.diagnostics),
-        dict(standing.plan) if standing.plan else None, standing.text, standing.tests,
-        await reviewing.compare(standing), await read_kept(visit, name, proposal),
-        tuple(_describe_part(one) for one in standing.others), standing.hidden,
+        proposal, control.page(proposal.number), preview, status.summary, status.obstacles,
+        status.candidate.conflicts if status.candidate else (), status.demands.digest,
+        status.demands.approvals, status.voices.approved,
+        tuple(one.who for one in status.voices.outdated),
+        list(status.diagnostics),
+        dict(status.plan) if status.plan else None, status.text, status.tests,
+        await reviewing.compare(status), await read_kept(visit, name, proposal),
+        tuple(_describe_part(one) for one in status.others), status.hidden,
     )  # fmt: skip
 
 

@@ -107,8 +107,8 @@ async def _show(
     visit: Visit, name: str, number: int, status: int = 200, **more: Any
 ) -> Response[Any]:
     reviewing = Reviewing(visit, name)
-    found, standing = await reviewing.look(number)
-    detail = await describe(visit, reviewing, found, standing)
+    found, merge_status = await reviewing.look(number)
+    detail = await describe(visit, reviewing, found, merge_status)
     parts = [{"of": one, **_render(one, one.folder)} for one in detail.others]
     return visit.page(
         "proposal", status, project=name, one=found, detail=detail, parts=parts,

@@ -52,13 +52,13 @@ class Reviewing:
             NotFoundException: there is none.
         """
         await self._get(number)
-        found, standing = await self.control.look(number)
-        return found, show_to(standing, self._repository, self._visit.caller)
+        found, merge_status = await self.control.look(number)
+        return found, show_to(merge_status, self._repository, self._visit.caller)
 
-    async def compare(self, standing: MergeStatus) -> str:
+    async def compare(self, merge_status: MergeStatus) -> str:
         """Return what a proposal changes in the files that whoever asks may see."""
         paths = self._repository.visible(self._visit.caller)
-        return await self.control.compare(standing, paths)
+        return await self.control.compare(merge_status, paths)
 
     async def open(self, branch: str, title: str, description: str, **more: Any) -> Proposal:
         """Propose what a branch holds; arguments as of `propose`.
@@ -133,11 +133,11 @@ class Reviewing:
         Raises:
             ClientException: it is not open, or would do something else by now.
         """
-        found, standing = await self.look(number)
+        found, merge_status = await self.look(number)
         await self._require(Permission.REVIEW, found.head)
         if found.state != "open" and verdict != "commented":
             raise ClientException(f"proposal #{number} is {found.state}", status_code=409)
-        if plan and plan != standing.demands.digest:
+        if plan and plan != merge_status.demands.digest:
             raise ClientException(
                 f"proposal #{number} has changed since you reviewed it; review it again",
                 status_code=409,
@@ -146,7 +146,7 @@ class Reviewing:
         try:
             said = await self._visit.control.ask(
                 self.control.forge.review, number, self._visit.caller.email, verdict, words,
-                standing.demands.digest,
+                merge_status.demands.digest,
             )  # fmt: skip
         except BbopsError as error:
             raise refuse(error) from None

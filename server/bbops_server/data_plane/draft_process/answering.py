@@ -76,10 +76,10 @@ class Answering:
 
     async def _sweep(self) -> None:
         """End what is over its time, while something is under way."""
-        self._live.flights.loop = asyncio.get_running_loop()
+        self._live.active_requests.loop = asyncio.get_running_loop()
         while self._under_way:
             await asyncio.sleep(SWEEP_SECONDS)
-            self._live.flights.sweep()
+            self._live.active_requests.sweep()
         self._sweeping = None
 
 

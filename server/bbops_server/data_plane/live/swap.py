@@ -18,7 +18,7 @@ from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.database.open import Opened, open_database
 from bbops.database.schema.place import Place
 from bbops.database.sqlite.quota import limit_size
-from bbops.runtime.http.in_flight import Flights
+from bbops.runtime.http.in_flight import ActiveRequests
 from bbops.runtime.http.responses import Record
 from bbops.runtime.http.shared_counters import SharedCounters
 from bbops.runtime.linking.lasting import Lasting
@@ -102,7 +102,7 @@ class Live:
             DatabaseError: the database cannot be opened.
         """
         if self._sweeping is None and self._quota is None:
-            self._sweeping = asyncio.create_task(self._lasting.flights.keep_sweeping())
+            self._sweeping = asyncio.create_task(self._lasting.active_requests.keep_sweeping())
             self._noting = asyncio.create_task(self._keep_noting())
         async with self._one_at_a_time:
             data, project = await asyncio.to_thread(read_artifact, artifact)
@@ -164,7 +164,7 @@ class Live:
         loop = asyncio.get_running_loop()
         held = self.held = self.held or asyncio.Event()
         loop.call_later(seconds, self.go_on, held)
-        await self.flights.wait(lambda: not self.in_flight, drain_seconds)
+        await self.active_requests.wait(lambda: not self.in_flight, drain_seconds)
 
     def go_on(self, held: asyncio.Event | None = None) -> None:
         """Let what waits go on, if it waits for what was held then."""
@@ -184,9 +184,9 @@ class Live:
             await asyncio.wait(self._drains)
 
     @property
-    def flights(self) -> Flights:
+    def active_requests(self) -> ActiveRequests:
         """Every request under way."""
-        return self._lasting.flights
+        return self._lasting.active_requests
 
     @property
     def in_flight(self) -> int:
@@ -195,12 +195,12 @@ class Live:
 
     def refuse(self, diagnostics: Sequence[JsonDiagnostic]) -> None:
         """Answer every project route with these diagnostics until the next swap; for `dev`."""
-        self.refusal = tell_mistakes(diagnostics)
+        self.refusal = format_mistakes(diagnostics)
 
     async def retire(self) -> None:
         """Close once every request under way has ended: no new one comes here."""
         releases = [*self._old, *filter(None, [self.release])]
-        await self.flights.wait(lambda: not any(one.in_flight for one in releases), None)
+        await self.active_requests.wait(lambda: not any(one.in_flight for one in releases), None)
         self._drop_linked()
         await self.close()
         for release in releases:
@@ -258,7 +258,7 @@ class Live:
 
 
 async def _drain(release: Release) -> None:
-    if await release.flights.wait(lambda: not release.in_flight, DRAIN_SECONDS):
+    if await release.active_requests.wait(lambda: not release.in_flight, DRAIN_SECONDS):
         release.close()
 
 
@@ -267,7 +267,7 @@ _INVALID: Final = JsonDiagnostic(
 )
 
 
-def tell_mistakes(diagnostics: Sequence[JsonDiagnostic]) -> bytes:
+def format_mistakes(diagnostics: Sequence[JsonDiagnostic]) -> bytes:
     """Return what is answered instead of a project that has these mistakes."""
     errors = [one for one in diagnostics if one.severity == "error"]
     message = next(iter(errors or diagnostics), _INVALID).line_of_text()

@@ -75,7 +75,7 @@ def show_receiver(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{'/…' if has_more else ''}"
 
 
-def tell_error(error: Exception, url: str) -> str:
+def describe_error(error: Exception, url: str) -> str:
     """Return why a try has failed, without the address, at a bearable length."""
     said = str(error) or type(error).__name__
     return said.replace(url, show_receiver(url))[:_MOST_TOLD]

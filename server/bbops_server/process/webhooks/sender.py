@@ -15,7 +15,7 @@ from bbops.base.host import HttpRequest
 from bbops_server.process.host.egress import Egress
 from bbops_server.process.host.http import OutsideHttp
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.process.webhooks.deliveries import Delivery, tell_error
+from bbops_server.process.webhooks.deliveries import Delivery, describe_error
 from bbops_server.process.webhooks.message import Message, read_secret, sign
 from bbops_server.settings import Settings, Webhook
 
@@ -35,7 +35,7 @@ class WebhookSender:
         try:
             status = await self._ask(hook, message)
         except Exception as error:  # noqa: BLE001 - whatever it is, the message is tried again
-            return Delivery(tried, tried_at=now(), error=tell_error(error, hook.url))
+            return Delivery(tried, tried_at=now(), error=describe_error(error, hook.url))
         if 200 <= status < 300:
             return Delivery(tried, "taken", now(), status)
         return Delivery(tried, "waiting", now(), status, f"it answered {status}")

@@ -17,9 +17,9 @@ from bbops.base.errors import DatabaseError
 from bbops.build.compile.release import Cache
 from bbops.database.migrate.serialization import as_json
 from bbops.database.schema.place import Place, read_place
+from bbops.interfaces.mcp.drafting.bench import Bench
+from bbops.interfaces.mcp.drafting.performing import perform
 from bbops.interfaces.mcp.tool import Refused
-from bbops.interfaces.mcp.workshop.bench import Bench
-from bbops.interfaces.mcp.workshop.performing import perform
 from bbops.language.project import Project
 from bbops.source.git.store import Store
 from bbops.source.git.writing import Identity

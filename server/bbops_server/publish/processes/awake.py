@@ -19,7 +19,7 @@ from bbops.base.errors import BbopsError, ServerError
 from bbops.base.render import plural
 from bbops_server.data_plane.drafts.keys import Marks
 from bbops_server.data_plane.drafts.usage import Usage, Used, read_folder_bytes, read_used
-from bbops_server.data_plane.live.swap import tell_mistakes
+from bbops_server.data_plane.live.swap import format_mistakes
 from bbops_server.process.children import Child
 from bbops_server.process.forks.keeper import Zygotes
 from bbops_server.process.forks.limits import (
@@ -172,7 +172,7 @@ class AwakeDrafts:
     async def refuse(self, name: str, diagnostics: Sequence[Any]) -> None:
         """Answer with these instead of the draft: no process is needed for that."""
         one = self._drafts.setdefault(name, Awake(name))
-        one.refusal = tell_mistakes(diagnostics)
+        one.refusal = format_mistakes(diagnostics)
         await self._announce(one.told())
 
     async def ask(self, name: str, request: Request[A], *, timeout_seconds: float) -> A:

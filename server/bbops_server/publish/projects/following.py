@@ -163,9 +163,9 @@ class FollowedFile:
             name: Place(one.hosts, one.prefix, (one.state / "publication.json").exists())
             for name, one in settings.items()
         }
-        await self.tell_plane(Arrangement(places, tuple(new.proxies), tuple(new.egress.allow)))
+        await self.notify_plane(Arrangement(places, tuple(new.proxies), tuple(new.egress.allow)))
 
-    async def tell_plane(self, arrangement: Arrangement) -> None:
+    async def notify_plane(self, arrangement: Arrangement) -> None:
         """Let the data processes know; one that does not answer is told when it does."""
         try:
             await self.plane.arrange(arrangement)
@@ -199,7 +199,7 @@ class FollowedSettings(FollowedFile):
         self.file = new
         self.take_settings(new)
         proxies, allowed = tuple(new.proxies), tuple(new.egress.allow)
-        await self.tell_plane(Arrangement({"": EVERYWHERE}, proxies, allowed))
+        await self.notify_plane(Arrangement({"": EVERYWHERE}, proxies, allowed))
         return Applied([], [], [], [])
 
 

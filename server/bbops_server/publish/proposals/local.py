@@ -202,13 +202,13 @@ class LocalForge:
         self._tell(Happened("proposal.closed", done, who))
         return done
 
-    def keep(self, number: int, standing: str) -> None:
+    def keep(self, number: int, merge_status: str) -> None:
         """Keep how an open proposal stands."""
-        self._records.keep_standing(self._project, number, standing)
+        self._records.keep_merge_status(self._project, number, merge_status)
 
     def kept(self, number: int) -> str | None:
         """Return how it stood when that was kept last; None where nobody has looked."""
-        return self._records.standing(self._project, number)
+        return self._records.merge_status(self._project, number)
 
     def compare(self, base: str, head: str, paths: Sequence[str] = ()) -> str:
         """Return what differs between two commits, at most MOST_DIFF bytes; `paths` as in git.

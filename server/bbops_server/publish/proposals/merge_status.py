@@ -151,13 +151,13 @@ class Bench:
         ]  # fmt: skip
         return tuple(found)
 
-    async def agree(self, standing: MergeStatus, who: str) -> None:
+    async def agree(self, merge_status: MergeStatus, who: str) -> None:
         """Let the data lose what the plan says, as the reviewers have agreed."""
-        candidate = standing.candidate
-        if candidate is None or not standing.voices.approved:
+        candidate = merge_status.candidate
+        if candidate is None or not merge_status.voices.approved:
             return
         for one in (self._mine, *self._others):
-            if digest := standing.shares.get(one.name):
+            if digest := merge_status.shares.get(one.name):
                 await self._plan(one, candidate, digest=digest, agreed_by=who)
 
     async def _look(

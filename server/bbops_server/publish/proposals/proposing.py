@@ -96,11 +96,13 @@ class Proposing:
         """
         found = await self.get(number)
         if found.state == "open":
-            standing = await self._bench.look(found, self.forge.eligible, wait_seconds=wait_seconds)
+            merge_status = await self._bench.look(
+                found, self.forge.eligible, wait_seconds=wait_seconds
+            )
             found = await self.get(number)  # it may be found to be merged already
             if found.state == "open":
-                await asyncio.to_thread(self.forge.keep, number, encode(standing))
-                return found, standing
+                await asyncio.to_thread(self.forge.keep, number, encode(merge_status))
+                return found, merge_status
         return found, await self._recall(found)
 
     async def _recall(self, found: Proposal) -> MergeStatus:
@@ -111,14 +113,14 @@ class Proposing:
             await asyncio.to_thread(self.forge.keep, found.number, encode(told))
         return end(found, told)
 
-    async def compare(self, standing: MergeStatus, paths: Sequence[str] = ()) -> str:
+    async def compare(self, merge_status: MergeStatus, paths: Sequence[str] = ()) -> str:
         """Return what a proposal changes, as `git diff` does; empty where that cannot be said.
 
         Args:
-            standing: how it stands.
+            merge_status: how it stands.
             paths: pathspecs of the files that may be shown; none for all.
         """
-        candidate = standing.candidate
+        candidate = merge_status.candidate
         if candidate is None or not candidate.commit:
             return ""
         try:
@@ -153,9 +155,9 @@ class Proposing:
             ServerError: something is in the way.
             GitError: the branch has moved in the meantime, or its files have changes.
         """
-        found, standing = await self.look(number)
-        if standing.waits_for_tests and not standing.obstacles:
-            found, standing = await self.look(number, wait_seconds=TEST_SECONDS)
+        found, merge_status = await self.look(number)
+        if merge_status.waits_for_tests and not merge_status.obstacles:
+            found, merge_status = await self.look(number, wait_seconds=TEST_SECONDS)
         if found.state != "open":
             raise ServerError(f"proposal #{number} is {found.state}")
         if head and not found.head.startswith(head):
@@ -163,15 +165,15 @@ class Proposing:
                 f"proposal #{number} is {found.head[:12]} by now, not {head[:12]}",
                 hint="review it again",
             )
-        if standing.obstacles or standing.candidate is None:
+        if merge_status.obstacles or merge_status.candidate is None:
             raise ServerError(
-                f"proposal #{number} cannot be merged: {'; '.join(standing.obstacles)}"
+                f"proposal #{number} cannot be merged: {'; '.join(merge_status.obstacles)}"
             )
-        if by_agent and (why := find_missing_person(standing.demands)):
+        if by_agent and (why := find_missing_person(merge_status.demands)):
             raise ServerError(f"proposal #{number} cannot be merged by an agent: {why}")
-        if standing.waits_for_tests:
+        if merge_status.waits_for_tests:
             raise ServerError(
                 f"the tests of proposal #{number} still run", hint="merge it when they are over"
             )
-        await self._bench.agree(standing, who)
-        return await asyncio.to_thread(self.forge.merge, number, standing.candidate, who)
+        await self._bench.agree(merge_status, who)
+        return await asyncio.to_thread(self.forge.merge, number, merge_status.candidate, who)

@@ -23,22 +23,22 @@ _TOO_LONG: Final = replace(_NOTHING, text="how it stood was too long to keep")
 _decode = msgspec.json.Decoder(MergeStatus).decode
 
 
-def encode(standing: MergeStatus) -> str:
+def encode(merge_status: MergeStatus) -> str:
     """Return it as JSON of at most MOST_BYTES: what is longer loses its document, then more.
 
     What is left out says so, and the diff is in git in any case.
     """
-    short = _shorten(standing)
-    told = (_write(one) for one in (standing, short, replace(short, obstacles=(), others=())))
+    short = _shorten(merge_status)
+    told = (_write(one) for one in (merge_status, short, replace(short, obstacles=(), others=())))
     return next((one for one in told if len(one.encode()) <= MOST_BYTES), _write(_TOO_LONG))
 
 
-def _shorten(standing: MergeStatus) -> MergeStatus:
+def _shorten(merge_status: MergeStatus) -> MergeStatus:
     others = (replace(one, plan=None, text=_cut(one.text), diagnostics=one.diagnostics[:MOST_FOUND],
-                      tests=_cut_tests(one.tests)) for one in standing.others)  # fmt: skip
+                      tests=_cut_tests(one.tests)) for one in merge_status.others)  # fmt: skip
     return replace(
-        standing, plan=None, text=_cut(standing.text), tests=_cut_tests(standing.tests),
-        diagnostics=standing.diagnostics[:MOST_FOUND], others=tuple(others),
+        merge_status, plan=None, text=_cut(merge_status.text), tests=_cut_tests(merge_status.tests),
+        diagnostics=merge_status.diagnostics[:MOST_FOUND], others=tuple(others),
     )  # fmt: skip
 
 
@@ -50,8 +50,8 @@ def _cut_tests(tests: Tests | None) -> Tests | None:
     return structs.replace(tests, diagnostics=tests.diagnostics[:MOST_FOUND]) if tests else None
 
 
-def _write(standing: MergeStatus) -> str:
-    return msgspec.json.encode(standing).decode()
+def _write(merge_status: MergeStatus) -> str:
+    return msgspec.json.encode(merge_status).decode()
 
 
 def read(kept: str | None) -> MergeStatus:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from bbops.interfaces.mcp.drafting.bench import Bench
+from bbops.interfaces.mcp.drafting.changing import MOST_BYTES, MOST_FILES
 from bbops.interfaces.mcp.refs import ref_of
 from bbops.interfaces.mcp.tool import Refused
-from bbops.interfaces.mcp.workshop.bench import Bench
-from bbops.interfaces.mcp.workshop.changing import MOST_BYTES, MOST_FILES
 from bbops.source.git.command import failure, run
 from bbops.source.git.writing import NOTHING
 

@@ -15,12 +15,12 @@ from bbops.edit.authoring.folder import Folder
 from bbops.edit.authoring.formatting import order_in
 from bbops.edit.authoring.moving import move
 from bbops.edit.authoring.naming import Name
+from bbops.interfaces.mcp.drafting.files import TEXT, Files
+from bbops.interfaces.mcp.drafting.inside import delete_in, put_in, rename_in
+from bbops.interfaces.mcp.drafting.serialization import as_json
 from bbops.interfaces.mcp.models import DOC, SETTINGS, Change
 from bbops.interfaces.mcp.refs import Ref, near, parse_ref
 from bbops.interfaces.mcp.tool import Call, Refused
-from bbops.interfaces.mcp.workshop.files import TEXT, Files
-from bbops.interfaces.mcp.workshop.inside import delete_in, put_in, rename_in
-from bbops.interfaces.mcp.workshop.serialization import as_json
 from bbops.source.tree import Tree
 from bbops.source.yaml.document import MAX_BYTES
 from bbops.source.yaml.format import read_source

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from bbops.interfaces.mcp.drafting.bench import Bench
 from bbops.interfaces.mcp.project.recovery_history import Asking, Past, Version
 from bbops.interfaces.mcp.refs import parse_ref
-from bbops.interfaces.mcp.workshop.bench import Bench
 from bbops.source.git.command import failure, run
 from bbops.source.git.file_history import read_past
 

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from msgspec import UnsetType
 
+from bbops.interfaces.mcp.drafting.bench import Bench
+from bbops.interfaces.mcp.drafting.files import TEXT, Files, read_body
 from bbops.interfaces.mcp.models import DOC, FOLDERS, Kind, Resource
 from bbops.interfaces.mcp.project.context_list import Listed, Listing
 from bbops.interfaces.mcp.refs import Ref, parse_ref
-from bbops.interfaces.mcp.workshop.bench import Bench
-from bbops.interfaces.mcp.workshop.files import TEXT, Files, read_body
 from bbops.language.loading.load import kinds
 
 LONGEST: Final = 160

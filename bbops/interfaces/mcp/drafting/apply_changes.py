@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bbops.base.errors import GitError
+from bbops.interfaces.mcp.drafting.bench import Bench
+from bbops.interfaces.mcp.drafting.plans import Plan, read_plan, require_sound
+from bbops.interfaces.mcp.drafting.serialization import clean_message
 from bbops.interfaces.mcp.project.apply_changes import Applied, Applying
 from bbops.interfaces.mcp.tool import Call, Refused
-from bbops.interfaces.mcp.workshop.bench import Bench
-from bbops.interfaces.mcp.workshop.plans import Plan, read_plan, require_sound
-from bbops.interfaces.mcp.workshop.serialization import clean_message
 from bbops.source.git.command import run
 from bbops.source.git.writing import NOTHING, make_commit, move_branch
 

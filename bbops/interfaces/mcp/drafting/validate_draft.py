@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bbops.base.diagnostics import has_errors
 from bbops.build.compile.release import build
+from bbops.interfaces.mcp.drafting.bench import Bench
+from bbops.interfaces.mcp.drafting.fixing import Fixes
+from bbops.interfaces.mcp.drafting.serialization import tell
 from bbops.interfaces.mcp.project.validate_draft import Checked, Checking
-from bbops.interfaces.mcp.workshop.bench import Bench
-from bbops.interfaces.mcp.workshop.fixing import Fixes
-from bbops.interfaces.mcp.workshop.serialization import tell
 from bbops.language.loading.load import load
 
 

@@ -8,13 +8,13 @@ from typing import Any, Final
 from bbops.base.errors import DatabaseError
 from bbops.build.check import CheckedProject
 from bbops.edit.authoring.changing import ChangedTree
+from bbops.interfaces.mcp.drafting.bench import Bench
+from bbops.interfaces.mcp.drafting.changing import Bytes, change_files
+from bbops.interfaces.mcp.drafting.fixing import Fixes
+from bbops.interfaces.mcp.drafting.plans import Plan
+from bbops.interfaces.mcp.drafting.serialization import cut, tell
 from bbops.interfaces.mcp.project.preview_changes import Consequence, Migration, Preview, Wanted
 from bbops.interfaces.mcp.tool import Call, Refused
-from bbops.interfaces.mcp.workshop.bench import Bench
-from bbops.interfaces.mcp.workshop.changing import Bytes, change_files
-from bbops.interfaces.mcp.workshop.fixing import Fixes
-from bbops.interfaces.mcp.workshop.plans import Plan
-from bbops.interfaces.mcp.workshop.serialization import cut, tell
 from bbops.review.plan.finding import Finding
 from bbops.review.plan.live import complete, read_answer
 from bbops.review.plan.plan import Plan as Consequences

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from bbops.interfaces.mcp.drafting.bench import Bench
+from bbops.interfaces.mcp.drafting.preview_changes import find_consequences, migrations
+from bbops.interfaces.mcp.drafting.recovery_history import SNAPSHOT, snapshots
+from bbops.interfaces.mcp.drafting.serialization import clean_message
 from bbops.interfaces.mcp.project.recovery_rollback import Back, Restored
 from bbops.interfaces.mcp.refs import parse_ref
 from bbops.interfaces.mcp.tool import Call, Refused
-from bbops.interfaces.mcp.workshop.bench import Bench
-from bbops.interfaces.mcp.workshop.preview_changes import find_consequences, migrations
-from bbops.interfaces.mcp.workshop.recovery_history import SNAPSHOT, snapshots
-from bbops.interfaces.mcp.workshop.serialization import clean_message
 from bbops.review.plan.plan import Plan
 from bbops.review.plan.render import phrases
 from bbops.source.git.restoring import describe_restoring, restore_tree

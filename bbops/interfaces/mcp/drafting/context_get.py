@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from bbops.base.diagnostics import has_errors
+from bbops.interfaces.mcp.drafting.bench import Bench
+from bbops.interfaces.mcp.drafting.files import Files
 from bbops.interfaces.mcp.project.context_get import Branch, Nothing, Overview, Rules
-from bbops.interfaces.mcp.workshop.bench import Bench
-from bbops.interfaces.mcp.workshop.files import Files
 from bbops.language.project import Project
 from bbops.review.plan.review import read_rules
 from bbops.source.git.command import run

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bbops.interfaces.mcp.drafting.serialization import as_json
 from bbops.interfaces.mcp.models import DOC
 from bbops.interfaces.mcp.refs import Ref, ref_of
-from bbops.interfaces.mcp.workshop.serialization import as_json
 from bbops.source.tree import BlobId, Entry, Tree
 from bbops.source.yaml.document import MAX_BYTES
 from bbops.source.yaml.document import load as load_document

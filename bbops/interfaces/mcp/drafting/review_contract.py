@@ -9,11 +9,11 @@ from typing import Final
 import msgspec
 
 from bbops.base.diagnostics import suggest
+from bbops.interfaces.mcp.drafting.bench import Bench
+from bbops.interfaces.mcp.drafting.serialization import cut
 from bbops.interfaces.mcp.models import MOST_RESULT
 from bbops.interfaces.mcp.project.review_contract import Contract, Wanted
 from bbops.interfaces.mcp.tool import Call, Refused
-from bbops.interfaces.mcp.workshop.bench import Bench
-from bbops.interfaces.mcp.workshop.serialization import cut
 from bbops.review.contract.contract import Contract as Whole
 from bbops.review.contract.contract import Operation
 from bbops.review.contract.describe import describe, read_pages

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
+from bbops.interfaces.mcp.drafting.bench import Bench
+from bbops.interfaces.mcp.drafting.files import Files, read_body
 from bbops.interfaces.mcp.models import MOST_RESULT
 from bbops.interfaces.mcp.project.context_read import Body, Read, Reading
 from bbops.interfaces.mcp.refs import Ref, near, parse_ref
 from bbops.interfaces.mcp.tool import Refused
-from bbops.interfaces.mcp.workshop.bench import Bench
-from bbops.interfaces.mcp.workshop.files import Files, read_body
 
 
 def do(bench: Bench, taken: Reading) -> Read:

@@ -14,13 +14,13 @@ from bbops.edit.authoring.changing import Change
 from bbops.edit.authoring.folder import Folder
 from bbops.edit.authoring.making import make
 from bbops.edit.authoring.naming import Name
+from bbops.interfaces.mcp.drafting.bench import Bench
+from bbops.interfaces.mcp.drafting.files import TEXT
+from bbops.interfaces.mcp.drafting.serialization import as_json
 from bbops.interfaces.mcp.models import DOC, FOLDERS, KINDS, SETTINGS, Kind
 from bbops.interfaces.mcp.project.context_schema import Asking, Said
 from bbops.interfaces.mcp.refs import Ref
 from bbops.interfaces.mcp.tool import Refused
-from bbops.interfaces.mcp.workshop.bench import Bench
-from bbops.interfaces.mcp.workshop.files import TEXT
-from bbops.interfaces.mcp.workshop.serialization import as_json
 from bbops.language.addons._base import kind as addon_kind
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.addons._base import step_keys

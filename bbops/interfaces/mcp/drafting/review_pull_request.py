@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from bbops.interfaces.mcp.drafting.bench import Bench
+from bbops.interfaces.mcp.drafting.serialization import cut
 from bbops.interfaces.mcp.models import MOST_RESULT
 from bbops.interfaces.mcp.project.review_pull_request import Difference, Sides
-from bbops.interfaces.mcp.workshop.bench import Bench
-from bbops.interfaces.mcp.workshop.serialization import cut
 
 
 def do(bench: Bench, taken: Sides) -> Difference:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from bbops.interfaces.mcp.drafting.bench import Bench
+from bbops.interfaces.mcp.drafting.recovery_history import SNAPSHOT, snapshots
+from bbops.interfaces.mcp.drafting.serialization import clean_message
 from bbops.interfaces.mcp.project.recovery_snapshot import Named, Naming
 from bbops.interfaces.mcp.tool import Call, Refused
-from bbops.interfaces.mcp.workshop.bench import Bench
-from bbops.interfaces.mcp.workshop.recovery_history import SNAPSHOT, snapshots
-from bbops.interfaces.mcp.workshop.serialization import clean_message
 from bbops.source.git.writing import add_tag
 
 

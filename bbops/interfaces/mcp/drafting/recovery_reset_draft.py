@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from bbops.interfaces.mcp.drafting.bench import Bench
 from bbops.interfaces.mcp.project.recovery_reset_draft import Reset, Resetting
 from bbops.interfaces.mcp.refs import parse_ref
 from bbops.interfaces.mcp.tool import Refused
-from bbops.interfaces.mcp.workshop.bench import Bench
 from bbops.source.git.restoring import restore_tree
 from bbops.source.git.series import Version
 from bbops.source.git.writing import NOTHING, delete_branch, keep_ref, make_commit, move_branch

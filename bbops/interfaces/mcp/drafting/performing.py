@@ -11,8 +11,8 @@ import msgspec
 
 from bbops.base.errors import ServerError
 from bbops.base.registry import members
+from bbops.interfaces.mcp.drafting.bench import Bench
 from bbops.interfaces.mcp.work import Work
-from bbops.interfaces.mcp.workshop.bench import Bench
 
 _TOOLS: Final = "bbops.interfaces.mcp.project"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from bbops.interfaces.mcp.drafting.bench import Bench
 from bbops.interfaces.mcp.project.preview_request import Signing, Users
 from bbops.interfaces.mcp.tool import Call, Refused
-from bbops.interfaces.mcp.workshop.bench import Bench
 
 _TOLD: Final[tuple[str, ...]] = ("email", "role")
 USERS: Final = "users"

@@ -8,10 +8,10 @@ from msgspec import UNSET, UnsetType
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.edit.fixes import Cure, find_cure
+from bbops.interfaces.mcp.drafting.files import Files
+from bbops.interfaces.mcp.drafting.serialization import as_json
 from bbops.interfaces.mcp.models import DOC, Change
 from bbops.interfaces.mcp.refs import ref_of
-from bbops.interfaces.mcp.workshop.files import Files
-from bbops.interfaces.mcp.workshop.serialization import as_json
 from bbops.source.tree import Tree
 from bbops.source.yaml.document import Document, load
 
