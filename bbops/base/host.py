@@ -126,11 +126,27 @@ class Http(Protocol):
 
 
 class Events(Protocol):
-    """Where `emit` and `publish` go."""
+    """Where `emit` goes."""
 
     async def emit(self, event: str, payload: Any) -> None:
-        """Tell the triggers that wait for an event."""
+        """Tell the triggers of an event.
+
+        Raises:
+            Failure: it cannot be written.
+        """
         ...
+
+    def within(self, database: Database) -> Events:
+        """Return what a transaction emits through: it counts only if the transaction commits."""
+        ...
+
+    async def committed(self) -> None:
+        """Say that the transaction of `within` has committed."""
+        ...
+
+
+class Realtime(Protocol):
+    """Where `publish` goes."""
 
     async def publish(
         self, realtime: str, params: Mapping[str, Any], event: str, payload: Any
@@ -216,6 +232,8 @@ class Host:
     """None where the release itself knows what it can do."""
     events: Events | None = None
     """None where nobody listens."""
+    realtime: Realtime | None = None
+    """None where nobody can subscribe."""
     http: Http | None = None
     """None where nothing outside may be asked."""
     files: Files | None = None

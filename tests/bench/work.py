@@ -16,9 +16,9 @@ from pathlib import Path
 
 from bbops.database.migrate import migrate
 from bbops.database.schema.place import read_place, write_place
-from bbops.runtime.work.durable import Recorded
 from bbops.runtime.work.engine import Engine, emit, enqueue
-from bbops.runtime.work.values import NewJob, Tick
+from bbops.runtime.work.recorded import Recorded
+from bbops.runtime.work.values import NewJob, Tick, TickDue
 from bbops.runtime.work.worker import Plan, Worker
 from tests.support.work_storm import opened, route
 
@@ -47,13 +47,14 @@ async def two_steps(work: Recorded) -> None:
     async def call() -> int:
         return 7
 
+    work.begin()
     for step in ("0", "1"):
         work.enter(step)
         await work.once(call)
 
 
 async def drain(engine: Engine) -> None:
-    plan = Plan(lambda _: (), two_steps, lambda _, now: ((), now))
+    plan = Plan(lambda _: (), two_steps, lambda _, __: TickDue())
     worker = Worker(engine, plan, lambda: 0.5)
     working = asyncio.create_task(worker.run())
     while await engine.database.read("SELECT 1 FROM _bbops_jobs WHERE state <> 'later' LIMIT 1"):
@@ -82,7 +83,7 @@ async def main(place: str) -> None:
         await engine.set_ticks(Tick(f"task{at}", 1) for at in range(TICKS))
 
         async def ticks() -> None:
-            while await engine.tick(lambda tick, now: ((tick.at,), now + 60_000)):
+            while await engine.tick(lambda tick, now: TickDue((tick.at,), now + 60_000)):
                 pass
 
         await measured(f"{TICKS:,} due ticks", ticks)

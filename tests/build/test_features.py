@@ -11,9 +11,10 @@ from bbops.interfaces.lsp.descriptions import NOT_YET, about_key
 from bbops.language.loading.load import kinds
 from bbops.language.resources.channel import Channel
 from bbops.language.resources.function import Function
-from bbops.language.resources.task import Task
+from bbops.language.resources.realtime import Realtime
+from bbops.language.resources.trigger import Trigger
 from bbops.language.steps._base import step_kinds
-from bbops.language.steps.emit import Emit
+from bbops.language.steps.publish import Publish
 from tests.conftest import ROOT
 from tests.support.features import (
     Feature,
@@ -56,11 +57,10 @@ def silent(rows: list[Feature]) -> set[str]:
 
 
 def test_a_kind_and_a_step_that_claim_to_run_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Task, "run_by", "")
-    monkeypatch.setattr(Emit, "run_by", "")
-    assert silent([*kind_features(), *step_features()]) == {"tasks", "emit"}
-    assert {one for one in silent([*key_features()]) if one.startswith("Task.")} >= {
-        "Task.schedule", "Task.overlap",
+    monkeypatch.setattr(Realtime, "run_by", "")
+    assert silent([*kind_features()]) == {"realtime"}
+    assert {one for one in silent([*key_features()]) if one.startswith("Realtime.")} >= {
+        "Realtime.topic", "Realtime.subscribe",
     }  # fmt: skip
 
 
@@ -70,6 +70,6 @@ def test_a_key_that_nothing_reads_is_found(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_an_editor_says_of_a_key_what_validate_says() -> None:
-    assert about_key(Function, "payload").endswith(NOT_YET)
+    assert about_key(Trigger, "webhook").endswith(NOT_YET)
     assert NOT_YET not in about_key(Function, "output")
-    assert about_key(Emit, "emit").partition("\n")[0].endswith(NOT_YET)
+    assert about_key(Publish, "publish").partition("\n")[0].endswith(NOT_YET)

@@ -95,7 +95,7 @@ def test_tests_under_way_end_when_something_newer_comes(served: Served) -> None:
     began = time.monotonic()
     (served.repository / "tests/slow.yaml").unlink()
     assert served.live_of(put(served, hello(2), hello_test(2)))
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 40
 
 
 @pytest.mark.long
@@ -121,7 +121,7 @@ def test_a_server_that_stops_ends_its_tests_and_leaves_nothing_behind(tmp_path: 
         wait_for(lambda: list(scratch.glob("bbops-test-*")))
         began = time.monotonic()
         assert served.stop() == 0
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 40
     assert list(scratch.glob("bbops-test-*")) == []
 
 

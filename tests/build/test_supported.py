@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from bbops import runtime
 from bbops.base import registry
 from bbops.base.model import _unsupported_keys
 from bbops.build.check import Cache, validate
@@ -19,21 +20,24 @@ from bbops.build.compile.release import build
 from bbops.interfaces.cli._group import Commands
 from bbops.language.loading.load import kinds
 from bbops.language.steps._base import step_kinds
-from bbops.runtime import work
 from bbops.source.tree import MemoryTree
-from tests.conftest import Files, sample
+from tests.conftest import BOARD, Files, sample
 from tests.docs.examples import upcoming_files
 from tests.docs.marks import PAGES, find_wrong_marks, with_sentence
 from tests.support.cases import write
 from tests.support.served import git
 from tests.support.unsupported import CODE, files_with_unsupported, told_of
 
-TASK = "every: 1h\nfunction: clean\n"
-EMIT = "steps:\n  - emit: { event: note.added, payload: { id: 1 } }\n"
+PUBLISH = (
+    "steps:\n"
+    "  - publish: { realtime: board, params: { id: 1 }, event: note.added,"
+    " payload: { title: new } }\n"
+)
+HERE = {"realtime/board.yaml": BOARD}
 STEP = "[not-supported]\n    hint: remove the step until a version supports it: it would do nothing"
 FILE = (
     "[not-supported]\n"
-    "    hint: leave tasks/clean.yaml out until a version supports it: nothing would start it"
+    "    hint: leave realtime/board.yaml out until a version supports it: nothing would start it"
 )
 CLEAN = "steps:\n  - log: { message: cleaned }\n"
 
@@ -46,11 +50,11 @@ def severities(files: Files, base: Files | None = None) -> list[tuple[str, str]]
 
 # ---- where it is written
 def test_a_kind_is_told_at_its_file_and_a_step_at_its_line() -> None:
-    files = sample(tasks__clean=TASK, functions__clean=CLEAN, functions__tell=EMIT)
+    files = sample(functions__tell=PUBLISH) | HERE
     told = [str(one) for one in validate(MemoryTree(files))[1] if one.code == CODE]
     assert told == [
-        f"functions/tell.yaml:2:5: error: this version does not run 'emit' steps yet {STEP}",
-        f"tasks/clean.yaml:1:1: error: this version does not run tasks yet {FILE}",
+        f"functions/tell.yaml:2:5: error: this version does not run 'publish' steps yet {STEP}",
+        f"realtime/board.yaml:1:1: error: this version does not run realtime yet {FILE}",
     ]
 
 
@@ -61,40 +65,56 @@ def test_everything_that_is_not_run_is_told_once() -> None:
 
 
 def test_nothing_is_built_of_a_project_that_adds_it() -> None:
-    assert build(MemoryTree(sample(functions__tell=EMIT))).project is None
+    assert build(MemoryTree(sample() | HERE)).project is None
 
 
 # ---- what was there before
 def test_what_was_there_before_is_a_warning_and_publishes() -> None:
-    files = sample(tasks__clean=TASK, functions__clean=CLEAN, functions__tell=EMIT)
-    wanted = [("functions/tell.yaml", "warning"), ("tasks/clean.yaml", "warning")]
+    files = sample(functions__tell=PUBLISH) | HERE
+    wanted = [("functions/tell.yaml", "warning"), ("realtime/board.yaml", "warning")]
     assert severities(files, files) == wanted
     tree = MemoryTree(files)
     assert build(tree, base=tree).project is not None
 
 
+def of_steps(files: Files, base: Files) -> list[tuple[str, str]]:
+    """Return what is told of functions, in projects that have the topic."""
+    told = severities(files | HERE, base | HERE)
+    return [one for one in told if one[0].startswith("functions/")]
+
+
 def test_a_step_that_is_changed_or_copied_is_an_error() -> None:
-    base = sample(functions__tell=EMIT)
-    changed = sample(functions__tell=EMIT.replace("id: 1", "id: 2"))
-    assert severities(changed, base) == [("functions/tell.yaml", "error")]
-    copied = sample(functions__tell=EMIT, functions__again=EMIT)
-    assert severities(copied, base) == [
+    base = sample(functions__tell=PUBLISH)
+    changed = sample(functions__tell=PUBLISH.replace("id: 1", "id: 2"))
+    assert of_steps(changed, base) == [("functions/tell.yaml", "error")]
+    copied = sample(functions__tell=PUBLISH, functions__again=PUBLISH)
+    assert of_steps(copied, base) == [
         ("functions/again.yaml", "error"), ("functions/tell.yaml", "warning"),
     ]  # fmt: skip
 
 
 def test_other_edits_of_its_file_and_a_move_leave_it_a_warning() -> None:
-    base = sample(functions__tell=EMIT)
-    beside = "description: Tells.\nsteps:\n  # why\n  - emit:\n      event: note.added\n"
-    edited = sample(functions__tell=f"{beside}      payload: {{ id: 1 }}\n{CLEAN[7:]}")
-    assert severities(edited, base) == [("functions/tell.yaml", "warning")]
-    assert severities(sample(functions__told=EMIT), base) == [("functions/told.yaml", "warning")]
+    base = sample(functions__tell=PUBLISH)
+    edited = (
+        "description: Tells.\nsteps:\n  # why\n  - publish:\n      realtime: board\n"
+        "      params: { id: 1 }\n      event: note.added\n"
+    )
+    edited = sample(functions__tell=f"{edited}      payload: {{ title: new }}\n{CLEAN[7:]}")
+    assert of_steps(edited, base) == [("functions/tell.yaml", "warning")]
+    assert of_steps(sample(functions__told=PUBLISH), base) == [("functions/told.yaml", "warning")]
 
 
 def test_a_kind_that_is_changed_is_an_error() -> None:
-    base = sample(tasks__clean=TASK, functions__clean=CLEAN)
-    changed = base | {"tasks/clean.yaml": TASK.replace("1h", "2h")}
-    assert severities(changed, base) == [("tasks/clean.yaml", "error")]
+    changed = {"realtime/board.yaml": BOARD.replace("boards/", "walls/")}
+    assert severities(sample() | changed, sample() | HERE) == [("realtime/board.yaml", "error")]
+
+
+def test_a_key_that_is_not_run_is_told_where_it_is_written() -> None:
+    files = sample(
+        triggers__changed="database: { table: notes, operation: insert }\nfunction: clean\n",
+        functions__clean=CLEAN,
+    )
+    assert severities(files) == [("triggers/changed.yaml", "error")]
 
 
 def test_an_addon_without_steps_that_run_is_told_unless_it_is_disabled() -> None:
@@ -104,8 +124,8 @@ def test_an_addon_without_steps_that_run_is_told_unless_it_is_disabled() -> None
 
 
 def test_a_warm_cache_says_the_same() -> None:
-    cache, base = Cache(), MemoryTree(sample(functions__tell=EMIT))
-    more = MemoryTree(sample(functions__tell=EMIT, functions__again=EMIT))
+    cache, base = Cache(), MemoryTree(sample(functions__tell=PUBLISH) | HERE)
+    more = MemoryTree(sample(functions__tell=PUBLISH, functions__again=PUBLISH) | HERE)
     for _ in range(2):
         assert validate(base, cache, base=base)[0] is not None
         assert validate(more, cache, base=base)[0] is None
@@ -115,7 +135,7 @@ def test_a_warm_cache_says_the_same() -> None:
 # ---- bbops validate
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    folder = write(tmp_path / "shop", sample(functions__tell=EMIT))
+    folder = write(tmp_path / "shop", sample() | HERE)
     git(folder, "init", "-q", "-b", "main")
     return folder
 
@@ -135,21 +155,21 @@ def test_validate_compares_with_what_is_committed(checkout: Path) -> None:
     assert validated(checkout) == ["error"]
     commit(checkout)
     assert validated(checkout) == ["warning"]
-    (checkout / "functions/again.yaml").write_text(EMIT)
-    assert validated(checkout) == ["error", "warning"]
+    (checkout / "realtime/wall.yaml").write_text(BOARD.replace("boards/", "walls/"))
+    assert sorted(validated(checkout)) == ["error", "warning"]
     shutil.rmtree(checkout / ".git")
     assert validated(checkout) == ["error", "error"]
 
 
 def test_a_branch_is_compared_with_main_and_main_with_its_origin(checkout: Path) -> None:
-    (checkout / "functions/tell.yaml").unlink()
+    (checkout / "realtime/board.yaml").unlink()
     commit(checkout)
     git(checkout.parent, "clone", "-q", str(checkout), "clone")
     clone = checkout.parent / "clone"
-    write(clone, {"functions/tell.yaml": EMIT})
+    write(clone, HERE)
     commit(clone)
     assert validated(clone) == ["error"]  # origin/main does not have it
-    write(checkout, {"functions/tell.yaml": EMIT})
+    write(checkout, HERE)
     git(checkout, "checkout", "-qb", "draft")
     commit(checkout)
     assert validated(checkout) == ["error"]  # main does not have it
@@ -157,14 +177,14 @@ def test_a_branch_is_compared_with_main_and_main_with_its_origin(checkout: Path)
 
 # ---- it goes by itself
 @pytest.fixture
-def with_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Lay the module that runs tasks beside those that are there."""
-    (tmp_path / "tasks.py").write_text('"""Tasks."""\n')
-    monkeypatch.setattr(work, "__path__", [*work.__path__, str(tmp_path)])
+def with_realtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Lay the module that runs realtime beside those that are there."""
+    (tmp_path / "realtime.py").write_text('"""Realtime."""\n')
+    monkeypatch.setattr(runtime, "__path__", [*runtime.__path__, str(tmp_path)])
     forget()
     yield
     monkeypatch.undo()
-    sys.modules.pop("bbops.runtime.work.tasks", None)
+    sys.modules.pop("bbops.runtime.realtime", None)
     forget()
 
 
@@ -173,12 +193,12 @@ def forget() -> None:
         cached.cache_clear()
 
 
-@pytest.mark.usefixtures("with_tasks")
+@pytest.mark.usefixtures("with_realtime")
 def test_a_part_that_is_built_is_told_of_nowhere_and_each_page_wants_its_mark_removed() -> None:
-    assert severities(sample(tasks__clean=TASK, functions__clean=CLEAN)) == []
-    assert "tasks" not in find_unsupported_parts().kinds
+    assert severities(sample(functions__tell=PUBLISH) | HERE) == []
+    assert "realtime" not in find_unsupported_parts().kinds
     wrong = [line for page in PAGES for line in find_wrong_marks(page)]
-    assert {line.partition(": ")[2] for line in wrong} == {"tasks °"}
+    assert {line.partition(": ")[2] for line in wrong} == {"realtime °", "publish °"}
     assert {line.partition(":")[0] for line in wrong} >= {"README.md", "docs/language.md"}
 
 
@@ -193,8 +213,8 @@ def test_a_page_marks_what_this_version_does_not_run_and_nothing_else(page: Path
 def test_a_missing_mark_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.md"
     monkeypatch.setattr("tests.docs.marks.ROOT", tmp_path)
-    page.write_text("`tasks/` and `email.sendEmail`, [publish](language/steps/publish.md) ° x\n")
-    assert list(find_wrong_marks(page)) == ["page.md: tasks", "page.md: email.sendEmail"]
+    page.write_text("`realtime/` and `email.sendEmail`, [publish](language/steps/publish.md) ° x\n")
+    assert list(find_wrong_marks(page)) == ["page.md: realtime", "page.md: email.sendEmail"]
 
 
 def test_what_is_not_run_says_which_module_will_run_it() -> None:

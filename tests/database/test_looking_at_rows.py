@@ -47,7 +47,7 @@ def test_a_rule_that_takes_long_is_given_up_in_time(path: Path) -> None:
     began = time.monotonic()
     with pytest.raises(DatabaseError, match=r"takes longer than 0\.5 seconds"):
         rollout.plan(path, tables(f"({chain} | length) > 0"), seconds=0.5)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
 
 
 def test_a_rule_that_lets_a_text_grow_takes_little_memory(path: Path) -> None:

@@ -29,7 +29,7 @@ PAGES = sorted(
 def sentence() -> str:
     """Return what this version checks, but does not run."""
     found = find_unsupported_parts()
-    groups = {"": found.kinds, "steps ": found.steps, "addons ": found.addons}
+    groups = {"": found.kinds, "keys ": found.keys, "steps ": found.steps, "addons ": found.addons}
     parts = [what + ", ".join(f"`{name}` °" for name in names)
              for what, names in groups.items() if names]  # fmt: skip
     if not parts:

@@ -91,7 +91,7 @@ def test_what_is_live_signs_nobody_in(house: House, developer: ServedAgent) -> N
     assert refused.message == "there is no draft 'main'"
     asked = SignIn("shop", table="users", key="id", by="id", value=7, tells=[])
     with pytest.raises(ServerError, match="only drafts"):
-        house.run(house.plane.sign_in(asked))
+        house.run(house.plane.awake.sign_in(asked))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from bbops.base.host import Host, HttpRequest, HttpResponse
-from bbops.runtime.work.durable import Recorded, durable
+from bbops.runtime.work.durable import durable
+from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.values import FencedError
 from tests.support.work_bench import Bench, Work, bench, job, place
 
@@ -59,6 +60,7 @@ def request(url: str) -> HttpRequest:
 
 async def function(host: Host, recorded: Recorded) -> None:
     """Do what a function with six steps would."""
+    recorded.begin()
     recorded.enter("0")
     name, at = host.random.uuid(), host.clock.now()
     for round_ in range(2):
@@ -139,7 +141,7 @@ def test_a_job_killed_behind_any_commit_ends_alike(bench: Callable[[Work], None]
     async def work(on: Bench) -> None:
         rows, events, _ = await ended(on, 0)
         assert [name for name, _ in rows if "uuid" in name] == ["0 uuid-1", "1 uuid-1"]
-        assert events == [("done", '{"changed": 2}')]
+        assert events == [("done", '{"changed":2}')]
         killed = 0
         for commits in range(1, 9):
             found, said, tries = await ended(on, commits)
@@ -158,6 +160,7 @@ def test_a_transaction_of_a_job_that_was_lost_is_undone(bench: Callable[[Work], 
         recorded = Recorded(on.engine, claim, {})
         world = World()
         host = durable(Host(world, world, on.database, world), recorded)  # type: ignore[arg-type]
+        recorded.begin()
         recorded.enter("0")
         with pytest.raises(FencedError):
             async with host.database.transaction() as inner:

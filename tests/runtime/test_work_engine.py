@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.runtime.values.failures import FlowError
-from bbops.runtime.work.engine import LEASE_MS, Due, emit, enqueue
+from bbops.runtime.work.engine import LEASE_MS, emit, enqueue
 from bbops.runtime.work.results import pack, unpack
-from bbops.runtime.work.values import Cause, FencedError, NewJob, Tick
+from bbops.runtime.work.values import Cause, FencedError, NewJob, Tick, TickDue
 from tests.support.work_bench import Bench, Work, bench, job, place
 
 __all__ = ["bench", "place"]
@@ -236,9 +236,9 @@ def test_a_job_that_sleeps_has_not_failed(bench: Callable[[Work], None]) -> None
 
 
 # ---- ticks
-def ten_later(tick: Tick, now: int) -> Due:
+def ten_later(tick: Tick, now: int) -> TickDue:
     del now
-    return (tick.at,), tick.at + 10
+    return TickDue((tick.at,), tick.at + 10)
 
 
 def test_a_tick_runs_once_whatever_two_servers_and_a_clock_do(
@@ -247,13 +247,78 @@ def test_a_tick_runs_once_whatever_two_servers_and_a_clock_do(
     async def work(on: Bench) -> None:
         other = on.worker("two")
         await on.engine.set_ticks([Tick("nightly", on.at + 10), Tick("hourly", on.at + 5)])
-        await other.set_ticks([Tick("nightly", on.at + 99)])
+        await other.set_ticks([Tick("nightly", on.at + 99), Tick("hourly", on.at + 99)])
         assert await on.engine.tick(ten_later) == 0
         on.at += 10
         await asyncio.gather(*(one.tick(ten_later) for one in (on.engine, other) * 3))
         on.at -= 8
         await on.engine.tick(ten_later)
-        assert {*await on.states()} == {"nightly@1000010", "hourly@1000005"}
+        assert {*await on.states()} == {
+            "nightly@1970-01-01T00:16:40.010Z",
+            "hourly@1970-01-01T00:16:40.005Z",
+        }
+
+    bench(work)
+
+
+def overlapping(how: Any) -> Callable[[Tick, int], TickDue]:
+    return lambda tick, now: TickDue((tick.at,), now + 10, how)
+
+
+@pytest.mark.parametrize(
+    ("how", "states"),
+    [
+        ("skip", ["running"]),
+        ("queue", ["blocked", "running"]),
+        ("allow", ["ready", "ready", "running"]),
+    ],
+)
+def test_a_tick_beside_a_run_that_has_not_ended(
+    bench: Callable[[Work], None], how: str, states: list[str]
+) -> None:
+    async def work(on: Bench) -> None:
+        await on.engine.set_ticks([Tick("slow", on.at)])
+        await on.engine.tick(overlapping(how))
+        (running,) = (await on.claim()).values()
+        for _ in range(2):
+            on.at += 10
+            await on.engine.tick(overlapping(how))
+        assert sorted((await on.states()).values()) == states
+        await on.engine.end(running)
+        assert {*(await on.states()).values()} <= {"ready"}
+        on.at += 10
+        await on.engine.tick(overlapping(how))
+        assert len(await on.states()) == len(states)
+
+    bench(work)
+
+
+def test_a_task_that_is_gone_ticks_no_more_and_another_schedule_counts_anew(
+    bench: Callable[[Work], None],
+) -> None:
+    async def work(on: Bench) -> None:
+        await on.engine.set_ticks([Tick("a", on.at + 5, "daily"), Tick("b", on.at + 5, "daily")])
+        await on.engine.set_ticks([Tick("a", on.at + 9, "daily")])
+        on.at += 5
+        await on.engine.tick(ten_later)
+        assert [*await on.states()] == ["a@1970-01-01T00:16:40.005Z"]
+        await on.engine.set_ticks([Tick("a", on.at + 1, "hourly")])
+        on.at += 1
+        await on.engine.tick(ten_later)
+        assert [*await on.states()] == ["a@1970-01-01T00:16:40.005Z", "a@1970-01-01T00:16:40.006Z"]
+
+    bench(work)
+
+
+def test_a_job_that_is_held_keeps_its_seat_until_it_is_released(
+    bench: Callable[[Work], None],
+) -> None:
+    async def work(on: Bench) -> None:
+        await on.enqueue(job("a", lane="x"), job("b", lane="x"))
+        first = (await on.claim())["a"]
+        assert await on.engine.hold(first, "why")
+        assert not await on.engine.end(first)
+        assert await on.states() == {"a": "held", "b": "blocked"}
 
     bench(work)
 

@@ -222,7 +222,7 @@ def test_one_anonymous_search_for_a_long_text_ends_no_process(tmp_path: Path) ->
         assert answer.status == 200
         (answer,) = send(server.url, LAST)
         assert answer.status == 200
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 20
         assert server.publish({})["replaced"] == 0
     finally:
         server.close()

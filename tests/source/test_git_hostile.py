@@ -165,7 +165,7 @@ def test_a_tree_that_holds_itself_again_and_again_is_refused(
     with pytest.raises(GitError, match="too many files") as raised:
         store.entries(commit_tree(repository, git, tree))
     assert "--path" in raised.value.hint
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 40
 
 
 @pytest.mark.long
@@ -204,7 +204,7 @@ def test_a_branch_among_ten_thousand_refs_is_found(
     assert head(Store.open(repository)) == newest
     mirror = Mirror(tmp_path / "mirror", Address.parse(f"file://{repository}"))  # type: ignore[arg-type]
     assert mirror.update("main").commit == newest
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 40
     assert git(tmp_path / "mirror", "for-each-ref", "--format=%(refname)") == "refs/heads/main"
 
 

@@ -221,24 +221,24 @@ def test_too_many_values_are_refused() -> None:
 @pytest.mark.parametrize("source", ["[" * 10_000, "{a: " * 10_000, "- " * 10_000, "? " * 10_000])
 @pytest.mark.parametrize("parse", [parse_with_c, parse_with_ruamel])
 def test_deep_nesting_is_refused_fast(source: str, parse: object) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     problems = load_with(source.encode(), parse).problems  # type: ignore[arg-type]
     assert problems[-1].code == "yaml-too-deep"
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_an_alias_bomb_is_refused_fast() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 20)]
-    start = time.perf_counter()
+    start = time.process_time()
     assert set(codes("\n".join(lines))) == {"yaml-anchor"}
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_blank_lines_before_the_text_cost_linear_time() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     load(b"\r\n" * 400_000)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_an_empty_file_has_no_root_and_no_problem() -> None:

@@ -17,7 +17,18 @@ from litestar import Litestar
 
 from bbops.base.errors import ServerError
 from bbops.base.json_diagnostics import JsonDiagnostic
-from bbops.interfaces.answers import Condition, DraftStatus, Publication, ServerStatus, Status
+from bbops.interfaces.answers import (
+    ChangedJobs,
+    Condition,
+    DraftStatus,
+    Job,
+    JobList,
+    JobStory,
+    Publication,
+    ServerStatus,
+    Status,
+    TaskTime,
+)
 from bbops.review.contract.contract import Contract
 from bbops.review.contract.export import render_json
 from bbops_server.accounts.book import Book
@@ -87,6 +98,9 @@ class OneProject:
     def keys(self, name: str) -> OneKey | None:
         return OneKey() if name == "small" else None
 
+    def jobs(self, name: str) -> OneJob | None:
+        return OneJob() if name == "small" else None
+
     async def contract(self, name: str, form: str) -> Written | None:
         return CONTRACT if name == "small" else None
 
@@ -109,6 +123,22 @@ class OneKey:
         if key != "k1":
             raise ServerError(f"there is no API key '{key}'")
         return key
+
+
+class OneJob:
+    known = Job("tasks/beat@1", "tasks/beat", "dead", 5, 2.0, 1.0, error="why")
+
+    async def list(self, state: str, most: int) -> JobList:
+        found = [self.known] if state in {"", "dead"} else []
+        return JobList(found[:most], {"dead": 1}, [TaskTime("tasks/beat", 60.0)])
+
+    async def show(self, job: str) -> JobStory | None:
+        return JobStory(self.known, "{}", "", []) if job == self.known.name else None
+
+    async def change(self, action: str, **about: Any) -> ChangedJobs:
+        if action == "run":
+            return ChangedJobs(int(about["job"] == "tasks/beat"), "tasks/beat@2")
+        return ChangedJobs(int(about.get("job", "") in {"", self.known.name}))
 
 
 class OneHook:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import marshal
 import re
 import sys
 import tempfile
@@ -28,6 +29,7 @@ from bbops.base.model import Model
 from bbops.build.check import CheckedProject
 from bbops.build.compile.function import compile_function
 from bbops.build.compile.release import _artifact, build
+from bbops.build.compile.work import compile_work
 from bbops.build.testing.running import Runner, choose
 from bbops.database.migrate.migrate import apply
 from bbops.interfaces.lsp.descriptions import about_key
@@ -110,6 +112,9 @@ cases:
 }
 """What no other project of ours has."""
 
+_EMPTY = marshal.dumps({"calls": {}})
+"""Stands for the code of a function."""
+
 Key = tuple[str, str]
 """(model, key)."""
 
@@ -161,7 +166,8 @@ def made_of(project: CheckedProject) -> tuple[Any, ...]:
     """Return what a project becomes: routes and settings, code, tables, cases of tests."""
     tables = {name: one.model for name, one in project.tables.items()}
     cases = [one.name for one in choose(project)]
-    return _artifact(project, [], SQLITE), sorted(project.functions), tables, cases
+    work = compile_work(project, lambda _: _EMPTY) if project.functions else None
+    return _artifact(project, [], SQLITE), work, sorted(project.functions), tables, cases
 
 
 def step_features() -> Iterator[Feature]:
@@ -251,8 +257,10 @@ def _models() -> Iterator[tuple[type[BaseModel], bool]]:
     addons = [addon_model(name) for name in addon_kinds()]
     for top in [*kinds().values(), *addons, *step_kinds().values()]:
         yield top, top.is_supported()
-        for _, inner in maps(top):
-            yield inner, top.is_supported()
+        absent = unsupported_keys(top)
+        for path, inner in maps(top):
+            key = re.match(r"\w+", path)
+            yield inner, top.is_supported() and (key is None or key[0] not in absent)
 
 
 # ---- what is read
@@ -284,6 +292,7 @@ async def _use(tree: Tree, state: Path) -> None:
     apply(state / "data.sqlite", {name: one.model for name, one in built.project.tables.items()})
     fresh = replace(built.project)  # what the check has looked up is looked up again
     _artifact(fresh, [], SQLITE)
+    compile_work(fresh, lambda _: _EMPTY)
     for name in fresh.functions:
         compile_function(fresh, name, fresh.flows.of(name), SQLITE)
     contract = describe(fresh, read_pages(tree))

@@ -23,6 +23,7 @@ from bbops_server.process.messages.build.tables.expand import Expand
 from bbops_server.process.messages.build.tables.narrow import Narrow
 from bbops_server.process.messages.build.tables.settle import Settle
 from bbops_server.process.messages.build.tables.try_statements import TryStatements
+from bbops_server.publish.processes.link import Link
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.settings import Settings
 
@@ -103,9 +104,13 @@ class Follower:
         await build.ask(TryStatements(*place, built.artifact), timeout_seconds=60)
         await build.ask(Settle(*place, built.digest), timeout_seconds=60)
         env, _ = Secrets.open(state).resolve(built.env)
-        await self.plane.publish(
-            artifact=Path(built.artifact), name=f"r{self.count}", env=env, database=database
-        )
+        history = database.with_name("history.sqlite")
+        link = Link(
+            Path(built.artifact), f"r{self.count}", "", database, history, "normal",
+            detailed=False, env=env,
+        )  # fmt: skip
+        await self.plane.link(link)
+        await self.plane.swap(link)
         await build.ask(Narrow(*place, built.digest), timeout_seconds=60)
 
     def say(self, **more: object) -> None:

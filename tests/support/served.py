@@ -85,7 +85,7 @@ class Served:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def event(self, kind: str, seconds: float = 30) -> dict[str, Any]:
+    def event(self, kind: str, seconds: float = 120) -> dict[str, Any]:
         """Return the next event, which must be of this kind."""
         found = self.events.get(timeout=seconds)
         assert found["event"] == kind, (found, (self.home / "log").read_text())

@@ -28,7 +28,8 @@ def console(text: str) -> list[str]:
 def commands(block: str) -> Iterator[tuple[str, str]]:
     """Yield (command, expected output); a here-document belongs to its command."""
     for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-        end = part.find("\nEOF\n") + 4 if "<< EOF" in part else part.find("\n")
+        is_document = "<< EOF" in part or "<< 'EOF'" in part
+        end = part.find("\nEOF\n") + 4 if is_document else part.find("\n")
         yield part[:end], part[end + 1 :]
 
 
@@ -72,7 +73,7 @@ class Shell:
 
     def run(self, command: str) -> str:
         command = command.replace("8000", str(self.port)).replace("8001", str(self.control))
-        if re.match(r"bbops (serve|demo)\b(?!.*--once)", command):
+        if re.match(r"bbops (serve|dev|demo)\b(?!.*--once)", command):
             self.serve(command)
             return ""
         script = (

@@ -31,9 +31,10 @@ def parts_of(path: str, text: str) -> Iterator[str]:
         yield folder
     elif folder == "addons" and name.removesuffix(".yaml") in absent.addons:
         yield from ["addon"] if root.get("enabled") else []
-    elif folder == "functions":
-        keys = kinds()["functions"].unsupported_keys()
+    elif folder in kinds():
+        keys = kinds()[folder].unsupported_keys()
         yield from (key for key in root if key in keys)
+    if folder == "functions":
         yield from (key for key in keys_in(root) if key in {*absent.steps, *absent.addon_steps})
 
 

@@ -18,9 +18,9 @@ from bbops.database.postgres.work import PostgresWork
 from bbops.database.schema.place import read_place
 from bbops.database.sqlite.driver import Sqlite
 from bbops.database.sqlite.work import SqliteWork
-from bbops.runtime.work.durable import Recorded
 from bbops.runtime.work.engine import Engine
-from bbops.runtime.work.values import Event, NewJob
+from bbops.runtime.work.recorded import Recorded
+from bbops.runtime.work.values import Event, NewJob, TickDue
 from bbops.runtime.work.worker import Plan, Worker
 
 KEYS = 300
@@ -58,13 +58,14 @@ async def main(place: str, name: str, mark: str) -> None:
                 os.write(outside, f"{number}\n".encode())
                 return int(number)
 
+            work.begin()
             work.enter("0")
             await work.once(call)
             work.enter("1")
             insert = "INSERT INTO _bbops_notes (name, text) VALUES (?, ?)"
             await work.change([(insert, (f"{number:06}/{work.job.id}", name))])
 
-        worker = Worker(engine, Plan(route, run, lambda _, now: ((), now)), random.random)
+        worker = Worker(engine, Plan(route, run, lambda _, __: TickDue()), random.random)
         working = asyncio.create_task(worker.run())
         left = "SELECT (SELECT count(*) FROM _bbops_jobs) + (SELECT count(*) FROM _bbops_outbox)"
         while (await database.read(left))[0][0]:

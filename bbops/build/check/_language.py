@@ -20,19 +20,22 @@ class Parts:
     """Parts of the language, by the names that projects use.
 
     Attributes:
-        kinds: folders, such as `tasks`.
+        kinds: folders, such as `realtime`.
+        keys: of the other kinds, such as `triggers.webhook`.
         steps: keys of steps, without those of addons.
         addons: ids of addons of which no step runs.
         addon_steps: keys of the steps of addons.
     """
 
     kinds: tuple[str, ...]
+    keys: tuple[str, ...]
     steps: tuple[str, ...]
     addons: tuple[str, ...]
     addon_steps: tuple[str, ...]
 
     def __str__(self) -> str:
-        named = {"resource kinds": self.kinds, "steps": self.steps, "addons": self.addons}
+        named = {"resource kinds": self.kinds, "keys": self.keys, "steps": self.steps}
+        named["addons"] = self.addons
         return "; ".join(f"{what}: {', '.join(names)}" for what, names in named.items() if names)
 
 
@@ -41,6 +44,10 @@ def find_unsupported_parts() -> Parts:
     """Return what this version does not run."""
     return Parts(
         tuple(folder for folder, model in kinds().items() if not model.is_supported()),
+        tuple(
+            f"{folder}.{key}" for folder, model in kinds().items() if model.is_supported()
+            for key in sorted(model.unsupported_keys())
+        ),
         tuple(key for key, kind in step_kinds().items() if not kind.is_supported()),
         tuple(name for name in addon_kinds() if not find_steps(name)),
         tuple(

@@ -14,11 +14,12 @@ from bbops.language.resources.trigger import Trigger
 from bbops.language.shape import Shape, shape_types
 from bbops.language.steps._checking import Arguments, Hidden
 
-_MARK = "" if Trigger.is_supported() else ", which this version does not run yet"
+_NOT_YET = ", which this version does not run yet"
+_MARK = _NOT_YET if "database" in Trigger.unsupported_keys() else ""
 _ELSEWHERE = {
     "env": "declare it under 'env' in project.yaml",
-    "event": "an event exists only in functions of triggers" + _MARK,
-    "trigger": "it exists only in functions of triggers" + _MARK,
+    "event": "an event exists only in functions of triggers",
+    "trigger": "it exists only in functions of database triggers" + _MARK,
     "error": "it exists only inside 'catch'",
     "row": "only 'where', and single columns of 'update' and 'do', have the stored row",
 }

@@ -21,24 +21,26 @@ from bbops.language.steps._base import variables
 from bbops.language.steps._flow import Flow
 
 _FLOW = "flow"
-_PARTS = ("input", "params", "query")
+_PARTS = ("input", "params", "query", "payload")
 
 
 def compile_function(
-    project: CheckedProject, name: str, checked: CheckedFlow, dialect: Dialect
-) -> dict[str, Any]:
+    project: CheckedProject, name: str, checked: CheckedFlow, dialect: Dialect, *,
+    is_durable: bool = False,
+) -> dict[str, Any]:  # fmt: skip
     """Return a function as marshal can write it: code, and what the linker must give it.
 
     Args:
         checked: the same function, checked without mistakes.
         dialect: of the database that it will run on.
+        is_durable: jobs are to run it.
     """
     function = project.functions[name]
     steps = function.model.steps
     flow = Flow(
         function.file, checked.scope, project.sql_tables,
         variables=sorted(set(variables(steps))), exports=name in project.middleware,
-        dialect=dialect,
+        dialect=dialect, is_durable=is_durable,
     )  # fmt: skip
     body = flow.block(steps)
     tree = _module(flow, body, checked.inherits)

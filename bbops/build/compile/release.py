@@ -20,6 +20,7 @@ from bbops.build.check import CheckedProject, validate
 from bbops.build.check._features import check_features
 from bbops.build.compile.function import code_key, compile_function
 from bbops.build.compile.wording import compile_wording
+from bbops.build.compile.work import compile_work
 from bbops.language.project import Project, Route
 from bbops.language.resources.addon import Addon
 from bbops.language.resources.endpoint import Upload
@@ -88,8 +89,17 @@ def build(
             misses += 1
         code[key] = cache.code.get(key) or _pack(compile_function(project, name, checked, dialect))
         functions.append(code[key])
+
+    def pack(name: str) -> bytes:
+        checked = project.flows.of(name)
+        key = f"{code_key(project, name, checked, dialect)} durable"
+        code[key] = cache.code.get(key) or _pack(
+            compile_function(project, name, checked, dialect, is_durable=True)
+        )
+        return code[key]
+
+    artifact = _pack(_artifact(project, functions, dialect) | {"work": compile_work(project, pack)})
     cache.code = code
-    artifact = _pack(_artifact(project, functions, dialect))
     digest = hashlib.sha256(artifact).hexdigest()
     return Built(project, diagnostics, artifact, digest, misses)
 

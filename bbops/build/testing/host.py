@@ -74,6 +74,22 @@ class KeptEvents:
         """Keep a message."""
         self.published.append((realtime, params, event, payload))
 
+    def within(self, database: Database) -> KeptEvents:
+        """Return what keeps the events of a transaction until it commits."""
+        del database
+        return _Uncommitted(outer=self)
+
+    async def committed(self) -> None:
+        """Do nothing: what was emitted is kept at once."""
+
+
+@dataclass
+class _Uncommitted(KeptEvents):
+    outer: KeptEvents = field(default_factory=KeptEvents)
+
+    async def committed(self) -> None:
+        self.outer.emitted += self.emitted
+
 
 class KeptFolder:
     """The files of one run, in memory."""
@@ -144,7 +160,8 @@ def fake_host(
         http: other servers; without it each of them answers with what it was asked.
         files: where uploads go.
     """
+    events = KeptEvents()
     return Host(
         StillClock(), CountingRandom(ids_from), database, KeptLog(), addons,
-        events=KeptEvents(), http=http or FakeHttp(), files=files,
+        events=events, realtime=events, http=http or FakeHttp(), files=files,
     )  # fmt: skip

@@ -14,6 +14,7 @@ from bbops.base.errors import DatabaseDamaged, DatabaseError
 from bbops.database.files.backup import DAMAGE, Contents, Tell, copy, open_still
 from bbops.database.files.files import PARTIAL, beside, remove, with_logs, written_whole
 from bbops.database.sqlite.gate import Gate
+from bbops.runtime.work.values import RESTORED
 
 _DAMAGED: Final = "use another backup; nothing has changed"
 
@@ -24,6 +25,8 @@ class Restored:
 
     contents: Contents
     kept: Path | None
+    held: int
+    """Jobs that run again only when they are released."""
 
 
 def restore(path: Path, file: Path, keep: Path, *, tell: Tell | None = None) -> Restored:
@@ -48,10 +51,11 @@ def restore(path: Path, file: Path, keep: Path, *, tell: Tell | None = None) -> 
         for left in _left_behind(path, partial):
             remove(left)
         contents = _take_in(file, partial, tell)
+        held = _hold_jobs(partial)
         kept = keep if _settle_and_keep(path, keep) else None
         for one in beside(path):  # a log would be taken for that of the new file
             one.unlink(missing_ok=True)
-    return Restored(contents, kept)
+    return Restored(contents, kept, held)
 
 
 def _left_behind(path: Path, partial: Path) -> Iterator[Path]:
@@ -70,6 +74,24 @@ def _take_in(file: Path, partial: Path, tell: Tell | None) -> Contents:
             f"'{file}' contains no project data", hint="use a file made by 'bbops db backup'"
         )
     return contents
+
+
+def _hold_jobs(partial: Path) -> int:
+    """Let nothing happen again that was due when the backup was made; return how many jobs wait.
+
+    Tasks go on from now. Events that had not reached their triggers yet reach none.
+    """
+    with closing(sqlite3.connect(partial)) as database, database:
+        tables = database.execute("SELECT name FROM sqlite_master WHERE name = '_bbops_ticks'")
+        if not tables.fetchall():  # it is older than tasks
+            return 0
+        database.execute("DELETE FROM _bbops_ticks")
+        database.execute("DELETE FROM _bbops_outbox")
+        held = database.execute(
+            "UPDATE _bbops_jobs SET state = 'held', error = ?, owner = NULL WHERE state <> 'dead'",
+            (RESTORED,),
+        )
+        return held.rowcount
 
 
 def _settle_and_keep(path: Path, keep: Path) -> bool:

@@ -42,7 +42,10 @@ class PostgresWork:
         ord="bigint", name="text", key="text", payload="text", at="bigint", cause="text",
         depth="bigint",
     )  # fmt: skip
-    new_ticks = _rows(task="text", at="bigint", next_at="bigint", uid="text")
+    new_ticks = _rows(
+        task="text", at="bigint", next_at="bigint", uid="text", overlap="text", ord="bigint",
+        schedule="text",
+    )  # fmt: skip
     ids = (
         "SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(CAST(? AS text) AS json))"
     )

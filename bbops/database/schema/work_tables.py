@@ -47,7 +47,8 @@ CREATE INDEX IF NOT EXISTS _bbops_jobs_lane ON _bbops_jobs (lane)
 CREATE INDEX IF NOT EXISTS _bbops_jobs_running ON _bbops_jobs (owner) WHERE state = 'running';
 CREATE TABLE IF NOT EXISTS _bbops_steps (job {number} NOT NULL, path {text} NOT NULL,
   result {data}, PRIMARY KEY (job, path)){ends};
-CREATE TABLE IF NOT EXISTS _bbops_ticks (task {text} PRIMARY KEY, next_at {number} NOT NULL){ends};
+CREATE TABLE IF NOT EXISTS _bbops_ticks (task {text} PRIMARY KEY, next_at {number} NOT NULL,
+  schedule {text} NOT NULL DEFAULT ''){ends};
 CREATE INDEX IF NOT EXISTS _bbops_ticks_next ON _bbops_ticks (next_at);
 CREATE TABLE IF NOT EXISTS _bbops_waits (job {number} NOT NULL, path {text} NOT NULL,
   event {text} NOT NULL, until {number} NOT NULL, PRIMARY KEY (job, path)){ends};

@@ -19,7 +19,7 @@ class SqliteWork:
         "cause", "depth", "seq", "at",
     )  # fmt: skip
     new_events = _rows("ord", "name", "key", "payload", "at", "cause", "depth")
-    new_ticks = _rows("task", "at", "next_at", "uid")
+    new_ticks = _rows("task", "at", "next_at", "uid", "overlap", "ord", "schedule")
     ids = texts = "SELECT value FROM json_each(?)"
     among = "IN ({})"
     skips_locked = shares = locks_pump = locks_lanes = ""

@@ -23,7 +23,8 @@ SECTIONS = {
     ),
     "Propose": ("propose", "proposals", "drafts"),
     "Serve": (
-        "serve", "status", "requests", "replay", "env", "keys", "db", "frontend", "hooks",
+        "serve", "status", "requests", "replay", "jobs", "tasks", "env", "keys", "db", "frontend",
+        "hooks",
         "accept", "reconcile",
     ),
     "Go back": ("versions", "history", "diff", "rollback", "suspend", "resume"),

@@ -185,6 +185,7 @@ KEYS = {
     "every": "How often it runs, such as `15m`.",
     "timezone": "The time zone of `schedule`, such as `Europe/Berlin`.",
     "overlap": "What happens if the previous run has not finished.",
+    "missed": "What happens to times that have passed while the server was down.",
     "operation": "Which row changes start it: one or a list.",
     "webhook": "Runs when this path receives a POST.",
     "signature": "How the sender signs the body.",

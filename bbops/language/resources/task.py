@@ -19,9 +19,14 @@ class Task(Kind):
     - Either `schedule` or `every`. A cron line has five fields: minute, hour, day of the month,
       month, day of the week; it needs quotes where it begins with `*`, which YAML takes for
       an alias.
-    - `timezone` is where the clock of `schedule` hangs.
+    - `timezone` is the time zone of `schedule`.
     - `overlap` says what happens when the run before has not ended: `skip` leaves this one out,
       `queue` waits for the other, `allow` runs both.
+    - `missed` says what happens when nothing ran at the time, because the server was down: `once`
+      makes up for the newest time if that is less than a day ago, `skip` for none, `all` for
+      each, at most 100.
+    - Each run is a job: one that fails is tried again, up to 5 times, and what it writes to the
+      project's tables happens once. `timeout` is for one attempt, by default 15 minutes.
     - Its function gets no request: `params`, `query`, `input`, `headers`, `request` and `vars.auth`
       are mistakes there. What it returns is ignored.
     """
@@ -39,6 +44,7 @@ class Task(Kind):
     function: FunctionName
     timeout: Duration | None = None
     overlap: Literal["skip", "queue", "allow"] = "skip"
+    missed: Literal["once", "skip", "all"] = "once"
     enabled: bool = True
 
     @model_validator(mode="before")

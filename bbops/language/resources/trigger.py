@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from bbops.base.model import Model
+from bbops.base.model import Model, RunBy
 from bbops.base.names import Duration, EnvReference, EventName
 from bbops.language.expressions.values import BareField
 from bbops.language.resources._kind import FunctionName, Kind, TableName
@@ -59,7 +59,8 @@ class Retry(Model):
 class Trigger(Kind):
     """A function that runs when rows change, on an event, or for a webhook.
 
-    - It runs after the commit, outside the request, at least once. What it returns is ignored.
+    - Each event runs it in one job, after the commit and outside the request. A job that fails is
+      tried again; what it writes to the project's tables happens once. What it returns is ignored.
     - `database`: `trigger.newRow` and `trigger.oldRow` are the row before and after, typed as the
       table's. An insert has no old row, a delete no new one. `where` reads `newRow`, `oldRow`, and
       columns by their bare names (of the new row; of a delete, the old one).
@@ -77,9 +78,9 @@ class Trigger(Kind):
     nests: ClassVar[bool] = False
 
     description: str | None = None
-    database: DatabaseTrigger | None = None
+    database: Annotated[DatabaseTrigger | None, RunBy("bbops.runtime.work.row_triggers")] = None
     event: EventName | None = None
-    webhook: Webhook | None = None
+    webhook: Annotated[Webhook | None, RunBy("bbops.runtime.work.webhooks")] = None
     function: FunctionName
     retry: Retry | None = None
     enabled: bool = True

@@ -52,9 +52,16 @@ class Flow:
         variables: Sequence[str],
         exports: bool,
         dialect: Dialect = SQLITE,
+        is_durable: bool = False,
     ) -> None:
-        """Args: `exports`: what it sets is kept for the functions after it (middleware)."""
-        self.dialect = dialect
+        """Make an empty one.
+
+        Args:
+            exports: what it sets is kept for the functions after it (middleware).
+            is_durable: a job runs it: it says which step it has come to.
+        """
+        self.dialect, self.is_durable = dialect, is_durable
+        self.arrivals: dict[str, int] = {}
         self.name, self.tables, self.exports = name, tables, exports
         self.variables = {variable: f"v_{variable}" for variable in variables}
         self.emitter = Emitter(scope, self)
@@ -163,13 +170,34 @@ class Flow:
         return out
 
     def one(self, step: Coded) -> list[ast.stmt]:
-        code = self.at_one_time(lambda: step.whole_code(self))
+        code = [*self.arrive(step), *self.at_one_time(lambda: step.whole_code(self))]
         at = step.mark
         for node in (node for statement in code for node in ast.walk(statement)):
             if isinstance(node, ast.stmt | ast.expr) and not hasattr(node, "lineno"):
                 node.lineno = node.end_lineno = _line_of(node) or (at.line if at else 1)
                 node.col_offset = node.end_col_offset = 0
         return code
+
+    def arrive(self, step: Coded) -> list[ast.stmt]:
+        """Return the code by which a job says that it has come to a step: by file and line."""
+        if not self.is_durable:
+            return []
+        place = f"{self.name}:{step.mark.line if step.mark else 0}"
+        number = self.arrivals[place] = self.arrivals.get(place, 0) + 1
+        name = place if number == 1 else f"{place}/{number}"
+        return self.run(
+            "enter(name)", enter="bbops.runtime.work.recorded:enter", name=ast.Constant(name)
+        )
+
+    def branch(self, name: str, steps: Sequence[Coded]) -> list[ast.stmt]:
+        """Return the code of steps that run beside others."""
+        if not self.is_durable:
+            return self.block(steps)
+        entered = self.run(
+            "enter(name)", enter="bbops.runtime.work.recorded:enter_branch",
+            name=ast.Constant(name),
+        )  # fmt: skip
+        return [*entered, *self.block(steps)]
 
     def at_one_time(self, make: Callable[[], list[ast.stmt]]) -> list[ast.stmt]:
         """Return code in which `now()` has one value."""

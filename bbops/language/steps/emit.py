@@ -23,7 +23,7 @@ class EmitParameters(Model):
 
 
 class Emit(Step):
-    """Run the functions of its triggers later; in a transaction only when it commits.
+    """Run the functions of its triggers in the background; in a transaction, once it commits.
 
     - The `payload` must fit what the functions of the event's triggers declare.
     - In tests, `expect.events` names what was emitted.

@@ -91,8 +91,8 @@ class Parallel(Step):
     def code(self, flow: Flow) -> list[ast.stmt]:
         out: list[ast.stmt] = []
         branches: list[str] = []
-        for steps in self.parallel.values():
-            name, code = flow.apart(variables(steps), flow.block(steps))
+        for branch, steps in self.parallel.items():
+            name, code = flow.apart(variables(steps), flow.branch(branch, steps))
             branches.append(name)
             out += code
         out += flow.run(

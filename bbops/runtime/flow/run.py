@@ -42,6 +42,7 @@ class Function:
     from_form: Callable[[Mapping[str, list[str]]], dict[str, Any]] | None
     params: Shape | None
     query: Shape | None
+    payload: Shape | None
     from_query: Callable[[Mapping[str, list[str]], dict[str, list[str]]], dict[str, Any]]
     from_params: Callable[[Mapping[str, str], dict[str, list[str]]], dict[str, Any]] | None
 

@@ -16,6 +16,7 @@ from bbops.base.host import (
     HttpRequest,
     HttpResponse,
     Parameters,
+    Realtime,
 )
 from bbops.runtime.values.failures import DatabaseFailure, Unavailable
 
@@ -50,6 +51,7 @@ def noting(host: Host) -> tuple[Host, Touched]:
         database=_NotingDatabase(host.database, touched),
         http=host.http and _NotingHttp(host.http, touched),
         events=host.events and _NotingEvents(host.events, touched),
+        realtime=host.realtime and _NotingRealtime(host.realtime, touched),
         addons=host.addons and _NotingAddons(host.addons, touched),
     ), touched  # fmt: skip
 
@@ -120,6 +122,18 @@ class _NotingEvents:
     async def emit(self, event: str, payload: Any) -> None:
         self.touched.is_so = True
         await self.door.emit(event, payload)
+
+    def within(self, database: Database) -> Events:
+        return self.door.within(database)
+
+    async def committed(self) -> None:
+        await self.door.committed()
+
+
+@dataclass(slots=True)
+class _NotingRealtime:
+    door: Realtime
+    touched: Touched
 
     async def publish(
         self, realtime: str, params: Mapping[str, Any], event: str, payload: Any

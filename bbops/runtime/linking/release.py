@@ -44,7 +44,7 @@ FUEL = 100_000
 """Loop rounds and calls that one request may spend."""
 
 
-FORMAT = f"6 {MAGIC_NUMBER.hex()}"
+FORMAT = f"7 {MAGIC_NUMBER.hex()}"
 """Of artifacts: how they are laid out, and whose byte code is in them."""
 
 SLICE_SECONDS = 0.001
@@ -70,6 +70,8 @@ class Release:
         self.beside: Beside | None = None
         """Is asked what no route answers, by any method."""
         self.key_channels = frozenset[str]()
+        self.has_work = False
+        """Whether something is to run outside of requests."""
         self.routes: Sequence[tuple[str, str]] = ()
         """Method and path of each."""
 
@@ -175,7 +177,7 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     spaces: list[tuple[Mapping[str, str], dict[str, Any]]] = []
     for packed in data["functions"]:
         each = marshal.loads(packed)  # noqa: S302 - a part of it
-        functions[each["name"]], space = _function(each, wording.say)
+        functions[each["name"]], space = link_function(each, wording.say)
         spaces.append((each["calls"], space))
         yield
     for calls, space in spaces:
@@ -195,6 +197,7 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     release = Release(table, functions, answering, lasting.active_requests)
     release.spaces = [space for _, space in spaces]
     release.routes = [(route["method"], route["path"]) for route in data["routes"]]
+    release.has_work = data["work"] is not None
     release.key_channels = frozenset(
         route["channel"] for route in data["routes"] if route["authentication"] == "API Key"
     )
@@ -234,7 +237,8 @@ def _worded(data: Mapping[str, Any] | None) -> Any:
     return space["worded"]
 
 
-def _function(data: Mapping[str, Any], say: Say) -> tuple[Function, dict[str, Any]]:
+def link_function(data: Mapping[str, Any], say: Say) -> tuple[Function, dict[str, Any]]:
+    """Return a function, and the name space of its code, which lacks what it calls."""
     space: dict[str, Any] = {"__builtins__": {}}
     for local, target in data["uses"].items():
         space[local] = resolve(target)
@@ -254,6 +258,7 @@ def _function(data: Mapping[str, Any], say: Say) -> tuple[Function, dict[str, An
         from_form=None if shapes["input"] is None else compile_form(shapes["input"]),
         params=_shape(shapes["params"], say),
         query=_shape(shapes["query"], say),
+        payload=_shape(shapes["payload"], say),
         from_query=compile_query(shapes["query"] or {}, say),
         from_params=compile_params(shapes["params"], say) if shapes["params"] else None,
     )

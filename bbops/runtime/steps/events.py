@@ -20,5 +20,5 @@ async def emit(host: Any, event: str, payload: Any) -> None:
 async def publish(host: Any, realtime: str, params: Any, event: str, payload: Any) -> None:
     """Tell who has subscribed to a topic."""
     check_size([params, payload], MAX_PAYLOAD)
-    if host.events is not None:
-        await host.events.publish(realtime, params or {}, event, payload)
+    if host.realtime is not None:
+        await host.realtime.publish(realtime, params or {}, event, payload)

@@ -2,32 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import TracebackType
-from typing import Any
 
 from bbops.base.host import Events, Host
 from bbops.runtime.flow.run import WITHIN, Run
-from bbops.runtime.values.failures import FlowError
-
-
-@dataclass(slots=True)
-class Held:
-    """Keeps what is emitted until the transaction commits."""
-
-    events: list[tuple[str, Any]] = field(default_factory=list)
-
-    async def emit(self, event: str, payload: Any) -> None:
-        """Keep an event."""
-        self.events.append((event, payload))
-
-    async def publish(
-        self, realtime: str, params: Mapping[str, Any], event: str, payload: Any
-    ) -> None:
-        """Refuse what cannot be taken back; the check does so before."""
-        del realtime, params, event, payload
-        raise FlowError("'publish' is not allowed inside a transaction")
 
 
 class Within:
@@ -36,17 +15,18 @@ class Within:
     Functions that they call use the same doors: `invoke` finds them in WITHIN.
     """
 
-    __slots__ = ("door", "events", "held", "host", "token")
+    __slots__ = ("door", "events", "host", "token")
 
     def __init__(self, run: Run) -> None:
         self.host: Host = run.host
-        self.events: Events | None = self.host.events
+        self.events: Events | None = None
         self.door = self.host.database.transaction()
-        self.held = Held()
 
     async def __aenter__(self) -> Host:
         database = await self.door.__aenter__()
-        inner = replace(self.host, database=database, events=self.held)
+        if self.host.events is not None:
+            self.events = self.host.events.within(database)
+        inner = replace(self.host, database=database, events=self.events)
         self.token = WITHIN.set(inner)
         return inner
 
@@ -57,5 +37,4 @@ class Within:
         WITHIN.reset(self.token)
         await self.door.__aexit__(kind, error, trace)
         if error is None and self.events is not None:
-            for event, payload in self.held.events:
-                await self.events.emit(event, payload)
+            await self.events.committed()

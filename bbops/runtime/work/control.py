@@ -8,9 +8,9 @@ from typing import Final
 
 from bbops.base.host import Database
 from bbops.runtime.work.dialect import Dialect
-from bbops.runtime.work.engine import Statement, now_ms
+from bbops.runtime.work.engine import NEVER_MS, Statement, enqueue, now_ms
 from bbops.runtime.work.statements import statements
-from bbops.runtime.work.values import Listed, State
+from bbops.runtime.work.values import Listed, NewJob, State, Story, Tick
 
 DAY_MS: Final = 86_400_000
 KEPT_MS: Final = 7 * DAY_MS
@@ -18,11 +18,12 @@ KEPT_MS: Final = 7 * DAY_MS
 
 DEAD_KEPT_MS: Final = 30 * DAY_MS
 MOST_ENDED: Final = 100_000
+_MOST_STEPS: Final = 1_000
 
 _WAITING: Final = "state IN ('ready', 'later', 'blocked')"
-_LISTED: Final = (
-    "SELECT uid, work, state, attempts, run_at, coalesce(lane, ''), error FROM _bbops_jobs"
-)
+_COLUMNS: Final = "uid, work, state, attempts, run_at, coalesce(lane, ''), error, created_at"
+_ENDED: Final = "uid, work, outcome, attempts, ended_at, '', error, created_at"
+_LISTED: Final = f"SELECT {_COLUMNS} FROM _bbops_jobs"
 
 _KEEP_CANCELLED: Final = (
     "INSERT INTO _bbops_job_log (id, uid, work, payload, outcome, attempts, error, seq, cause,"
@@ -63,6 +64,42 @@ class WorkControl:
         where, given = (" WHERE state = ?", (state,)) if state else ("", ())
         rows = await self._database.read(f"{_LISTED}{where} ORDER BY id LIMIT ?", (*given, most))
         return [Listed(*row) for row in rows]
+
+    async def ended(self, *, most: int = 100) -> list[Listed]:
+        """Return jobs that have ended, the last one first."""
+        sql = f"SELECT {_ENDED} FROM _bbops_job_log ORDER BY ended_at DESC, id DESC LIMIT ?"
+        return [Listed(*row) for row in await self._database.read(sql, (most,))]
+
+    async def story(self, uid: str) -> Story | None:
+        """Return what is known of a job, also of one that has ended; None where nothing is."""
+        read = self._database.read
+        more = "payload, cause, id"
+        rows = await read(f"SELECT {_COLUMNS}, {more} FROM _bbops_jobs WHERE uid = ?", (uid,))
+        rows = rows or await read(
+            f"SELECT {_ENDED}, {more} FROM _bbops_job_log WHERE uid = ? ORDER BY id DESC LIMIT 1",
+            (uid,),
+        )
+        if not rows:
+            return None
+        *listed, payload, cause, number = rows[0]
+        steps = await read(
+            "SELECT path FROM _bbops_steps WHERE job = ? AND path LIKE '%.yaml:%'"
+            f" ORDER BY path LIMIT {_MOST_STEPS}",
+            (number,),
+        )
+        return Story(Listed(*listed), payload, cause, tuple(path for (path,) in steps))
+
+    async def ticks(self) -> list[Tick]:
+        """Return when tasks run next, the next one first."""
+        rows = await self._database.read(
+            "SELECT task, next_at, schedule FROM _bbops_ticks WHERE next_at < ? ORDER BY next_at",
+            (NEVER_MS,),
+        )
+        return [Tick(*row) for row in rows]
+
+    async def run_now(self, work: str, uid: str) -> None:
+        """Make a job of a task that runs as soon as one can."""
+        await self._database.write_all([enqueue(NewJob(uid, work, "{}"), self._now())])
 
     async def hold(self, reason: str) -> int:
         """Let nothing begin that waits now, until it is released; return how many jobs wait so.

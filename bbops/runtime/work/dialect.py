@@ -15,7 +15,7 @@ class Dialect(Protocol):
     """A table `j` of the rows of a JSON text: ord, name, key, payload, at, cause, depth."""
 
     new_ticks: str
-    """A table `j` of the rows of a JSON text: task, at, next_at, uid."""
+    """A table `j` of the rows of a JSON text: task, at, next_at, uid, overlap, ord, schedule."""
 
     ids: str
     """A query of the numbers of a JSON text."""

@@ -1,16 +1,15 @@
 """The doors of a job: what it has done before comes from the record, and is not done again.
 
 A call through a door is known by where it stands: the step, how often the run has come there, and
-which call of the step it is. Reads pass, so a job that goes on sees today's rows.
+which call of the step it is. What a read gave is recorded as well, so a job that goes on decides
+as it did before, whatever the rows say by then; and so is a failure that the function caught.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -18,104 +17,34 @@ from bbops.base.host import (
     Addons,
     Clock,
     Database,
-    Events,
     Host,
     Http,
     HttpRequest,
     HttpResponse,
+    Log,
     Parameters,
     Random,
 )
-from bbops.runtime.work.engine import Engine, Statement, emit, fenced
+from bbops.runtime.work.engine import fenced
+from bbops.runtime.work.events import Outbox
+from bbops.runtime.work.recorded import Recorded, failures_to, scope
 from bbops.runtime.work.results import rows_of
-from bbops.runtime.work.values import Cause, Claim
+from bbops.runtime.work.values import Cause
 
 Rows = list[tuple[Any, ...]]
 
 
-@dataclass(slots=True)
-class _At:
-    step: str
-    calls: int = 0
-
-
-class Recorded:
-    """What a job has done, and where its run is."""
-
-    def __init__(self, engine: Engine, job: Claim, known: Mapping[str, Any]) -> None:
-        self.engine, self.job = engine, job
-        self._known = dict(known)
-        self._drawn = list[tuple[str, Any]]()
-        self._visits = dict[str, int]()
-        self._at: ContextVar[_At] = ContextVar("_at")
-
-    def enter(self, step: str) -> None:
-        """Say that the run has come to a step; compiled code does, before what the step does.
-
-        Steps that run at a time do so in tasks of their own, each with a name of its own.
-        """
-        visit = self._visits[step] = self._visits.get(step, 0) + 1
-        self._at.set(_At(f"{step}#{visit}"))
-
-    def place(self) -> str:
-        """Return the name of the next call."""
-        at = self._at.get()
-        at.calls += 1
-        return f"{at.step}.{at.calls}"
-
-    def draw(self, make: Any) -> Any:
-        """Return a value that is drawn once: it is recorded with the next thing that is done."""
-        path = self.place()
-        if path not in self._known:
-            self._known[path] = value = make()
-            self._drawn.append((path, value))
-        return self._known[path]
-
-    def is_known(self, path: str) -> bool:
-        """Return whether a call was made before."""
-        return path in self._known
-
-    def result(self, path: str) -> Any:
-        """Return what a call gave."""
-        return self._known[path]
-
-    def take_drawn(self) -> list[tuple[str, Any]]:
-        """Return what was drawn and is not recorded yet."""
-        drawn, self._drawn = self._drawn, []
-        return drawn
-
-    async def change(
-        self, effects: Sequence[Statement], *, at_most: int | None = None
-    ) -> list[Rows]:
-        """Change the project's tables exactly once, and return the rows of each statement.
-
-        Raises:
-            FencedError: somebody else has the job.
-            Failure: it was refused; nothing is written.
-        """
-        path = self.place()
-        if self.is_known(path):
-            return rows_of(self.result(path))
-        return await self.engine.change(
-            self.job, path, effects, also=self.take_drawn(), at_most=at_most
-        )
-
-    async def once(self, effect: Any) -> Any:
-        """Do something outside of the database at least once, and return its recorded result."""
-        path = self.place()
-        if self.is_known(path):
-            return self.result(path)
-        result = await effect()
-        await self.engine.checkpoint(self.job, path, result, also=self.take_drawn())
-        return result
-
-
 def durable(host: Host, recorded: Recorded) -> Host:
     """Return the doors of a release as a job uses them."""
+    database = _JobDatabase(host.database, recorded)
+    job = recorded.job
     return replace(
         host,
         clock=_JobClock(host.clock, recorded), random=_JobRandom(host.random, recorded),
-        database=_JobDatabase(host.database, recorded), events=_JobEvents(host.events, recorded),
+        log=_JobLog(host.log, recorded), database=database,
+        events=Outbox(
+            database, recorded.engine.now, cause=Cause(job.uid, job.cause.depth + 1)
+        ),
         http=host.http and _JobHttp(host.http, recorded),
         addons=host.addons and _JobAddons(host.addons, recorded),
     )  # fmt: skip
@@ -147,12 +76,24 @@ class _JobRandom:
 
 
 @dataclass(slots=True)
+class _JobLog:
+    door: Log
+    recorded: Recorded
+
+    def write(self, level: str, message: str, data: Mapping[str, Any]) -> None:
+        self.recorded.draw(lambda: self.door.write(level, message, data))
+
+
+@dataclass(slots=True)
 class _JobDatabase:
     door: Database
     recorded: Recorded
 
     async def read(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
-        return await self.door.read(sql, parameters)
+        async def read() -> Rows:
+            return rows_of([await self.door.read(sql, parameters)])[0]
+
+        return rows_of([await self.recorded.look(read)])[0]
 
     async def write(
         self, sql: str, parameters: Sequence[object] = (), *, at_most: int | None = None
@@ -169,23 +110,29 @@ class _JobDatabase:
         self, sql: str, parameters: Sequence[object] = (), *, writes: bool = False
     ) -> list[dict[str, Any]]:
         if not writes:
-            return await self.door.rows(sql, parameters)
+            found = await self.recorded.look(lambda: self.door.rows(sql, parameters))
+            return list(found)
         async with self._transaction() as inner:
             return await inner.rows(sql, parameters, writes=True)
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[Database]:
-        path = self.recorded.place()
-        if self.recorded.is_known(path):
-            yield _Replayed(self.door, self.recorded)
+        recorded = self.recorded
+        path = recorded.place()
+        if recorded.is_known(path):
+            await recorded.recall(path)
+            with scope(path):
+                yield _Replayed(self.door, recorded)
             return
-        engine, job = self.recorded.engine, self.recorded.job
-        async with self.door.transaction() as inner:
-            within = _Within(inner, self.recorded, [])
-            yield within
-            every = [*within.done, *self.recorded.take_drawn(), (path, None)]
-            with fenced(job):
-                await inner.write_all([engine.record_of(job, *one) for one in every])
+        engine, job = recorded.engine, recorded.job
+        with failures_to(recorded.note, path), recorded.taking() as take:
+            async with self.door.transaction() as inner:
+                within = _Within(inner, recorded)
+                with scope(path):
+                    yield within
+                every = [*within.done, *take(), (path, None)]
+                with fenced(job):
+                    await inner.write_all([engine.record_of(job, *one) for one in every])
 
     def transaction(self) -> AbstractAsyncContextManager[Database]:
         return self._transaction()
@@ -197,39 +144,48 @@ class _Within:
 
     door: Database
     recorded: Recorded
-    done: list[tuple[str, Any]]
+    done: list[tuple[str, Any]] = field(default_factory=list)
 
     async def read(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
-        return await self.door.read(sql, parameters)
+        path = self.recorded.place()
+        with failures_to(self._note, path):
+            found = rows_of([await self.door.read(sql, parameters)])[0]
+        self._note(path, found)
+        return found
 
     async def write(
         self, sql: str, parameters: Sequence[object] = (), *, at_most: int | None = None
     ) -> Rows:
-        return self._kept(await self.door.write(sql, parameters, at_most=at_most))
+        path = self.recorded.place()
+        with failures_to(self._note, path):
+            found = rows_of([await self.door.write(sql, parameters, at_most=at_most)])
+        self._note(path, found)
+        return found[0]
 
     async def change(self, sql: str, parameters: Sequence[object] = ()) -> int:
         return int((await self.write(sql, parameters))[0][0])
 
     async def write_all(self, statements: Sequence[tuple[str, Parameters]]) -> list[Rows]:
-        found = rows_of(await self.door.write_all(statements))
-        self.done.append((self.recorded.place(), found))
+        path = self.recorded.place()
+        with failures_to(self._note, path):
+            found = rows_of(await self.door.write_all(statements))
+        self._note(path, found)
         return found
 
     async def rows(
         self, sql: str, parameters: Sequence[object] = (), *, writes: bool = False
     ) -> list[dict[str, Any]]:
-        found = await self.door.rows(sql, parameters, writes=writes)
-        if writes:
-            self.done.append((self.recorded.place(), found))
+        path = self.recorded.place()
+        with failures_to(self._note, path):
+            found = await self.door.rows(sql, parameters, writes=writes)
+        self._note(path, found)
         return found
 
     def transaction(self) -> AbstractAsyncContextManager[Database]:
         return self.door.transaction()
 
-    def _kept(self, rows: Rows) -> Rows:
-        found = rows_of([rows])[0]
-        self.done.append((self.recorded.place(), [found]))
-        return found
+    def _note(self, path: str, value: Any) -> None:
+        self.done.append((path, value))
 
 
 @dataclass(slots=True)
@@ -240,52 +196,33 @@ class _Replayed:
     recorded: Recorded
 
     async def read(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
-        return await self.door.read(sql, parameters)
+        del sql, parameters
+        return rows_of([await self._next()])[0]
 
     async def write(
         self, sql: str, parameters: Sequence[object] = (), *, at_most: int | None = None
     ) -> Rows:
         del sql, parameters, at_most
-        return rows_of(self._next())[0]
+        return rows_of(await self._next())[0]
 
     async def change(self, sql: str, parameters: Sequence[object] = ()) -> int:
         return int((await self.write(sql, parameters))[0][0])
 
     async def write_all(self, statements: Sequence[tuple[str, Parameters]]) -> list[Rows]:
         del statements
-        return rows_of(self._next())
+        return rows_of(await self._next())
 
     async def rows(
         self, sql: str, parameters: Sequence[object] = (), *, writes: bool = False
     ) -> list[dict[str, Any]]:
-        if not writes:
-            return await self.door.rows(sql, parameters)
-        found: list[dict[str, Any]] = self._next()
-        return found
+        del sql, parameters, writes
+        return list(await self._next())
 
     def transaction(self) -> AbstractAsyncContextManager[Database]:
         return self.door.transaction()
 
-    def _next(self) -> Any:
-        return self.recorded.result(self.recorded.place())
-
-
-@dataclass(slots=True)
-class _JobEvents:
-    door: Events | None
-    recorded: Recorded
-
-    async def emit(self, event: str, payload: Any) -> None:
-        job = self.recorded.job
-        cause = Cause(job.uid, job.cause.depth + 1)
-        at = self.recorded.engine.now()
-        await self.recorded.change([emit(event, json.dumps(payload), at, cause=cause)])
-
-    async def publish(
-        self, realtime: str, params: Mapping[str, Any], event: str, payload: Any
-    ) -> None:
-        if self.door is not None:
-            await self.door.publish(realtime, params, event, payload)
+    async def _next(self) -> Any:
+        return await self.recorded.recall(self.recorded.place())
 
 
 @dataclass(slots=True)

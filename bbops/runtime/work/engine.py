@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from bbops.base.host import Database, Parameters
@@ -24,6 +25,7 @@ from bbops.runtime.work.values import (
     FencedError,
     NewJob,
     Tick,
+    TickDue,
 )
 
 MOST_AT_ONCE: Final = 500
@@ -32,13 +34,14 @@ MOST_AT_ONCE: Final = 500
 LEASE_MS: Final = 60_000
 """After so long without a word a worker counts as dead, whatever its connection says."""
 
+NEVER_MS: Final = 1 << 52
+"""The next tick of a task that is gone."""
+
 _EVERY_OLDEST: Final = 8
 """One claim in so many takes the oldest, so that nothing starves behind higher priorities."""
 
 Statement = tuple[str, Parameters]
-Due = tuple[Sequence[int], int]
-"""The times at which a task is to run, and its next tick."""
-
+Plain = tuple[str, tuple[object, ...]]
 Records = Sequence[tuple[str, Any]]
 """Results by the paths of their steps."""
 
@@ -53,7 +56,13 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def emit(name: str, payload: str, at: int, *, key: str = "", cause: Cause = Cause()) -> Statement:  # noqa: B008 - frozen
+def shown_time(at: int) -> str:
+    """Return a time as people read it, such as `2026-03-01T02:30:00Z`."""
+    found = datetime.fromtimestamp(at // 1000, UTC).isoformat().removesuffix("+00:00")
+    return f"{found}.{at % 1000:03}Z" if at % 1000 else f"{found}Z"
+
+
+def emit(name: str, payload: str, at: int, *, key: str = "", cause: Cause = Cause()) -> Plain:  # noqa: B008 - frozen
     """Return the statement by which a transaction says that something happened."""
     return EMIT, (name, key, payload, at, cause.job, cause.depth)
 
@@ -234,6 +243,11 @@ class Engine:
         """Put a job away until a time, which is no failed attempt; its lane stays taken."""
         return await self._put_back(job, until, "", is_counted=False)
 
+    async def hold(self, job: Claim, reason: str) -> bool:
+        """Put a job away until people decide; return whether it was still ours."""
+        given = reason, job.id, self.owner, job.fence
+        return bool(await self.database.write(self._say.hold, given))
+
     async def _put_back(self, job: Claim, at: int, error: str, *, is_counted: bool) -> bool:
         given = at, error, int(not is_counted), job.id, self.owner, job.fence
         return bool(await self.database.write(self._say.again, given))
@@ -256,25 +270,26 @@ class Engine:
         return None if due is None else int(due)
 
     async def set_ticks(self, ticks: Iterable[Tick]) -> None:
-        """Say when tasks run next; one that has a time already keeps it."""
-        await self.database.write_all([
-            ("INSERT INTO _bbops_ticks (task, next_at) VALUES (?, ?) ON CONFLICT (task) DO NOTHING",
-             (one.task, one.at))
-            for one in ticks
-        ])  # fmt: skip
+        """Say which tasks there are, and when they run next; an equal schedule keeps its time."""
+        rows = [{"task": one.task, "next_at": one.at, "schedule": one.schedule} for one in ticks]
+        names = json.dumps([row["task"] for row in rows])
+        say = self._say
+        await self.database.write_all(
+            [(say.forget_ticks, (names,)), (say.set_ticks, (json.dumps(rows),))]
+        )
 
-    async def tick(self, due: Callable[[Tick, int], Due]) -> int:
+    async def tick(self, due: Callable[[Tick, int], TickDue]) -> int:
         """Make the jobs of ticks that are due, and set the next ones; return how many tasks.
 
         A tick's job and the next tick are one transaction, and its name is unique: neither two
         servers nor a clock that is set back run it twice.
 
         Args:
-            due: says of a tick, and the time, when its task is to run, and the next tick.
+            due: says of a tick, and the time, what it makes.
         """
         now = self._now()
         rows = await self.database.read(
-            "SELECT task, next_at FROM _bbops_ticks WHERE next_at <= ? ORDER BY next_at"
+            "SELECT task, next_at, schedule FROM _bbops_ticks WHERE next_at <= ? ORDER BY next_at"
             f" LIMIT {MOST_AT_ONCE}",
             (now,),
         )
@@ -282,13 +297,25 @@ class Engine:
             return 0
         ran, coming = list[dict[str, Any]](), list[dict[str, Any]]()
         for tick in (Tick(*row) for row in rows):
-            times, following = due(tick, now)
+            made = due(tick, now)
             first = {"task": tick.task, "at": tick.at}
-            ran += ({**first, "uid": f"{tick.task}@{at}"} for at in times)
-            coming.append({**first, "next_at": following})
-        await self.database.write_all(
-            [(self._say.tick, (now, json.dumps(ran))), (self._say.tock, (json.dumps(coming),))]
-        )
+            times = made.times[-1:] if made.overlap == "skip" else made.times
+            ran += (
+                {
+                    **first,
+                    "uid": f"{tick.task}@{shown_time(at)}",
+                    "overlap": made.overlap,
+                    "ord": ord_,
+                }
+                for ord_, at in enumerate(times)
+            )
+            coming.append({**first, "next_at": made.coming or NEVER_MS})
+        lanes = sorted({row["task"] for row in ran if row["overlap"] != "allow"})
+        lock = self.dialect.locks_lanes
+        await self.database.write_all([
+            *([(lock, (json.dumps(lanes),))] if lock and lanes else []),
+            (self._say.tick, (now, json.dumps(ran))), (self._say.tock, (json.dumps(coming),)),
+        ])  # fmt: skip
         return len(rows)
 
     def now(self) -> int:

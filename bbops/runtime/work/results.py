@@ -2,26 +2,83 @@
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any, Final
 
 from msgspec import msgpack
 
-from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values import failures
+from bbops.runtime.values.failures import NOTHING, Failure, FlowError
 
 MOST_BYTES: Final = 1 << 20
 """Of the result of a step that is recorded."""
 
 _PACKED_FROM_BYTES: Final = 16 << 10
-_DECIMAL, _DATE, _TIME = 1, 2, 3
-_READ: Final[Mapping[int, Callable[[str], Any]]] = {
-    _DECIMAL: Decimal,
-    _DATE: date.fromisoformat,
-    _TIME: time.fromisoformat,
-}
+_DECIMAL, _DATE, _TIME, _FAILED, _DIGEST, _CUT = 1, 2, 3, 4, 5, 6
+_KINDS: Final[Mapping[str, type[Failure]]] = {
+    name: kind for name, kind in vars(failures).items()
+    if isinstance(kind, type) and issubclass(kind, Failure)
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A call that failed, as it is recorded."""
+
+    kind: str
+    message: str
+    told: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, error: Failure) -> Failed:
+        """Return what is recorded of a failure; of one that this module does not know, its base."""
+        kind = next(one.__name__ for one in type(error).__mro__ if _KINDS.get(one.__name__) is one)
+        told = {name: one for name, one in vars(error).items() if one is not NOTHING}
+        if kind != type(error).__name__:
+            told |= {"status": error.status, "code": error.code}
+        return cls(kind, error.message, told)
+
+    def error(self) -> Failure:
+        """Return the failure."""
+        kind = _KINDS.get(self.kind, Failure)
+        error = kind.__new__(kind)
+        Failure.__init__(error, self.message)
+        if "value" not in self.told:
+            vars(error)["value"] = NOTHING
+        vars(error).update(self.told)
+        return error
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """Stands for the result of a read that is too large to be kept."""
+
+    sha256: str
+
+    def is_of(self, value: Any) -> bool:
+        """Return whether a read gave the same."""
+        return self.sha256 == _digest(msgpack.encode(_told(value)))
+
+
+class _Cut:
+    """The type of CUT."""
+
+    __slots__ = ()
+
+
+CUT: Final = _Cut()
+"""Stands for the result of a call that was given up before it had one."""
+
+
+class Packed(bytes):
+    """A result that `pack` has nothing more to do with."""
+
+    __slots__ = ()
 
 
 def pack(value: Any) -> bytes:
@@ -30,16 +87,26 @@ def pack(value: Any) -> bytes:
     Raises:
         FlowError: it is larger than MOST_BYTES.
     """
+    if type(value) is Packed:
+        return value
     data = msgpack.encode(_told(value))
     if len(data) > MOST_BYTES:
         raise FlowError(f"the result of a step in a job is larger than {MOST_BYTES:,} bytes")
-    return b"z" + zlib.compress(data, 1) if len(data) > _PACKED_FROM_BYTES else b"m" + data
+    return _squeezed(data)
+
+
+def pack_read(value: Any) -> Packed:
+    """Return what a read gave as bytes; where it is too large, its digest."""
+    data = msgpack.encode(_told(value))
+    if len(data) > MOST_BYTES:
+        data = msgpack.encode(_told(Digest(_digest(data))))
+    return Packed(_squeezed(data))
 
 
 def unpack(data: bytes) -> Any:
     """Return the value that was packed."""
     packed = zlib.decompress(data[1:]) if data[:1] == b"z" else data[1:]
-    return msgpack.decode(packed, ext_hook=lambda code, text: _READ[code](bytes(text).decode()))
+    return _read(packed)
 
 
 def rows_of(value: Any) -> list[list[tuple[Any, ...]]]:
@@ -47,16 +114,48 @@ def rows_of(value: Any) -> list[list[tuple[Any, ...]]]:
     return [[tuple(row) for row in rows] for rows in value]
 
 
+def _squeezed(data: bytes) -> bytes:
+    return b"z" + zlib.compress(data, 1) if len(data) > _PACKED_FROM_BYTES else b"m" + data
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _read(data: bytes) -> Any:
+    return msgpack.decode(data, ext_hook=lambda code, inner: _HOOKS[code](bytes(inner)))
+
+
+_HOOKS: Final[Mapping[int, Callable[[bytes], Any]]] = {
+    _DECIMAL: lambda data: Decimal(data.decode()),
+    _DATE: lambda data: date.fromisoformat(data.decode()),
+    _TIME: lambda data: time.fromisoformat(data.decode()),
+    _FAILED: lambda data: Failed(*_read(data)),
+    _DIGEST: lambda data: Digest(data.decode()),
+    _CUT: lambda _: CUT,
+}
+
+
 def _told(value: Any) -> Any:
     """Return a value whose types survive: texts of numbers and days are marked."""
-    if isinstance(value, dict):
-        return {key: _told(one) for key, one in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [_told(one) for one in value]
-    if isinstance(value, Decimal):
-        return msgpack.Ext(_DECIMAL, str(value).encode())
-    if isinstance(value, date) and not isinstance(value, datetime):
-        return msgpack.Ext(_DATE, value.isoformat().encode())
-    if isinstance(value, time):
-        return msgpack.Ext(_TIME, value.isoformat().encode())
+    match value:
+        case dict():
+            return {key: _told(one) for key, one in value.items()}
+        case None | str() | int() | float() | bytes() | datetime():
+            return value
+        case Sequence():
+            return [_told(one) for one in value]
+        case Decimal():
+            return msgpack.Ext(_DECIMAL, str(value).encode())
+        case date():
+            return msgpack.Ext(_DATE, value.isoformat().encode())
+        case time():
+            return msgpack.Ext(_TIME, value.isoformat().encode())
+        case Failed():
+            told = _told([value.kind, value.message, dict(value.told)])
+            return msgpack.Ext(_FAILED, msgpack.encode(told))
+        case Digest():
+            return msgpack.Ext(_DIGEST, value.sha256.encode())
+        case _Cut():
+            return msgpack.Ext(_CUT, b"")
     return value

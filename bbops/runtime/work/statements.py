@@ -65,11 +65,20 @@ class Statements:
     again: str
     """Puts it back for later: run_at, error, whether the attempt counts not, id, owner, fence."""
 
+    hold: str
+    """Puts it away: reason, id, owner, fence."""
+
     die: str
     """Gives it up: error, id, owner, fence."""
 
     wake: str
     """Makes what is due ready: now, most."""
+
+    forget_ticks: str
+    """Forgets the tasks that are gone: names of the others."""
+
+    set_ticks: str
+    """Sets the first ticks of tasks that are new or run at other times: rows."""
 
     tick: str
     """Makes the jobs of ticks: rows, now."""
@@ -122,6 +131,10 @@ def statements(of: Dialect) -> Statements:
             "UPDATE _bbops_jobs SET state = 'later', run_at = ?, error = ?, owner = NULL,"
             f" attempts = attempts - CAST(? AS integer) WHERE {_MINE} RETURNING id"
         ),
+        hold=(
+            "UPDATE _bbops_jobs SET state = 'held', error = ?, owner = NULL"
+            f" WHERE {_MINE} RETURNING id"
+        ),
         die=(
             "UPDATE _bbops_jobs SET state = 'dead', error = ?, owner = NULL"
             f" WHERE {_MINE} RETURNING id"
@@ -133,12 +146,14 @@ def statements(of: Dialect) -> Statements:
                 f" ORDER BY run_at LIMIT ? {of.skips_locked}"
             )
         ),
-        tick=(
-            "INSERT INTO _bbops_jobs (uid, work, payload, state, run_at, created_at)"
-            " SELECT uid, task, '{}', 'ready', j.at, CAST(? AS bigint)"
-            f" FROM {of.new_ticks} JOIN _bbops_ticks USING (task)"
-            " WHERE _bbops_ticks.next_at = j.at ON CONFLICT (uid) DO NOTHING"
+        forget_ticks=f"DELETE FROM _bbops_ticks WHERE task NOT IN ({of.texts})",
+        set_ticks=(
+            "INSERT INTO _bbops_ticks (task, next_at, schedule)"
+            f" SELECT task, next_at, schedule FROM {of.new_ticks} WHERE true"
+            " ON CONFLICT (task) DO UPDATE SET next_at = excluded.next_at,"
+            " schedule = excluded.schedule WHERE _bbops_ticks.schedule <> excluded.schedule"
         ),
+        tick=_tick(of),
         tock=(
             f"UPDATE _bbops_ticks SET next_at = j.next_at FROM {of.new_ticks}"
             " WHERE _bbops_ticks.task = j.task AND _bbops_ticks.next_at = j.at"
@@ -164,6 +179,24 @@ def _route(of: Dialect) -> str:
         " FROM found WHERE true ORDER BY ord"
         " ON CONFLICT (uid) DO UPDATE SET payload = excluded.payload, run_at = excluded.run_at"
         " WHERE _bbops_jobs.debounced AND _bbops_jobs.state IN ('later', 'ready', 'blocked')"
+    )
+
+
+def _tick(of: Dialect) -> str:
+    """Return what makes the jobs of ticks: where they may not overlap, the task is their lane."""
+    return (
+        "INSERT INTO _bbops_jobs (uid, work, payload, lane, state, run_at, created_at)"
+        " SELECT j.uid, j.task, '{}', CASE WHEN j.overlap <> 'allow' THEN j.task END,"
+        " CASE WHEN j.overlap = 'queue' AND (j.ord > 0 OR coalesce(there.every, 0) > 0)"
+        " THEN 'blocked' ELSE 'ready' END, j.at, CAST(? AS bigint)"
+        f" FROM {of.new_ticks} JOIN _bbops_ticks ON _bbops_ticks.task = j.task"
+        " LEFT JOIN (SELECT lane, count(*) AS every,"
+        " sum(CASE WHEN state = 'blocked' THEN 1 ELSE 0 END) AS waiting FROM _bbops_jobs"
+        " WHERE lane IN (SELECT task FROM _bbops_ticks) AND state <> 'dead' GROUP BY lane)"
+        " AS there ON there.lane = j.task"
+        " WHERE _bbops_ticks.next_at = j.at AND (j.overlap = 'allow' OR there.lane IS NULL"
+        " OR (j.overlap = 'queue' AND there.waiting = 0))"
+        " ORDER BY j.task, j.ord ON CONFLICT (uid) DO NOTHING"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -11,6 +11,9 @@ State = Literal["ready", "blocked", "later", "running", "held", "dead"]
 
 HIGH, NORMAL, LOW = 0, 1, 2
 """Priorities: a smaller one is claimed before others."""
+
+RESTORED: Final = "restored"
+"""Why jobs of a restored database are held."""
 
 MOST_DEPTH: Final = 16
 """How many jobs may cause one another in a row."""
@@ -88,25 +91,62 @@ class Claim:
     cause: Cause
 
 
+Outcome = Literal["done", "cancelled"]
+
+
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A job as people see it."""
+    """A job as people see it; `state` is its outcome once it has ended."""
 
     uid: str
     work: str
-    state: State
+    state: State | Outcome
     attempts: int
     run_at: int
     lane: str
     error: str
+    created_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What is known of one job.
+
+    Attributes:
+        payload: JSON.
+        cause: the job that caused it; empty for none.
+        steps: what it has done, by file and line.
+    """
+
+    job: Listed
+    payload: str
+    cause: str
+    steps: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A time at which a task was to run."""
+    """A time at which a task was to run; another `schedule` counts anew."""
 
     task: str
     at: int
+    schedule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TickDue:
+    """What a tick makes.
+
+    Attributes:
+        times: at which the task was to run, and did not.
+        coming: its next tick; None where the task is gone.
+        overlap: `skip` leaves out what comes while a job of the task is there, `queue` lets one
+            wait for it, `allow` lets them run side by side.
+    """
+
+    times: Sequence[int] = ()
+    coming: int | None = None
+    overlap: Literal["skip", "queue", "allow"] = "allow"
 
 
 Counts = Mapping[State, int]
@@ -114,3 +154,7 @@ Counts = Mapping[State, int]
 
 class FencedError(Exception):
     """Somebody else has the job: what was to be written is undone, and the run ends."""
+
+
+class HeldError(Exception):
+    """A job cannot go on by itself: nobody guesses. Its text is the reason."""

@@ -8,13 +8,14 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from time import perf_counter
+from typing import Final, Literal
 
 from bbops.runtime.values.failures import Failure
-from bbops.runtime.work.durable import Recorded
-from bbops.runtime.work.engine import Due, Engine, Route
+from bbops.runtime.work.engine import Engine, Route
+from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.retry import Retry
-from bbops.runtime.work.values import Claim, FencedError, Tick
+from bbops.runtime.work.values import Claim, FencedError, HeldError, Tick, TickDue
 
 MOST_AT_A_TIME: Final = 50
 """Jobs of one project that run in one process."""
@@ -32,27 +33,56 @@ class Plan:
     Attributes:
         route: which jobs an event makes.
         run: does a job.
-        due: of a tick and the time, when its task runs, and the next tick.
+        due: says of a tick, and the time, what it makes.
         retry: how often work of a name is tried.
     """
 
     route: Route
     run: Callable[[Recorded], Awaitable[None]]
-    due: Callable[[Tick, int], Due]
+    due: Callable[[Tick, int], TickDue]
     retry: Callable[[str], Retry] = lambda _: Retry()
 
 
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """How an attempt of a job went.
+
+    Attributes:
+        outcome: `done`, `again` for one that is tried again, `dead`, `held`.
+        error: the failure, None for one that is done.
+        reason: why it failed or is held.
+    """
+
+    job: Claim
+    outcome: Literal["done", "again", "dead", "held"]
+    seconds: float
+    error: Exception | None = None
+    reason: str = ""
+
+
+def _untold(attempt: Attempt) -> None:
+    """Tell nobody."""
+
+
 class Worker:
-    """Runs jobs until it is cancelled; `woken` is set by whoever has committed something."""
+    """Runs jobs until it is cancelled; `woken` is set by whoever has committed something.
+
+    Attributes:
+        plan: of the release that is live. Jobs that run go on with the one they began with.
+        may_begin: cleared while no job may begin.
+    """
 
     def __init__(
         self, engine: Engine, plan: Plan, chance: Callable[[], float], *,
-        most: int = MOST_AT_A_TIME,
+        most: int = MOST_AT_A_TIME, tell: Callable[[Attempt], None] = _untold,
     ) -> None:  # fmt: skip
-        self._engine, self._plan, self._chance, self._most = engine, plan, chance, most
+        """Args: `tell`: is called with each attempt that has ended."""
+        self.engine, self.plan, self._chance, self._most = engine, plan, chance, most
+        self._tell = tell
         self._running: dict[int, asyncio.Task[None]] = {}
         self._due: int | None = None
-        self.woken = asyncio.Event()
+        self.woken, self.may_begin = asyncio.Event(), asyncio.Event()
+        self.may_begin.set()
 
     @property
     def running(self) -> int:
@@ -65,6 +95,7 @@ class Worker:
         looked = -LOOK_SECONDS
         try:
             while True:
+                await self.may_begin.wait()
                 self.woken.clear()
                 if loop.time() - looked >= LOOK_SECONDS:
                     looked = loop.time()
@@ -80,18 +111,18 @@ class Worker:
 
     async def _look(self) -> None:
         """Do what time and other workers ask for."""
-        lost = await self._engine.reclaim()
+        lost = await self.engine.reclaim()
         if lost:
             _log.warning("%d jobs go on: the process that ran them has ended", len(lost))
-        await self._engine.renew()
-        await self._engine.tick(self._plan.due)
+        await self.engine.renew()
+        await self.engine.tick(self.plan.due)
 
     async def _turn(self) -> bool:
         """Move events and begin jobs; return whether there may be more at once."""
-        moved = await self._engine.pump(self._plan.route)
-        self._due = await self._engine.wake_due()
+        moved = await self.engine.pump(self.plan.route)
+        self._due = await self.engine.wake_due()
         room = self._most - len(self._running)
-        claimed = await self._engine.claim(room) if room else []
+        claimed = await self.engine.claim(room) if room else []
         for job in claimed:
             task = asyncio.create_task(self._one(job))
             self._running[job.id] = task
@@ -101,7 +132,7 @@ class Worker:
     async def _wait(self) -> None:
         seconds = LOOK_SECONDS
         if self._due is not None:
-            seconds = max(0.001, min(seconds, self._engine.seconds_until(self._due)))
+            seconds = max(0.001, min(seconds, self.engine.seconds_until(self._due)))
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.woken.wait()
@@ -111,19 +142,54 @@ class Worker:
         self.woken.set()
 
     async def _one(self, job: Claim) -> None:
+        began, plan = perf_counter(), self.plan
         try:
-            known = await self._engine.steps(job) if job.attempt > 1 or job.fence > 1 else {}
-            await self._plan.run(Recorded(self._engine, job, known))
-            await self._engine.end(job)
+            attempt = await self._attempt(job, plan, began)
         except FencedError:
             _log.info("job %s goes on elsewhere", job.uid)
-        except Failure as failure:
-            await self._failed(job, failure.message)
-        except Exception as error:  # noqa: BLE001 - one job takes no other along
-            _log.exception("job %s failed", job.uid)
-            await self._failed(job, f"unexpected {type(error).__name__}")
+        else:
+            self._tell(attempt)
 
-    async def _failed(self, job: Claim, message: str) -> None:
-        pause = self._plan.retry(job.work).pause_ms(job.attempt, self._chance())
-        again_at = None if pause is None else self._engine.now() + pause
-        await self._engine.fail(job, message, again_at)
+    async def _attempt(self, job: Claim, plan: Plan, began: float) -> Attempt:
+        try:
+            known = await self.engine.steps(job) if job.attempt > 1 or job.fence > 1 else {}
+            await plan.run(Recorded(self.engine, job, known))
+            await self.engine.end(job)
+        except FencedError:
+            raise
+        except HeldError as held:
+            reason = str(held)
+            await _written(lambda: self.engine.hold(job, reason))
+            return Attempt(job, "held", perf_counter() - began, held, reason)
+        except Exception as error:  # noqa: BLE001 - one job takes no other along
+            reason = _reason(error)
+            is_over = await self._failed(job, plan, reason)
+            seconds = perf_counter() - began
+            return Attempt(job, "dead" if is_over else "again", seconds, error, reason)
+        return Attempt(job, "done", perf_counter() - began)
+
+    async def _failed(self, job: Claim, plan: Plan, reason: str) -> bool:
+        """Try a job again, or give it up; return which."""
+        pause = plan.retry(job.work).pause_ms(job.attempt, self._chance())
+        again_at = None if pause is None else self.engine.now() + pause
+        await _written(lambda: self.engine.fail(job, reason, again_at))
+        return again_at is None
+
+
+async def _written(write: Callable[[], Awaitable[object]]) -> None:
+    """Write how an attempt ended, as soon as the database takes it: until then nobody else runs."""
+    while True:
+        try:
+            await write()
+        except Failure as failure:
+            _log.warning("the end of a job cannot be written yet: %s", failure.message)
+            await asyncio.sleep(LOOK_SECONDS)
+        else:
+            return
+
+
+def _reason(error: Exception) -> str:
+    """Return why an attempt failed, without any value of a mistake of ours."""
+    if not isinstance(error, Failure):
+        return f"unexpected {type(error).__name__}"
+    return error.message or f"it failed with status {error.status}"

@@ -70,6 +70,8 @@ class Permission(StrEnum):
     COPY_ROWS = "copy live rows into a draft"
     ALLOW_HOSTS = "let a draft reach other servers"
     MANAGE_KEYS = "issue, list and revoke the keys of a project's channels"
+    READ_JOBS = "see a project's jobs and tasks"
+    MANAGE_JOBS = "hold, release, retry and cancel a project's jobs, and run its tasks"
     MANAGE_DRAFT_KEYS = "issue, list and revoke the keys of a draft's channels"
     CLONE = "clone and fetch a project's repository"
     PUSH_DRAFT = "push to branches other than the live one"
@@ -118,6 +120,8 @@ RULES: Final[Mapping[Permission, Rule]] = {
     Permission.COPY_ROWS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.ALLOW_HOSTS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.MANAGE_KEYS: Rule("project", Role.MAINTAINER, Scope.ADMIN),
+    Permission.READ_JOBS: Rule("project", Role.DEVELOPER, Scope.READ),
+    Permission.MANAGE_JOBS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.MANAGE_DRAFT_KEYS: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.CLONE: Rule("project", Role.VIEWER, Scope.GIT),
     Permission.PUSH_DRAFT: Rule("project", Role.DEVELOPER, Scope.GIT),

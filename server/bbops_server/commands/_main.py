@@ -72,7 +72,7 @@ async def run(settings: Settings, load: Callable[[], Make], seat: Seat | None = 
 async def _start(running: Running) -> None:
     """Serve what was live before; who comes meanwhile waits."""
     plane = running.plane
-    plane.owned.set()
+    await plane.own()
     plane.alone.set()
     await running.until(running.following.restored(), RESTORE_SECONDS)
     await plane.listen()
@@ -97,7 +97,7 @@ async def _take_over(
     await before.give_up()
     note_holder(seat.lock)
     await running.until(following.warm())  # it may have published since
-    plane.owned.set()
+    await plane.own()
     await running.until(following.restored(), RESTORE_SECONDS)
     await running.open(goes_on=True)
     await plane.listen()

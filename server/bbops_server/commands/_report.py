@@ -12,6 +12,7 @@ import msgspec
 from bbops.base.console import say, wants_color
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.base.render import one_line, plural, printable, render
+from bbops_server.process.messages.data.job_ended import JobEnded
 from bbops_server.process.messages.data.request_answered import RequestAnswered
 from bbops_server.publish.status.events import (
     Applied,
@@ -25,11 +26,14 @@ from bbops_server.publish.status.status import Stalled
 
 _KINDS = {
     Serving: "serving", Published: "live", Found: "found", Applied: "applied", Refused: "refused",
-    RequestAnswered: "request",
+    RequestAnswered: "request", JobEnded: "job",
 }  # fmt: skip
 
 _COLOURS = {2: "green", 3: "cyan", 4: "yellow", 5: "red"}
 """Of a status by its first digit."""
+
+
+_OUTCOMES = {"done": "green", "again": "yellow", "dead": "red", "held": "yellow"}
 
 
 def print_json(project: str, event: Event) -> None:
@@ -47,7 +51,7 @@ def print_json(project: str, event: Event) -> None:
 
 
 def _fields(event: Event) -> dict[str, Any]:
-    if isinstance(event, RequestAnswered):  # its tag is none of its fields
+    if isinstance(event, RequestAnswered | JobEnded):  # their tags are none of their fields
         return msgspec.structs.asdict(event)
     fields: dict[str, Any] = msgspec.to_builtins(event)
     return fields
@@ -66,6 +70,8 @@ class Terminal:
         match event:
             case RequestAnswered():
                 self.answered(event)
+            case JobEnded():
+                self.job_ended(event)
             case Serving():
                 self.serving(event)
             case Published():
@@ -92,6 +98,15 @@ class Terminal:
         took = click.style(f"in {event.milliseconds:.1f} ms", dim=True)
         parts = (one_line(event.path), status, took, one_line(event.code), printable(event.at))
         say(f"{one_line(event.method):<7}  {'  '.join(filter(None, parts))}")
+
+    def job_ended(self, event: JobEnded) -> None:
+        """Say what ran outside of a request, and how it went."""
+        outcome = click.style(event.outcome, fg=_OUTCOMES[event.outcome])
+        took = click.style(f"in {event.milliseconds:.1f} ms", dim=True)
+        tries = f"attempt {event.attempt}" if event.attempt > 1 else ""
+        parts = (one_line(event.work), outcome, took, tries, one_line(event.reason),
+                 printable(event.at))  # fmt: skip
+        say(f"{'JOB':<7}  {'  '.join(filter(None, parts))}")
 
     def applied(self, event: Applied) -> None:
         """Say what a change of the server's file did."""

@@ -16,7 +16,7 @@ import click
 
 from bbops.base.console import say
 from bbops.base.errors import ServerError
-from bbops.base.render import printable
+from bbops.base.render import plural, printable
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._family import Family
 from bbops_server.commands._db_tables import find_drift, plan_data, pull_tables
@@ -118,11 +118,15 @@ def restore_data(file: Path, project: str | None, state: Path | None, *, as_json
         done = restore(data, file, keep, tell=tell)
     if as_json:
         kept = str(done.kept) if done.kept else None
-        click.echo(json.dumps({"file": str(file), "kept": kept, **told(done.contents)}))
+        more = {"held": done.held, **told(done.contents)}
+        click.echo(json.dumps({"file": str(file), "kept": kept, **more}))
         return
     say(f"{click.style('restored', fg='green', bold=True)}  {listed(done.contents)}")
     if done.kept:
         say(f"          the previous data is kept in '{printable(str(done.kept))}'")
+    if done.held:
+        jobs = f"{plural(done.held, 'job')} {'is' if done.held == 1 else 'are'} held"
+        say(f"          {jobs}: 'bbops jobs release --restored' lets them run")
 
 
 @examples("bbops db seed", "bbops db seed --project shop")

@@ -1,4 +1,4 @@
-"""`python -m bbops_server.data_plane CONTROL_FD LISTENING_FD [SHARED_FD LANE LANES]`."""
+"""`python -m bbops_server.data_plane CONTROL_FD LISTENING_FD BELL_FD [SHARED_FD LANE LANES]`."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ signal.signal(signal.SIGINT, signal.SIG_IGN)
 from bbops_server.data_plane.serve import run  # noqa: E402 - see above
 
 if __name__ == "__main__":
-    control, listening, *shared = map(int, sys.argv[1:])
-    run(control=control, listening=listening, shared=shared)
+    control, listening, bell, *shared = map(int, sys.argv[1:])
+    run(control=control, listening=listening, bell=bell, shared=shared)

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import uvloop
 
@@ -14,7 +14,9 @@ from bbops.base.errors import ServerError
 from bbops_server.data_plane.drafts.drafts import Drafts
 from bbops_server.data_plane.gateway.forwarded import Proxies
 from bbops_server.data_plane.gateway.gateway import DataPlane
+from bbops_server.data_plane.jobs import job_handlers
 from bbops_server.data_plane.keys import key_handlers
+from bbops_server.data_plane.live.bell import Bell
 from bbops_server.data_plane.live.directory import Directory
 from bbops_server.data_plane.live.linking import link
 from bbops_server.data_plane.live.request_lines import RequestLines
@@ -33,7 +35,7 @@ from bbops_server.process.messages.data.draft_wanted import DraftWanted
 from bbops_server.process.messages.data.drain import Drain
 from bbops_server.process.messages.data.hold import Hold
 from bbops_server.process.messages.data.leave import Leave
-from bbops_server.process.messages.data.link_release import LinkRelease
+from bbops_server.process.messages.data.link_release import Linked, LinkRelease
 from bbops_server.process.messages.data.listen import Listen
 from bbops_server.process.messages.data.read_status import ProcessStatus, ReadStatus
 from bbops_server.process.messages.data.refuse import Refuse
@@ -55,10 +57,10 @@ class DataProcess:
 
     def __init__(
         self, directory: Directory, drafts: Drafts, listening: socket.socket, http: OutsideHttp,
-        channel: Channel,
+        channel: Channel, ring: Callable[[], None],
     ) -> None:  # fmt: skip
         self._directory, self._drafts, self._channel = directory, drafts, channel
-        self._listening, self._http = listening, http
+        self._listening, self._http, self._ring = listening, http, ring
         self._plane = DataPlane(directory, drafts)
         self._server = Server(self._plane)
 
@@ -75,6 +77,7 @@ class DataProcess:
             ArrangeProjects: self._arrange, ArrangeDrafts: self._arrange_drafts,
             AdmitMembers: self._admit, UpdateDraft: self._update_draft,
             **key_handlers(lambda request: self._live(request.project)),
+            **job_handlers(lambda request: self._live(request.project), self._ring),
             ReportRequests: self._report_requests, Listen: self._listen, Leave: self._leave,
             ReadStatus: self._read_status, Stop: self._stop,
         }  # fmt: skip
@@ -92,9 +95,8 @@ class DataProcess:
         await self._http.close()
 
     # ---- what one project answers with
-    async def _link(self, request: LinkRelease) -> Done:
-        await link(self._live(request.project), request)
-        return Done()
+    async def _link(self, request: LinkRelease) -> Linked:
+        return await link(self._live(request.project), request)
 
     async def _swap(self, request: SwapRelease) -> Done:
         self._live(request.project).swap(request.name)
@@ -171,32 +173,36 @@ class DataProcess:
         return ProcessStatus(os.getpid(), sum(one.in_flight for one in releases), name)
 
 
-def run(*, control: int, listening: int, shared: Sequence[int] = ()) -> None:
+def run(*, control: int, listening: int, bell: int, shared: Sequence[int] = ()) -> None:
     """Serve until the parent says stop, or is gone.
 
     Args:
+        control: the channel to the parent.
+        listening: where requests come in.
+        bell: what wakes the work process.
         shared: descriptor, lane and number of lanes of `bbops_server.data_plane.live.shared`, if
         there is one.
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(control, listening, shared))
+        runner.run(_run(control, listening, bell, shared))
     os._exit(0)  # to take down all that was imported takes longer than to drain
 
 
-async def _run(control: int, listening: int, shared: Sequence[int]) -> None:
+async def _run(control: int, listening: int, bell: int, shared: Sequence[int]) -> None:
     log = start_logging()
     counters = join(*shared) if shared else None
 
-    http = OutsideHttp()
+    http, ring = OutsideHttp(), Bell(bell).ring
 
     def make() -> Live:
         return Live(
-            clock=SystemClock(), random=SystemRandom(), log=log, counters=counters, http=http
-        )
+            clock=SystemClock(), random=SystemRandom(), log=log, counters=counters, http=http,
+            ring=ring,
+        )  # fmt: skip
 
     channel = await Channel.open(_adopt(control))
     drafts = Drafts(lambda name: channel.tell(DraftWanted(name)))
-    process = DataProcess(Directory(make), drafts, _adopt(listening), http, channel)
+    process = DataProcess(Directory(make), drafts, _adopt(listening), http, channel, ring)
     # a full collection over all that was imported would stop requests for tens of milliseconds
     gc.collect()
     gc.freeze()

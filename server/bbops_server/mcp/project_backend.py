@@ -212,7 +212,7 @@ class ServedBackend:
         at = self._at.loop.context
         named = draft_name(at.project.name, draft.slug)
         asked = SignIn(named, how.table, how.key, by, value, list(how.tells))
-        token = await at.plane.sign_in(asked)
+        token = await at.plane.awake.sign_in(asked)
         if not token:
             raise Refused(
                 f"the draft's own table '{how.table}' has no row with this {by}",

@@ -31,7 +31,7 @@ from bbops_server.process.messages.channel import Channel
 from bbops_server.process.messages.data.allow_egress import AllowEgress
 from bbops_server.process.messages.data.drain import Drain
 from bbops_server.process.messages.data.hold import Hold
-from bbops_server.process.messages.data.link_release import LinkRelease
+from bbops_server.process.messages.data.link_release import Linked, LinkRelease
 from bbops_server.process.messages.data.read_status import ProcessStatus, ReadStatus
 from bbops_server.process.messages.data.resume import Resume
 from bbops_server.process.messages.data.sign_in import SignedIn, SignIn
@@ -85,11 +85,10 @@ class DraftProcess:
         """Reach what the server may, of that only the draft's hosts."""
         self._http.allow(Egress(self._egress, only=self._hosts))
 
-    async def _link(self, request: LinkRelease) -> Done:
+    async def _link(self, request: LinkRelease) -> Linked:
         self._hosts = request.hosts or ()
         self._bound()
-        await link(self._live, request)
-        return Done()
+        return await link(self._live, request)
 
     async def _swap(self, request: SwapRelease) -> Done:
         self._live.swap(request.name)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from bbops.database.schema.place import read_place
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.process.messages.data.link_release import LinkRelease
+from bbops_server.process.messages.data.link_release import Linked, LinkRelease
 
 
-async def link(live: Live, request: LinkRelease) -> None:
+async def link(live: Live, request: LinkRelease) -> Linked:
     """Link a release beside the one that is live. Raises as `Live.link`."""
     await live.link(
         Path(request.artifact),
@@ -23,3 +23,4 @@ async def link(live: Live, request: LinkRelease) -> None:
         url=request.url,
         start=request.start,
     )
+    return Linked(live.linked is not None and live.linked.has_work)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,8 @@ from bbops.runtime.http.shared_counters import SharedCounters
 from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.linking.release import Release, link_in_slices
 from bbops.runtime.values.failures import Failure
+from bbops.runtime.work.engine import now_ms
+from bbops.runtime.work.events import Outbox
 from bbops_server.data_plane.live.artifact import read_artifact
 from bbops_server.data_plane.live.history import History, RestingHistory
 from bbops_server.data_plane.pages.assets import read_manifest
@@ -61,7 +63,9 @@ class Live:
     def __init__(
         self, *, clock: Clock, random: Random, log: Log, counters: SharedCounters | None = None,
         http: Http | None = None, quota: Quota | None = None,
+        ring: Callable[[], None] | None = None,
     ) -> None:  # fmt: skip
+        """Make one without a release; `ring` wakes the work process, which drafts do not have."""
         if quota is not None:
             limit_size(quota.database_bytes)
         self._quota = quota
@@ -69,7 +73,7 @@ class Live:
         self.project = ""
         self.refusal: bytes | None = None
         self.held: asyncio.Event | None = None
-        self._doors, self._http = (clock, random, log), http
+        self._doors, self._http, self._ring = (clock, random, log), http, ring
         self._linked: tuple[Release, str] | None = None
         self._databases: dict[tuple[Place, Durability], Opened] = {}
         self._lasting, self._contents = Lasting(counters), Contents()
@@ -110,7 +114,8 @@ class Live:
             self._lasting.scope = str(database)  # two projects may name a channel alike
             opened = await self._open(database, durability)
             files = await self._keep_files(history.parent) if history else None
-            host = Host(clock, random, opened, log, http=self._http, files=files)
+            events = None if self._ring is None else Outbox(opened, now_ms, self._ring)
+            host = Host(clock, random, opened, log, events=events, http=self._http, files=files)
             try:
                 remember = self._remember(history) if history else None
                 release = await link_in_slices(
@@ -136,6 +141,11 @@ class Live:
                 f"frontend '{path}' is gone or damaged", hint="publish the commit again"
             ) from None
         return Frontend(manifest, path.parent / "files", self._contents, release, url)
+
+    @property
+    def linked(self) -> Release | None:
+        """The release that waits for `swap`."""
+        return self._linked[0] if self._linked else None
 
     def swap(self, name: str) -> None:
         """Let the linked release answer from now on; requests under way end where they began.

@@ -32,6 +32,7 @@ from bbops_server.process.forks.limits import (
     SILENCE_SECONDS,
 )
 from bbops_server.process.messages.data.admit_members import AdmitMembers
+from bbops_server.process.messages.data.sign_in import SignIn
 from bbops_server.process.messages.data.update_draft import UpdateDraft
 from bbops_server.process.messages.forks.fork_draft import ForkDraft
 from bbops_server.process.messages.request import A, Request
@@ -39,6 +40,7 @@ from bbops_server.publish.processes.draft_build import DraftBuild
 from bbops_server.publish.processes.link import Link
 
 LINK_SECONDS: Final = 60.0
+WORD_SECONDS: Final = 10.0
 REST_SECONDS: Final = 5.0
 """How long what is under way may take when a draft falls asleep."""
 LOOK_SECONDS: Final = 2.0
@@ -188,6 +190,17 @@ class AwakeDrafts:
             child = one.child
         assert child is not None  # noqa: S101 - it was just made
         return await child.ask(request, timeout_seconds=timeout_seconds)
+
+    async def sign_in(self, request: SignIn) -> str:
+        """Return a token for one of a draft's users, an empty text where there is none.
+
+        Raises:
+            BbopsError: it is not responding, or this is no draft.
+        """
+        if "/~drafts/" not in request.project:
+            raise ServerError("only drafts can sign in as a user")
+        found = await self.ask(request.project, request, timeout_seconds=WORD_SECONDS)
+        return found.token
 
     async def tell(self, request: Request[Any]) -> None:
         """Tell every process; one that has just ended needs to hear nothing."""

@@ -10,19 +10,20 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import asdict
 
 from bbops.base.errors import BbopsError, ServerError
 from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops_server.data_plane.live.bell import make_bell
 from bbops_server.data_plane.live.shared import Shared
 from bbops_server.process.children import Child, ChildGone, LivingChild
 from bbops_server.process.messages.data.allow_egress import AllowEgress
 from bbops_server.process.messages.data.arrange_drafts import ArrangeDrafts
 from bbops_server.process.messages.data.draft_wanted import DraftWanted
 from bbops_server.process.messages.data.drain import Drain
+from bbops_server.process.messages.data.job_ended import JobEnded
 from bbops_server.process.messages.data.leave import Leave
 from bbops_server.process.messages.data.listen import Listen
 from bbops_server.process.messages.data.place import EVERYWHERE, DraftPlace
@@ -30,7 +31,6 @@ from bbops_server.process.messages.data.read_status import ProcessStatus, ReadSt
 from bbops_server.process.messages.data.report_requests import ReportRequests
 from bbops_server.process.messages.data.request_answered import RequestAnswered
 from bbops_server.process.messages.data.resume import Resume
-from bbops_server.process.messages.data.sign_in import SignIn
 from bbops_server.process.messages.data.update_draft import UpdateDraft
 from bbops_server.process.messages.request import A, Request
 from bbops_server.publish.processes.arrangement import Arrangement
@@ -49,7 +49,8 @@ from bbops_server.publish.processes.requests import (
     swap,
     tell,
 )
-from bbops_server.settings import Durability, Settings
+from bbops_server.publish.processes.work import WorkChild
+from bbops_server.settings import Settings
 
 HOLD_SECONDS = 10.0
 """How long a project's requests wait at most while its names and types change."""
@@ -64,8 +65,8 @@ class Plane:
     """The build process and the data processes; one that dies is replaced and brought up to date.
 
     `settings` are those in force: a port of 0 has become the one that was found. `wake` is called
-    when a draft was asked for, `answered` with each request of `bbops dev`. `opened` is set once
-    the control plane can be reached, too.
+    when a draft was asked for, `answered` with each request and job of `bbops dev`. `opened` is set
+    once the control plane can be reached, too.
 
     A server that takes over from another one is ready before it may change anything: `owned` is set
     once the state folder is its own, `alone` once nothing of the other one answers any more, so
@@ -80,7 +81,7 @@ class Plane:
         self.keeps_drafts = False
         """Whether drafts stay known though nothing follows them: between two servers."""
         self.wake: Callable[[str], None] = lambda _: None
-        self.answered: Callable[[RequestAnswered], None] = lambda _: None
+        self.answered: Callable[[RequestAnswered | JobEnded], None] = lambda _: None
         self._arrangement = Arrangement({"": EVERYWHERE})
         self._drafts: dict[str, Mapping[str, DraftPlace]] = {}
         self._links: dict[str, Link] = {}
@@ -90,8 +91,13 @@ class Plane:
         self._build = LivingChild(start_build, is_quiet_at_work=True)
 
         self._shared = Shared(settings.workers) if settings.workers > 1 else None
-        starts = [partial(start_data, listening, self._shared, n) for n in range(settings.workers)]
+        self._bell, self._hearing = make_bell()
+        starts = [
+            partial(start_data, listening, self._bell, self._shared, n)
+            for n in range(settings.workers)
+        ]
         self._data = [LivingChild(start, self._prepare) for start in starts]
+        self.work = WorkChild(self._hearing, self._prepare_work)
         self.awake = AwakeDrafts(self._tell_all, lambda: self.settings.drafts.awake)
 
     @property
@@ -111,6 +117,11 @@ class Plane:
             await self.stop(0)
             raise
 
+    async def own(self) -> None:
+        """Change things from now on: the state folder is this server's. Raises as `start`."""
+        self.owned.set()
+        await self.work.allow()
+
     async def listen(self) -> None:
         """Accept connections from now on; a project without a release is answered 503.
 
@@ -121,11 +132,12 @@ class Plane:
         await self._tell_all(Listen())
 
     async def give_up(self) -> None:
-        """End what one server alone may have: the build process, and those of drafts.
+        """End what one server alone may have: the work process, the build process, drafts.
 
         What is live is answered as before.
         """
         self.wake = lambda _: None
+        await self.work.stop(WORD_SECONDS / 2)
         await self._build.stop(WORD_SECONDS)
         for draft in self._draft_places():
             await self._tell_all(UpdateDraft(draft, refusal=DRAFT_MOVES))
@@ -136,6 +148,7 @@ class Plane:
         self._build = LivingChild(start_build, is_quiet_at_work=True)
         self.awake.build = DraftBuild()
         await self._build.start()
+        await self.own()
 
     async def leave(self, seconds: float) -> None:
         """Accept no more; return once every connection has ended with an answer, or is late."""
@@ -153,6 +166,7 @@ class Plane:
         await self._forget(set())
         self.awake.egress = arrangement.egress
         await self._tell_all(arrangement.request())
+        await ask_all(tell(child, arrangement.request()) for child in self.work.asking)
         await self.awake.tell(AllowEgress(tuple(arrangement.egress)))
 
     async def arrange_drafts(self, project: str, drafts: Mapping[str, DraftPlace]) -> None:
@@ -185,6 +199,7 @@ class Plane:
         for kept in (self._links, self._refusals, self._publishing):
             for name in kept.keys() - (answering - resting):
                 del kept[name]
+        self.work.projects &= answering
         await self.awake.forget(self.awake.names - (drafts - resting))
 
     @property
@@ -204,27 +219,6 @@ class Plane:
     def _find_link(self, project: str) -> Link | None:
         return self._links.get(project) or self.awake.find_link(project)
 
-    async def publish(
-        self,
-        *,
-        artifact: Path,
-        name: str,
-        env: Mapping[str, str | None],
-        database: Path,
-        durability: Durability = "normal",
-        detailed: bool = False,
-        project: str = "",
-    ) -> None:
-        """Link a release in every data process, then swap in all; returns when it is live.
-
-        Raises:
-            BbopsError: a process cannot link it; the release before goes on serving in all.
-        """
-        history = database.with_name("history.sqlite")
-        link = Link(artifact, name, project, database, history, durability, detailed, env)
-        await self.link(link)
-        await self.swap(link)
-
     async def link(self, link: Link) -> None:
         """Link a release in every data process, beside the one that is live.
 
@@ -234,8 +228,10 @@ class Plane:
         async with self._publishing[link.project]:
             if self._is_draft(link.project):
                 await self.awake.link(link)
-            else:
-                await self._tell_all(link.request())
+                return
+            linked = await ask_all(tell(child, link.request()) for child in self._data)
+            if link.project in self.work.projects or any(one.has_work for one in linked):
+                await self.work.link(link)
 
     async def swap(self, link: Link) -> None:
         """Let the linked release answer in every data process; returns when it is live.
@@ -251,6 +247,7 @@ class Plane:
             self._links[link.project] = link
             self._refusals.pop(link.project, None)
             await ask_all(swap(child, link) for child in self._data)
+            await self.work.swap(link)
 
     @asynccontextmanager
     async def held(self, project: str) -> AsyncIterator[float]:
@@ -286,6 +283,7 @@ class Plane:
             await self.awake.ask(project, Drain(project), timeout_seconds=LINK_SECONDS)
         else:
             await self._tell_all(Drain(project))
+            await ask_all(tell(child, Drain(project)) for child in self.work.asking)
 
     async def ask_project(self, project: str, request: Request[A]) -> A:
         """Return what a data process, or that of a draft, answers about its project.
@@ -297,19 +295,8 @@ class Plane:
             return await self.awake.ask(project, request, timeout_seconds=WORD_SECONDS)
         return await self._data[0].ask(request, timeout_seconds=WORD_SECONDS)
 
-    async def sign_in(self, request: SignIn) -> str:
-        """Return a token of a draft's for one of its users, an empty text where there is none.
-
-        Raises:
-            BbopsError: it is not responding, or this is no draft.
-        """
-        if not self._is_draft(request.project):
-            raise ServerError("only drafts can sign in as a user")
-        found = await self.awake.ask(request.project, request, timeout_seconds=WORD_SECONDS)
-        return found.token
-
     async def refuse(self, diagnostics: Sequence[JsonDiagnostic], project: str = "") -> None:
-        """Answer every route of a project with these until its next `publish`; for `dev`."""
+        """Answer every route of a project with these until its next `swap`; for `dev`."""
         async with self._publishing[project]:
             if project in self._draft_places():
                 await self.awake.refuse(project, diagnostics)
@@ -342,16 +329,20 @@ class Plane:
 
     @property
     def _askings(self) -> list[Ask]:
-        return [child.ask for child in self._data]
+        return [child.ask for child in (*self._data, *self.work.asking)]
 
     async def stop(self, grace_seconds: float) -> None:
         """Stop accepting, wait for requests under way, end every process."""
-        await asyncio.gather(*(child.stop(grace_seconds) for child in self._data))
+        await asyncio.gather(
+            self.work.stop(grace_seconds), *(child.stop(grace_seconds) for child in self._data)
+        )
         await self.awake.stop(grace_seconds)
         await self._build.stop(min(grace_seconds, WORD_SECONDS))
         if self._shared is not None:
             self._shared.close()
             self._shared = None
+        self._bell.close()
+        self._hearing.close()
 
     async def _prepare(self, child: Child) -> None:
         """Bring a new process up to date before it takes its first connection."""
@@ -372,7 +363,19 @@ class Plane:
         if self._is_open:
             await child.ask(Listen(), timeout_seconds=LINK_SECONDS)
 
-    def _report(self, event: RequestAnswered) -> None:
+    async def _prepare_work(self, child: Child) -> None:
+        """Bring a new work process up to date."""
+        child.on_event(JobEnded, self._report)
+        await child.ask(self._arrangement.request(), timeout_seconds=WORD_SECONDS)
+        if self.settings.mode == "dev":
+            await child.ask(ReportRequests(), timeout_seconds=WORD_SECONDS)
+        for link in tuple(self._links.values()):
+            if link.project in self.work.projects:
+                await self._begin_with(child, link)
+        for project, until in tuple(self._held.items()):
+            await hold(child.ask, project, until)
+
+    def _report(self, event: RequestAnswered | JobEnded) -> None:
         self.answered(event)
 
     def _wake_draft(self, event: DraftWanted) -> None:

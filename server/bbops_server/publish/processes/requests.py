@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Awaitable, Iterable, Sequence
-from typing import Any, Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from bbops.base.errors import ServerError
 from bbops.base.json_diagnostics import JsonDiagnostic
@@ -16,6 +16,7 @@ from bbops_server.process.messages.data.refuse import Refuse
 from bbops_server.process.messages.request import A, Request
 from bbops_server.publish.processes.link import Link
 
+T = TypeVar("T")
 BUILD_NICENESS: Final = 10
 LINK_SECONDS: Final = 60.0
 WORD_SECONDS: Final = 10.0
@@ -33,9 +34,11 @@ class Ask(Protocol):
         ...
 
 
-async def start_data(listening: socket.socket, shared: Shared | None, number: int) -> Child:
+async def start_data(
+    listening: socket.socket, bell: socket.socket, shared: Shared | None, number: int
+) -> Child:
     """Start a data process; it accepts nothing yet. Raises: ServerError: it does not start."""
-    fds = [listening.fileno()]
+    fds = [listening.fileno(), bell.fileno()]
     if shared is None:
         return await Child.start("bbops_server.data_plane", fds=fds)
     # a process that takes the place of a dead one goes on with its lane
@@ -59,9 +62,9 @@ async def hold(ask: Ask, project: str, until: float) -> None:
     await ask(Hold(project, seconds, HOLD_DRAIN_SECONDS), timeout_seconds=WORD_SECONDS)
 
 
-async def tell(child: LivingChild, request: Request[Any]) -> None:
+async def tell(child: LivingChild, request: Request[A]) -> A:
     """Tell a process what may take it a while. Raises: BbopsError: it is not responding."""
-    await child.ask(request, timeout_seconds=LINK_SECONDS)
+    return await child.ask(request, timeout_seconds=LINK_SECONDS)
 
 
 async def swap(child: LivingChild, link: Link) -> None:
@@ -73,8 +76,11 @@ async def swap(child: LivingChild, link: Link) -> None:
         await child.ask(link.swap(), timeout_seconds=WORD_SECONDS)
 
 
-async def ask_all(asked: Iterable[Awaitable[Any]]) -> None:
-    """Wait for all of them, then raise the first error there was."""
+async def ask_all(asked: Iterable[Awaitable[T]]) -> list[T]:
+    """Wait for all of them, then return their answers, or raise the first error there was."""
+    answers: list[T] = []
     for outcome in await asyncio.gather(*asked, return_exceptions=True):
         if isinstance(outcome, BaseException):
             raise outcome
+        answers.append(outcome)
+    return answers

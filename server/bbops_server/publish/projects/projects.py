@@ -18,6 +18,7 @@ from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.webhooks.outbox import Outbox
 from bbops_server.publish.drafts.drafts import Drafts
 from bbops_server.publish.processes.api_keys import ApiKeys
+from bbops_server.publish.processes.jobs import ProjectJobs
 from bbops_server.publish.projects.frontends import Frontends
 from bbops_server.publish.projects.versions import Versions
 from bbops_server.publish.sources.context import PublishContext
@@ -138,6 +139,11 @@ class Projects:
         """Return the API keys of a project; None when no project has that name."""
         found = self._find(name)
         return ApiKeys(found.context.plane, found.context.project.name) if found else None
+
+    def jobs(self, name: str) -> ProjectJobs | None:
+        """Return the jobs of a project; None when no project has that name."""
+        found = self._find(name)
+        return ProjectJobs(found.context.plane, found.context.project.name) if found else None
 
     async def contract(self, name: str, form: str) -> Written | None:
         """Return what the live commit publishes; None when no project has that name."""

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
-from bbops.interfaces.answers import DraftStatus, Publication, ServerStatus, Status
+from bbops.interfaces.answers import (
+    ChangedJobs,
+    DraftStatus,
+    JobList,
+    JobStory,
+    Publication,
+    ServerStatus,
+    Status,
+)
 from bbops_server.publish.status.signal import Signal
 from bbops_server.publish.status.status import Written
 
@@ -146,6 +154,24 @@ class KeySource(Protocol):
         ...
 
 
+class JobSource(Protocol):
+    """What the control plane asks about the jobs of one project; BbopsError where it cannot."""
+
+    async def list(self, state: str, most: int) -> JobList:
+        """Return jobs, how many are in each state, and when tasks run next."""
+        ...
+
+    async def show(self, job: str) -> JobStory | None:
+        """Return what is known of a job; None where there is none of the name."""
+        ...
+
+    async def change(
+        self, action: Literal["hold", "release", "retry", "cancel", "run"], **about: Any
+    ) -> ChangedJobs:
+        """Hold, release, retry or cancel jobs, or run a task now."""
+        ...
+
+
 class HookSource(Protocol):
     """What the control plane asks about webhooks, see `bbops_server.process.webhooks.outbox`."""
 
@@ -219,6 +245,10 @@ class StatusSource(Protocol):
 
     def keys(self, name: str) -> KeySource | None:
         """Return a project's API keys; None when no project has the name."""
+        ...
+
+    def jobs(self, name: str) -> JobSource | None:
+        """Return a project's jobs; None when no project has the name."""
         ...
 
     async def contract(self, name: str, form: str) -> Written | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from bbops_server.process.messages.request import Done, Request
+from bbops_server.process.messages.request import Answer, Request
 
 
 class Start(NamedTuple):
@@ -25,7 +25,13 @@ class Start(NamedTuple):
     control: str
 
 
-class LinkRelease(Request[Done], frozen=True):
+class Linked(Answer, frozen=True):
+    """A release is linked; `has_work` says whether something is to run outside of requests."""
+
+    has_work: bool = False
+
+
+class LinkRelease(Request[Linked], frozen=True):
     """Link a release beside the one that is live."""
 
     project: str

@@ -1,0 +1,100 @@
+"""Compile what runs outside of requests: tasks, triggers, and the functions that their jobs run."""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from bbops.build.check import CheckedProject
+from bbops.language.resources.trigger import Retry
+from bbops.language.steps.emit import Emit
+from bbops.runtime.values.durations import seconds
+
+LONGEST_SECONDS: Final = 900.0
+"""How long an attempt of a job may take that does not say `timeout`."""
+
+Work = dict[str, Any]
+
+
+def compile_work(project: CheckedProject, pack: Callable[[str], bytes]) -> Work | None:
+    """Return a project's tasks and triggers, and their functions; None without anything to do.
+
+    Args:
+        pack: returns a function as jobs run it, compiled and packed.
+    """
+    durable = {name: pack(name) for name in _find_functions(project)}
+    if not durable and not any(_emits(project)):
+        return None
+    digest = _digests(durable)
+    return {
+        "functions": [durable[name] for name in sorted(durable)],
+        "triggers": [
+            {
+                "name": f"triggers/{name}", "event": one.model.event,
+                "function": one.model.function, "code": digest(one.model.function),
+                "retry": _retry(one.model.retry), "timeout_seconds": LONGEST_SECONDS,
+            } for name, one in sorted(project.triggers.items())
+            if one.model.enabled and one.model.event
+        ],
+        "tasks": [
+            {
+                "name": f"tasks/{name}", "cron": one.model.schedule or "",
+                "timezone": one.model.timezone,
+                "every_ms": round(1000 * seconds(one.model.every)) if one.model.every else 0,
+                "missed": one.model.missed, "overlap": one.model.overlap,
+                "function": one.model.function, "code": digest(one.model.function),
+                "retry": None,
+                "timeout_seconds": (
+                    seconds(one.model.timeout) if one.model.timeout else LONGEST_SECONDS
+                ),
+            } for name, one in sorted(project.tasks.items()) if one.model.enabled
+        ],
+    }  # fmt: skip
+
+
+def _find_functions(project: CheckedProject) -> list[str]:
+    """Return the functions that jobs run, and those that they call, at any depth."""
+    found, wanted = set[str](), [one.model.function for one in _every(project)]
+    while wanted:
+        name = wanted.pop()
+        if name not in found:
+            found.add(name)
+            steps = project.functions[name].model.every_step
+            wanted += [callee for step in steps for callee in step.calls()]
+    return sorted(found)
+
+
+def _every(project: CheckedProject) -> Iterator[Any]:
+    yield from (one for one in project.tasks.values() if one.model.enabled)
+    yield from (one for one in project.triggers.values() if one.model.enabled and one.model.event)
+
+
+def _emits(project: CheckedProject) -> Iterator[bool]:
+    for function in project.functions.values():
+        yield any(isinstance(step, Emit) for step in function.model.every_step)
+
+
+def _retry(retry: Retry | None) -> dict[str, Any] | None:
+    """Return how often a trigger is tried; None where it does not say so."""
+    if retry is None:
+        return None
+    pause = seconds(retry.backoff)
+    return {"attempts": retry.attempts, "first_seconds": pause, "factor": retry.factor}
+
+
+def _digests(durable: dict[str, bytes]) -> Callable[[str], str]:
+    """Return what names the code of a function, with all that it calls."""
+
+    def digest(name: str) -> str:
+        found, wanted = dict[str, bytes](), [name]
+        while wanted:
+            one = wanted.pop()
+            if one not in found:
+                found[one] = durable[one]
+                wanted += marshal.loads(durable[one])["calls"].values()  # noqa: S302 - our own
+        parts = (found[one] for one in sorted(found))
+        return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+
+    return digest

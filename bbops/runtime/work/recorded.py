@@ -1,0 +1,215 @@
+"""What a job has done, and where its run is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bbops.runtime.values.failures import Failure
+from bbops.runtime.work.engine import Engine, Statement
+from bbops.runtime.work.results import CUT, Digest, Failed, pack_read, rows_of
+from bbops.runtime.work.values import Claim, HeldError
+
+Rows = list[tuple[Any, ...]]
+Note = Callable[[str, Any], None]
+
+CHANGED: Final = "its function has changed since it began"
+
+_CODE: Final = "code"
+"""The path under which a job records what it has begun with."""
+
+
+@dataclass(slots=True)
+class _At:
+    """Where a run is. Each task of it has its own."""
+
+    recorded: Recorded
+    scope: str = ""
+    step: str = ""
+    calls: int = 0
+
+
+_AT: ContextVar[_At] = ContextVar("_AT")
+
+
+class Recorded:
+    """What a job has done, by the places of its calls."""
+
+    def __init__(self, engine: Engine, job: Claim, known: Mapping[str, Any]) -> None:
+        self.engine, self.job = engine, job
+        self._known = dict(known)
+        self._notes = list[tuple[str, Any]]()
+        self._visits = dict[str, int]()
+
+    def begin(self, code: str = "") -> None:
+        """Begin, or go on, in the current task.
+
+        Args:
+            code: the digest of what is to run.
+
+        Raises:
+            HeldError: it has begun with other code, and has done something there.
+        """
+        _AT.set(_At(self))
+        if self._known.get(_CODE, code) != code:
+            raise HeldError(CHANGED)
+        if _CODE not in self._known:
+            self.note(_CODE, code)
+
+    def enter(self, step: str) -> None:
+        """Say that the run has come to a step."""
+        at = _AT.get()
+        name = at.scope + step
+        visit = self._visits[name] = self._visits.get(name, 0) + 1
+        _AT.set(_At(self, at.scope, f"{name}#{visit}"))
+
+    def place(self) -> str:
+        """Return the name of the next call."""
+        at = _AT.get()
+        at.calls += 1
+        return f"{at.step}.{at.calls}"
+
+    # ---- what comes from the record
+    def is_known(self, path: str) -> bool:
+        """Return whether a call was made before."""
+        return path in self._known
+
+    async def recall(self, path: str) -> Any:
+        """Return what a call gave, or fail as it did.
+
+        Raises:
+            Failure: it failed.
+        """
+        found = self._known[path]
+        if isinstance(found, Failed):
+            raise found.error()
+        if found is CUT:  # it was waited for in vain, and so it is now
+            await asyncio.Event().wait()
+        return found
+
+    # ---- what goes into it
+    def note(self, path: str, value: Any) -> None:
+        """Record something with the next thing that is done."""
+        self._notes.append((path, value))
+
+    @contextmanager
+    def taking(self) -> Iterator[Callable[[], list[tuple[str, Any]]]]:
+        """Give what takes the notes that are to be recorded; where that fails they are kept."""
+        taken = list[tuple[str, Any]]()
+
+        def take() -> list[tuple[str, Any]]:
+            taken.extend(self._notes)
+            self._notes.clear()
+            return taken
+
+        try:
+            yield take
+        except BaseException:
+            self._notes[:0] = taken
+            raise
+
+    def draw(self, make: Callable[[], Any]) -> Any:
+        """Return a value that is drawn once."""
+        path = self.place()
+        if path not in self._known:
+            value = make()
+            self.note(path, value)
+            return value
+        return self._known[path]
+
+    async def look(self, read: Callable[[], Awaitable[Any]]) -> Any:
+        """Return what a read gives, or gave.
+
+        Raises:
+            HeldError: it gave more than is recorded, and gives something else now.
+        """
+        path = self.place()
+        if not self.is_known(path):
+            with failures_to(self.note, path):
+                found = await read()
+            self.note(path, pack_read(found))
+            return found
+        known = await self.recall(path)
+        if not isinstance(known, Digest):
+            return known
+        found = await read()
+        if not known.is_of(found):
+            raise HeldError("rows that it has read have changed since, and are too many to keep")
+        return found
+
+    async def change(
+        self, effects: Sequence[Statement], *, at_most: int | None = None
+    ) -> list[Rows]:
+        """Change the project's tables exactly once, and return the rows of each statement.
+
+        Raises:
+            FencedError: somebody else has the job.
+            Failure: it was refused; nothing is written.
+        """
+        path = self.place()
+        if self.is_known(path):
+            return rows_of(await self.recall(path))
+        with failures_to(self.note, path), self.taking() as take:
+            return await self.engine.change(self.job, path, effects, also=take(), at_most=at_most)
+
+    async def once(self, effect: Callable[[], Awaitable[Any]]) -> Any:
+        """Do something outside of the database at least once, and return its recorded result.
+
+        What was read and drawn before it is recorded first: should it be done again, it is the same
+        again, down to the last `uuid()`.
+        """
+        path = self.place()
+        if self.is_known(path):
+            return await self.recall(path)
+        if any(at != _CODE for at, _ in self._notes):
+            with self.taking() as take:
+                *others, (at, value) = take()
+                await self.engine.checkpoint(self.job, at, value, also=others)
+        with failures_to(self.note, path):
+            result = await effect()
+        with self.taking() as take:
+            await self.engine.checkpoint(self.job, path, result, also=take())
+        return result
+
+
+@contextmanager
+def failures_to(note: Note, path: str) -> Iterator[None]:
+    """Note how a call fails: where its function catches that, the next attempt goes the same way.
+
+    One that nobody catches ends the attempt, and with it what was noted and not recorded.
+    """
+    try:
+        yield
+    except Failure as error:
+        note(path, Failed.of(error))
+        raise
+    except asyncio.CancelledError:
+        note(path, CUT)
+        raise
+
+
+@contextmanager
+def scope(name: str) -> Iterator[None]:
+    """Name the steps inside by what they are in, so that they count for themselves."""
+    before = _AT.get()
+    _AT.set(_At(before.recorded, f"{name}/"))
+    try:
+        yield
+    finally:
+        _AT.set(before)
+
+
+# ---- what compiled code calls
+def enter(step: str) -> None:
+    """Say that a job has come to a step."""
+    _AT.get().recorded.enter(step)
+
+
+def enter_branch(name: str) -> None:
+    """Say that this task is a branch of the step that its job is at."""
+    at = _AT.get()
+    _AT.set(_At(at.recorded, f"{at.step}.{name}/"))

@@ -1,0 +1,102 @@
+"""Jobs of a project, for the parent: its live release has the database open."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeAlias
+
+from bbops.base.errors import ServerError
+from bbops.database.sqlite.driver import Sqlite
+from bbops.database.sqlite.work import SqliteWork
+from bbops.interfaces.answers import Job, JobStory, TaskTime
+from bbops.runtime.values.failures import Failure
+from bbops.runtime.work.control import WorkControl
+from bbops.runtime.work.values import RESTORED, Listed
+from bbops_server.data_plane.live.swap import Live
+from bbops_server.process.messages.data.change_jobs import Changed, ChangeJobs
+from bbops_server.process.messages.data.list_jobs import Jobs, ListJobs
+from bbops_server.process.messages.data.show_job import ShowJob, ShownJob
+from bbops_server.process.messages.request import Answer
+from bbops_server.process.messages.service import Handler, Handlers
+
+JobRequest: TypeAlias = ListJobs | ShowJob | ChangeJobs
+
+HELD_BY_PEOPLE: Final = "held by hand"
+
+
+def job_handlers(find: Callable[[JobRequest], Live], ring: Callable[[], None]) -> Handlers:
+    """Return what answers requests about jobs.
+
+    Args:
+        find: returns what is live of their project.
+        ring: wakes the work process.
+    """
+
+    def about(answer: Callable[[WorkControl, Any], Awaitable[Answer]]) -> Handler:
+        async def handle(request: JobRequest) -> Answer:
+            try:
+                found = await answer(_control(find(request)), request)
+            except Failure as failure:
+                raise ServerError(failure.message) from None
+            ring()
+            return found
+
+        return handle
+
+    return {ListJobs: about(_list), ShowJob: about(_show), ChangeJobs: about(_change)}
+
+
+def _control(live: Live) -> WorkControl:
+    if live.release is None:
+        raise ServerError("the project has no live release", hint="'bbops status' says why")
+    database = live.release.answering.host.database
+    if isinstance(database, Sqlite):
+        return WorkControl(database, SqliteWork())
+    from bbops.database.postgres.work import PostgresWork  # noqa: PLC0415 - an extra
+
+    return WorkControl(database, PostgresWork())
+
+
+async def _list(control: WorkControl, request: ListJobs) -> Jobs:
+    if request.state == "ended":
+        found = await control.ended(most=request.most)
+    else:
+        state: Any = request.state or None
+        found = await control.jobs(state=state, most=request.most)
+    ticks = [TaskTime(one.task, one.at / 1000) for one in await control.ticks()]
+    return Jobs([_job(one) for one in found], await control.counts(), ticks)
+
+
+async def _show(control: WorkControl, request: ShowJob) -> ShownJob:
+    found = await control.story(request.job)
+    if found is None:
+        return ShownJob(None)
+    return ShownJob(JobStory(_job(found.job), found.payload, found.cause, list(found.steps)))
+
+
+async def _change(control: WorkControl, request: ChangeJobs) -> Changed:
+    one = request.job
+    match request.action:
+        case "hold":
+            return Changed(await control.hold(HELD_BY_PEOPLE))
+        case "release":
+            reason = RESTORED if request.restored else ""
+            return Changed(await control.release([one] if one else None, reason=reason))
+        case "retry":
+            return Changed(int(await control.retry(one, from_start=request.from_start)))
+        case "cancel":
+            return Changed(int(await control.cancel(one)))
+        case "run":
+            if not any(tick.task == one for tick in await control.ticks()):
+                return Changed(0)
+            job = f"{one}@{secrets.token_hex(4)}"
+            await control.run_now(one, job)
+            return Changed(1, job)
+
+
+def _job(one: Listed) -> Job:
+    return Job(
+        one.uid, one.work, one.state, one.attempts, one.run_at / 1000, one.created_at / 1000,
+        one.lane, one.error,
+    )  # fmt: skip

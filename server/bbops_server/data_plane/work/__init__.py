@@ -1,0 +1,1 @@
+"""The process that does what runs outside of requests."""

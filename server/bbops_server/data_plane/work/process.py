@@ -1,0 +1,203 @@
+"""The work process: live releases without a socket, and a worker for each that has work."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import uvloop
+
+from bbops.base.errors import ServerError
+from bbops.database.schema.place import Place, read_place
+from bbops.runtime.http.responses import blame
+from bbops.runtime.linking.work import Work, link_work
+from bbops.runtime.work.worker import Attempt
+from bbops_server.data_plane.live.artifact import read_artifact
+from bbops_server.data_plane.live.bell import listen
+from bbops_server.data_plane.live.directory import Directory
+from bbops_server.data_plane.live.linking import link
+from bbops_server.data_plane.live.swap import Live
+from bbops_server.data_plane.work.project import ProjectWork
+from bbops_server.process.host.clock import SystemClock
+from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.http import OutsideHttp
+from bbops_server.process.host.log import start_logging
+from bbops_server.process.host.random import SystemRandom
+from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.data.arrange_projects import ArrangeProjects
+from bbops_server.process.messages.data.drain import Drain
+from bbops_server.process.messages.data.hold import Hold
+from bbops_server.process.messages.data.job_ended import JobEnded
+from bbops_server.process.messages.data.link_release import Linked, LinkRelease
+from bbops_server.process.messages.data.read_status import ProcessStatus, ReadStatus
+from bbops_server.process.messages.data.report_requests import ReportRequests
+from bbops_server.process.messages.data.resume import Resume
+from bbops_server.process.messages.data.swap_release import SwapRelease
+from bbops_server.process.messages.lifecycle.stop import Stop
+from bbops_server.process.messages.request import Done
+from bbops_server.process.messages.service import Handlers, Service
+
+ORPHAN_GRACE_SECONDS: Final = 2.0
+"""How long jobs may still take when the parent has died: another process goes on with them."""
+
+_log = logging.getLogger(__name__)
+
+
+class WorkProcess:
+    """What the parent can ask of the work process."""
+
+    def __init__(self, directory: Directory, http: OutsideHttp, channel: Channel) -> None:
+        self._directory, self._http, self._channel = directory, http, channel
+        self._projects: dict[str, ProjectWork] = {}
+        self._linked: dict[tuple[str, str], tuple[Work | None, Place]] = {}
+        self._is_telling = False
+
+    @property
+    def service(self) -> Service:
+        """What answers the parent."""
+        return Service("the work process", self._handlers)
+
+    @property
+    def _handlers(self) -> Handlers:
+        return {
+            LinkRelease: self._link, SwapRelease: self._swap, Hold: self._hold,
+            Resume: self._resume, Drain: self._drain, ArrangeProjects: self._arrange,
+            ReportRequests: self._report, ReadStatus: self._read_status, Stop: self._stop,
+        }  # fmt: skip
+
+    def wake(self) -> None:
+        """Look at once for what there is to do."""
+        for one in self._projects.values():
+            one.wake()
+
+    async def stop(self, grace_seconds: float) -> None:
+        """End jobs in the time they have, and close the databases."""
+        await asyncio.gather(*(one.stop(grace_seconds) for one in self._projects.values()))
+        await self._directory.close()
+        await self._http.close()
+
+    # ---- what one project does
+    async def _link(self, request: LinkRelease) -> Linked:
+        live = self._live(request.project)
+        await link(live, request)
+        data, _ = await asyncio.to_thread(read_artifact, Path(request.artifact))
+        work = None if live.linked is None else link_work(data, live.linked)
+        self._linked[request.project, request.name] = work, read_place(request.database)
+        return Linked(has_work=work is not None)
+
+    async def _swap(self, request: SwapRelease) -> Done:
+        live = self._live(request.project)
+        live.swap(request.name)
+        work, place = self._linked[request.project, request.name]
+        for key in [one for one in self._linked if one[0] == request.project]:
+            del self._linked[key]
+        assert live.release is not None  # noqa: S101 - it has just been swapped
+        project = self._project(request.project)
+        project.go_on()
+        if work is None:
+            await project.stop(0)
+        else:
+            await project.use(work, live.release.answering.host.database, place)
+        return Done()
+
+    async def _hold(self, request: Hold) -> Done:
+        live, project = self._live(request.project), self._project(request.project)
+        project.pause()
+        asyncio.get_running_loop().call_later(request.seconds, project.go_on)
+        await live.hold(seconds=request.seconds, drain_seconds=request.drain_seconds)
+        return Done()
+
+    async def _resume(self, request: Resume) -> Done:
+        self._live(request.project).go_on()
+        self._project(request.project).go_on()
+        return Done()
+
+    async def _drain(self, request: Drain) -> Done:
+        await self._live(request.project).drain()
+        return Done()
+
+    def _live(self, name: str) -> Live:
+        live = self._directory.projects.get(name)
+        if live is None:
+            raise ServerError(f"no project '{name}' is served")
+        return live
+
+    def _project(self, name: str) -> ProjectWork:
+        if name not in self._projects:
+            self._projects[name] = ProjectWork(lambda attempt: self._tell(name, attempt))
+        return self._projects[name]
+
+    # ---- the process itself
+    async def _arrange(self, request: ArrangeProjects) -> Done:
+        gone: Mapping[str, ProjectWork] = {
+            name: one for name, one in self._projects.items() if name not in request.projects
+        }
+        for name, one in gone.items():
+            await one.stop(0)
+            del self._projects[name]
+        self._directory.arrange(request.projects)
+        self._http.allow(Egress(request.egress))
+        return Done()
+
+    async def _report(self, request: ReportRequests) -> Done:
+        del request
+        self._is_telling = True
+        return Done()
+
+    async def _read_status(self, request: ReadStatus) -> ProcessStatus:
+        del request
+        releases = [one.release for one in self._directory.projects.values() if one.release]
+        return ProcessStatus(os.getpid(), sum(one.in_flight for one in releases), None)
+
+    async def _stop(self, request: Stop) -> Done:
+        await self.stop(request.grace_seconds)
+        return Done()
+
+    def _tell(self, project: str, attempt: Attempt) -> None:
+        """Tell of an attempt that has ended: `bbops dev` of each, the log of those that failed."""
+        job = attempt.job
+        at = next(reversed(blame(attempt.error)[0]), "") if attempt.error else ""
+        if self._is_telling:
+            milliseconds = round(1000 * attempt.seconds, 3)
+            self._channel.tell(JobEnded(
+                job.work, job.uid, attempt.outcome, job.attempt, milliseconds, attempt.reason, at
+            ))  # fmt: skip
+        elif attempt.outcome != "done":
+            said = _SAID[attempt.outcome].format(at=f" at {at}" if at else "")
+            named = f"{project}: {job.uid}" if project else job.uid
+            _log.warning("job %s %s: %s", named, said, attempt.reason)
+
+
+_SAID: Final = {
+    "again": "failed{at} and will be tried again", "dead": "failed{at} for the last time",
+    "held": "is held",
+}  # fmt: skip
+
+
+def run(*, control: int, bell: int) -> None:
+    """Work until the parent says stop, or is gone."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_run(control, bell))
+    os._exit(0)  # to take down all that was imported takes longer than to drain
+
+
+async def _run(control: int, bell: int) -> None:
+    log, http = start_logging(), OutsideHttp()
+    os.set_inheritable(control, False)  # noqa: FBT003 - its signature
+    channel = await Channel.open(socket.socket(fileno=control))
+
+    def make() -> Live:
+        return Live(clock=SystemClock(), random=SystemRandom(), log=log, http=http)
+
+    process = WorkProcess(Directory(make), http, channel)
+    listen(bell, process.wake)
+    gc.collect()
+    gc.freeze()
+    await process.service.run(channel)
+    await process.stop(ORPHAN_GRACE_SECONDS)

@@ -1,0 +1,31 @@
+"""Hold, release, retry or cancel jobs, or run a task now."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from bbops_server.process.messages.request import Answer, Request
+
+Action = Literal["hold", "release", "retry", "cancel", "run"]
+
+
+class Changed(Answer, frozen=True):
+    """How many jobs were changed; `job` is the one that was made."""
+
+    count: int
+    job: str = ""
+
+
+class ChangeJobs(Request[Changed], frozen=True):
+    """Hold, release, retry or cancel jobs, or run a task now."""
+
+    project: str
+    action: Action
+    job: str = ""
+    """The job, or the task that is to run; empty for all, where that is possible."""
+
+    restored: bool = False
+    """Release those only that a restore has held."""
+
+    from_start: bool = False
+    """Forget what the job has done, and do it again."""

@@ -1,0 +1,322 @@
+"""What a real server does outside of requests: through kills, publications and restarts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from bbops.database.postgres.opened import drop_schema
+from bbops.database.schema.place import PostgresPlace
+from bbops.source.git import store
+from tests.support.postgres import control_of
+from tests.support.served import Served, wait_for
+from tests.support.small_project import endpoint
+
+Shop = Callable[..., "Work"]
+
+MARKS = """
+columns:
+  id: { type: integer, primaryKey: true, auto: increment }
+  number: { type: integer }
+  word: { type: string, maxLength: 40 }
+"""
+ORDER = """
+input: { number: integer, fails?: boolean }
+steps:
+  - try:
+      - transaction:
+          - insert: { table: marks, data: { number: "${ input.number }", word: asked } }
+          - emit: { event: order.paid, payload: { number: "${ input.number }" } }
+          - if: input.fails == true
+            then:
+              - throw: { status: 418 }
+    catch:
+      - return: { status: 418 }
+  - return: { status: 201 }
+"""
+FULFIL = """
+payload: { number: integer }
+steps:
+  - hashPassword: { password: secret, rounds: 4 }
+    as: hash
+  - insert: { table: marks, data: { number: "${ event.payload.number }", word: begun } }
+  - hashPassword: { password: secret, rounds: 4 }
+    as: hash
+  - insert: { table: marks, data: { number: "${ event.payload.number }", word: done } }
+"""
+BEAT = """
+steps:
+  - insert: { table: marks, data: { number: 0, word: beat } }
+"""
+FILES = {
+    "project.yaml": b"bbops: 1\nname: shop\n",
+    "tables/marks.yaml": MARKS.encode(),
+    "endpoints/order.yaml": endpoint("POST", "/orders", "order").encode(),
+    "functions/order.yaml": ORDER.encode(),
+    "functions/fulfil.yaml": FULFIL.encode(),
+    "triggers/paid.yaml": b"event: order.paid\nfunction: fulfil\nretry: { backoff: 1ms }\n",
+}
+
+
+class Work(Served):
+    """A server whose work can be looked at."""
+
+    schema: PostgresPlace | None = None
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        if self.schema is not None:
+            with psycopg.connect(self.schema.address) as connection:
+                return connection.execute(sql.encode()).fetchall()
+        file = self.repository / ".bbops/state/data.sqlite"
+        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as database:
+            return database.execute(sql).fetchall()
+
+    def count(self, word: str) -> int:
+        return int(self.query(f"SELECT count(*) FROM marks WHERE word = '{word}'")[0][0])
+
+    def states(self) -> dict[str, int]:
+        return dict(self.query("SELECT state, count(*) FROM _bbops_jobs GROUP BY state"))
+
+    def edit_row(self, sql: str) -> None:
+        if self.schema is not None:
+            with psycopg.connect(self.schema.address) as connection:
+                connection.execute(sql.encode())
+            return
+        file = self.repository / ".bbops/state/data.sqlite"
+        with closing(sqlite3.connect(file)) as database, database:
+            database.execute(sql)
+
+    def order(self, number: int, **more: Any) -> int:
+        return self.api.post("/orders", json={"number": number, **more}).status_code
+
+    def worker(self) -> int:
+        """Return the process that works, once there is one."""
+        found: list[str] = wait_for(lambda: children(self.process.pid))
+        return int(found[0])
+
+
+def children(pid: int) -> list[str]:
+    pattern = "bbops_server.data_plane.work"
+    asked = ["pgrep", "-P", str(pid), "-f", pattern]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.long)])
+def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shop]:
+    schema: PostgresPlace | None = None
+    if request.param == "postgres":
+        schema = request.getfixturevalue("schema")
+    served: list[Work] = []
+
+    def start(**more: str) -> Work:
+        folder = tmp_path / "shop"
+        if not folder.exists():
+            texts = {path.replace("__", "/"): text.encode() for path, text in more.items()}
+            files = FILES | {f"{path}.yaml": text for path, text in texts.items()}
+            store.init(folder, files, message="Start")
+        given = ["--schema", schema.schema] if schema else []
+        env = {"DATABASE_URL": schema.url} if schema else None
+        work = Work(folder, tmp_path / "home", "--workers", "2", *given, env=env)
+        work.schema = schema
+        served.append(work)
+        work.live()
+        return work
+
+    yield start
+    for one in served:
+        if one.process.poll() is None:
+            one.stop()
+    if schema is not None:
+        drop_schema(control_of(schema))
+
+
+@pytest.mark.long
+def test_an_event_of_a_transaction_runs_its_trigger_once_it_commits(shop: Shop) -> None:
+    served = shop()
+    assert served.order(1) == 201
+    wait_for(lambda: served.count("done") == 1)
+    assert served.order(2, fails=True) == 418
+    assert served.order(3) == 201
+    wait_for(lambda: served.count("done") == 2)
+    rows = served.query("SELECT number, word FROM marks WHERE word <> 'asked' ORDER BY id")
+    assert rows == [(1, "begun"), (1, "done"), (3, "begun"), (3, "done")]
+    wait_for(lambda: served.states() == {})
+    assert [name for (name,) in served.query("SELECT uid FROM _bbops_job_log ORDER BY id")]
+
+
+@pytest.mark.long
+def test_kills_of_the_process_that_works_and_of_the_server_lose_and_double_nothing(
+    shop: Shop,
+) -> None:
+    served, orders = shop(), 120
+    for number in range(orders):
+        assert served.order(number) == 201
+        if number % 30 == 20:
+            os.kill(served.worker(), signal.SIGKILL)
+    served.stop(signal.SIGKILL)
+    served = shop()
+    wait_for(lambda: served.count("done") == orders)
+    wait_for(lambda: served.states() == {})
+    doubled = "SELECT number, word FROM marks GROUP BY number, word HAVING count(*) > 1"
+    assert served.query(doubled) == []
+    assert served.count("begun") == served.count("asked") == orders
+
+
+@pytest.mark.long
+def test_a_task_ticks_until_a_publication_takes_it_away(shop: Shop) -> None:
+    served = shop(tasks__beat="every: 1s\nfunction: beat\n", functions__beat=BEAT)
+    wait_for(lambda: served.count("beat") >= 2)
+    (served.repository / "tasks/beat.yaml").unlink()
+    served.commit("No more beats")
+    served.live()
+    wait_for(lambda: served.query("SELECT task FROM _bbops_ticks") == [])
+    beats = served.count("beat")
+    served.order(1)
+    wait_for(lambda: served.count("done") == 1)
+    assert served.count("beat") <= beats + 1
+
+
+@pytest.mark.long
+def test_jobs_of_a_trigger_that_is_gone_are_held_with_the_reason(shop: Shop) -> None:
+    served = shop()
+    served.edit("functions/fulfil.yaml", "  - insert", "  - throw: { status: 500 }\n  - insert")
+    served.edit("triggers/paid.yaml", "1ms", "1h")
+    served.commit("It fails")
+    served.live()
+    served.order(1)
+    wait_for(lambda: served.states() == {"later": 1})
+    (served.repository / "triggers/paid.yaml").unlink()
+    (served.repository / "functions/fulfil.yaml").unlink()
+    served.commit("No trigger")
+    served.live()
+    served.edit_row("UPDATE _bbops_jobs SET run_at = 1")  # its time comes
+    wait_for(lambda: served.states() == {"held": 1})
+    ((error,),) = served.query("SELECT error FROM _bbops_jobs")
+    assert error == "the project has no 'triggers/paid' any more"
+    assert "job triggers/paid@1 is held: the project has no 'triggers/paid' any more" in (
+        (served.home / "log").read_text()
+    )
+
+
+@pytest.mark.long
+def test_people_see_jobs_by_file_and_line_and_decide_about_them(shop: Shop) -> None:
+    served = shop(
+        tasks__beat="every: 1h\nfunction: beat\n", functions__beat=BEAT,
+        triggers__angry="event: order.paid\nfunction: angry\nretry: { attempts: 1 }\n",
+        functions__angry="steps:\n"
+        "  - insert: { table: marks, data: { number: 1, word: angry } }\n"
+        "  - find: { table: marks, where: word == 'calm', one: required }\n",
+    )  # fmt: skip
+    run = served.bbops
+    assert run("tasks", "list").stdout.endswith("  tasks/beat\n")
+    started = run("tasks", "run", "beat", "--json").stdout
+    wait_for(lambda: served.count("beat") == 1)
+    name = json.loads(started)["job"]
+    wait_for(lambda: "done" in run("jobs", "show", name).stdout)
+    missing = run("tasks", "run", "nothing")
+    assert (missing.returncode, "the project has no task 'nothing'" in missing.stderr) == (2, True)
+
+    served.order(1)
+    wait_for(lambda: served.states() == {"dead": 1})
+    (job,) = json.loads(run("jobs", "list", "--state", "dead", "--json").stdout)["jobs"]
+    assert job["work"] == "triggers/angry"
+    shown = run("jobs", "show", job["name"]).stdout
+    assert "functions/angry.yaml:2#1.1" in shown
+    assert '{"number": 1}' in shown
+    assert f"{job['name']} failed at functions/angry.yaml:3 for the last time" in (
+        (served.home / "log").read_text()
+    )
+    served.edit_row("UPDATE marks SET word = 'calm' WHERE word = 'beat'")
+    assert run("jobs", "retry", job["name"]).stdout == f"{job['name']} runs again\n"
+    wait_for(lambda: served.states() == {})
+    assert served.count("angry") == 1  # what it had done was not done again
+    assert run("jobs", "retry", job["name"]).returncode == 1
+    assert job["name"] in run("jobs", "list", "--state", "ended").stdout
+
+
+@pytest.mark.long
+def test_jobs_that_are_held_wait_until_they_are_released(shop: Shop) -> None:
+    served = shop()
+    served.edit("triggers/paid.yaml", "retry: { backoff: 1ms }", "retry: { backoff: 1h }")
+    served.edit("functions/fulfil.yaml", "  - insert", "  - throw: { status: 500 }\n  - insert")
+    served.commit("It fails")
+    served.live()
+    served.order(1)
+    wait_for(lambda: served.states() == {"later": 1})
+    assert served.bbops("jobs", "hold").stdout == "held 1 job\n"
+    assert served.states() == {"held": 1}
+    assert served.bbops("jobs", "release", "--restored").stdout == "released 0 jobs\n"
+    assert served.bbops("jobs", "release").stdout == "released 1 job\n"
+    wait_for(lambda: served.states() == {"later": 1})
+    (name,) = (one for (one,) in served.query("SELECT uid FROM _bbops_jobs"))
+    assert served.bbops("jobs", "cancel", name).stdout == f"cancelled {name}\n"
+    assert served.states() == {}
+
+
+@pytest.mark.long
+def test_after_a_restore_nothing_that_was_due_runs_before_it_is_released(tmp_path: Path) -> None:
+    files = FILES | {
+        "triggers/paid.yaml": b"event: order.paid\nfunction: fulfil\nretry: { backoff: 1s }\n",
+        "functions/fulfil.yaml": FULFIL.replace(
+            "  - insert", "  - throw: { status: 500 }\n  - insert", 1
+        ).encode(),
+        "tasks/beat.yaml": b"every: 1h\nfunction: beat\nmissed: all\n",
+        "functions/beat.yaml": BEAT.encode(),
+    }
+    store.init(tmp_path / "shop", files, message="Start")
+    backup = str(tmp_path / "backup.sqlite")
+    with Work(tmp_path / "shop", tmp_path / "home") as served:
+        served.live()
+        served.order(1)
+        wait_for(lambda: served.states() == {"later": 1})
+        state = ["--state", str(served.repository / ".bbops/state")]
+        assert served.bbops("db", "backup", backup, *state).returncode == 0
+    with closing(sqlite3.connect(backup)) as database, database:  # time goes by
+        database.execute("UPDATE _bbops_ticks SET next_at = 1000")
+        database.execute("UPDATE _bbops_jobs SET run_at = 1000")
+    done = served.bbops("db", "restore", backup, *state)
+    assert "1 job is held: 'bbops jobs release --restored' lets them run" in done.stdout, done
+    with Work(tmp_path / "shop", tmp_path / "home") as served:
+        served.live()
+        wait_for(lambda: len(served.query("SELECT 1 FROM _bbops_ticks")) == 1)
+        assert served.states() == {"held": 1}
+        assert served.count("beat") == 0
+        assert served.bbops("jobs", "release", "--restored").stdout == "released 1 job\n"
+        wait_for(lambda: served.states() != {"held": 1})
+
+
+@pytest.mark.long
+def test_a_publication_that_narrows_tables_waits_for_jobs_and_they_go_on(shop: Shop) -> None:
+    served = shop(tasks__beat="every: 1s\nfunction: beat\n", functions__beat=BEAT)
+    wait_for(lambda: served.count("beat") >= 1)
+    served.edit("tables/marks.yaml", "maxLength: 40", "maxLength: 30")
+    served.commit("Shorter words")
+    served.live()
+    before = served.count("beat")
+    wait_for(lambda: served.count("beat") > before)
+    assert served.order(5) == 201
+    wait_for(lambda: served.count("done") == 1)
+
+
+@pytest.mark.long
+def test_a_project_without_work_has_no_process_for_it(tmp_path: Path) -> None:
+    files = {
+        "project.yaml": b"bbops: 1\nname: shop\n",
+        "endpoints/beat.yaml": endpoint("GET", "/beat", "beat").encode(),
+        "functions/beat.yaml": b"steps:\n  - return: { value: 1 }\n",
+    }
+    store.init(tmp_path / "shop", files, message="Start")
+    with Work(tmp_path / "shop", tmp_path / "home") as served:
+        served.live()
+        assert served.api.get("/beat").json() == 1
+        assert children(served.process.pid) == []
