@@ -323,6 +323,20 @@ def test_a_job_that_is_held_keeps_its_seat_until_it_is_released(
     bench(work)
 
 
+def test_a_pump_moves_no_more_at_once_than_fits_into_memory(bench: Callable[[Work], None]) -> None:
+    async def work(on: Bench) -> None:
+        on.routes["big"] = lambda event: [job(f"a{event.id}")]
+        for _ in range(12):
+            await on.emit("big", "x" * 900_000)
+        moved = []
+        while count := await on.pump():
+            moved.append(count)
+        assert moved == [4, 4, 4]
+        assert len(await on.states()) == 12
+
+    bench(work)
+
+
 def test_causes_and_depths_go_along(bench: Callable[[Work], None]) -> None:
     async def work(on: Bench) -> None:
         await on.enqueue(NewJob("a", "work", "[1]", cause=Cause("before", 3)))

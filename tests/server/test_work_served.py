@@ -309,6 +309,29 @@ def test_a_publication_that_narrows_tables_waits_for_jobs_and_they_go_on(shop: S
 
 
 @pytest.mark.long
+def test_a_server_that_takes_over_goes_on_with_the_work(tmp_path: Path) -> None:
+    files = FILES | {
+        "tasks/beat.yaml": b"every: 1s\nfunction: beat\n", "functions/beat.yaml": BEAT.encode(),
+    }  # fmt: skip
+    store.init(tmp_path / "shop", files, message="Start")
+    home = tmp_path / "home"
+    with Work(tmp_path / "shop", home) as old:
+        old.live()
+        for number in range(20):
+            assert old.order(number) == 201
+        with Work(tmp_path / "shop", home, "--replace") as new:
+            assert old.process.wait(30) == 0
+            for number in range(20, 40):
+                assert new.order(number) == 201
+            wait_for(lambda: new.count("done") == 40)
+            beats = new.count("beat")
+            wait_for(lambda: new.count("beat") > beats)
+            doubled = "SELECT number, word FROM marks WHERE number > 0 GROUP BY 1, 2"
+            assert new.query(f"{doubled} HAVING count(*) > 1") == []
+            assert len(children(new.process.pid)) == 1
+
+
+@pytest.mark.long
 def test_a_project_without_work_has_no_process_for_it(tmp_path: Path) -> None:
     files = {
         "project.yaml": b"bbops: 1\nname: shop\n",

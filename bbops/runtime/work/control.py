@@ -129,6 +129,8 @@ class WorkControl:
     async def retry(self, uid: str, *, from_start: bool = False) -> bool:
         """Try a job again now that is dead, held or waits to be tried; return whether it is.
 
+        Its attempts are counted anew.
+
         Args:
             uid: the job.
             from_start: forget what it has done, and do it again.
@@ -139,6 +141,7 @@ class WorkControl:
                 f"DELETE FROM _bbops_steps WHERE job IN (SELECT id FROM _bbops_jobs WHERE {where})",
                 (uid,),
             )
+        await self._database.change(f"UPDATE _bbops_jobs SET attempts = 0 WHERE {where}", (uid,))
         return bool(await self._seat(where, [uid]))
 
     async def cancel(self, uid: str) -> bool:

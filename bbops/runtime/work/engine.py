@@ -31,6 +31,9 @@ from bbops.runtime.work.values import (
 MOST_AT_ONCE: Final = 500
 """Events that one `pump` moves, and jobs or ticks that one look makes ready."""
 
+MOST_BYTES_AT_ONCE: Final = 4 << 20
+"""Of their payloads, but for one that is larger by itself."""
+
 LEASE_MS: Final = 60_000
 """After so long without a word a worker counts as dead, whatever its connection says."""
 
@@ -91,12 +94,14 @@ class Engine:
         In one transaction, so that each event makes each of its jobs exactly once. Where another
         pump was faster it does nothing.
         """
+        last = await self._last_to_move()
+        if last is None:
+            return 0
         rows = await self.database.read(
             "SELECT id, name, key, payload, at, cause, depth, job FROM _bbops_outbox"
-            f" ORDER BY id LIMIT {MOST_AT_ONCE}"
+            f" WHERE id <= ? ORDER BY id LIMIT {MOST_AT_ONCE}",
+            (last,),
         )
-        if not rows:
-            return 0
         newest = (await self.database.read("SELECT coalesce(max(seq), 0) FROM _bbops_events"))[0][0]
         events = [row for row in rows if row[7] is None]
         jobs = dict[str, tuple[NewJob, int]]()
@@ -127,6 +132,19 @@ class Engine:
                 return 0
             raise
         return len(rows)
+
+    async def _last_to_move(self) -> int | None:
+        """Return the last event that one `pump` moves: those before it are not too large in all."""
+        sizes = await self.database.read(
+            f"SELECT id, length(payload) FROM _bbops_outbox ORDER BY id LIMIT {MOST_AT_ONCE}"
+        )
+        last, left = None, MOST_BYTES_AT_ONCE
+        for number, size in sizes:
+            left -= size
+            if left < 0 and last is not None:
+                break
+            last = number
+        return last
 
     def _locks(self, lanes: str) -> list[Statement]:
         pump, seats = self.dialect.locks_pump, self.dialect.locks_lanes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from bbops.runtime.work.values import Event, NewJob
 
@@ -20,10 +21,16 @@ class Triggers:
 
     def route(self, event: Event) -> list[NewJob]:
         """Return a job for each trigger of an event."""
-        return [
-            NewJob(
-                f"{work}@{event.id}", work,
-                json.dumps({"name": event.name, "payload": json.loads(event.payload)}),
-                cause=event.cause,
-            ) for work in self._by_event.get(event.name, ())
-        ]  # fmt: skip
+        wanted = self._by_event.get(event.name, ())
+        if not wanted:
+            return []
+        payload = json.dumps({"name": event.name, "payload": _read(event.payload)})
+        return [NewJob(f"{work}@{event.id}", work, payload, cause=event.cause) for work in wanted]
+
+
+def _read(payload: str) -> Any:
+    """Return a payload; what SQL has written that is not JSON is a text."""
+    try:
+        return json.loads(payload)
+    except ValueError:
+        return payload

@@ -23,6 +23,9 @@ MOST_AT_A_TIME: Final = 50
 LOOK_SECONDS: Final = 1.0
 """Between two looks where nobody says that something has happened."""
 
+CRASHED: Final = "the process that ran it ended each time before it did"
+"""Why a job is given up that takes its process along."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -147,10 +150,17 @@ class Worker:
             attempt = await self._attempt(job, plan, began)
         except FencedError:
             _log.info("job %s goes on elsewhere", job.uid)
+        except asyncio.CancelledError:  # the worker ends; that is no failed attempt
+            with suppress(Exception):  # else it is found out that nobody runs it
+                await self.engine.sleep(job, self.engine.now())
+            raise
         else:
             self._tell(attempt)
 
     async def _attempt(self, job: Claim, plan: Plan, began: float) -> Attempt:
+        if job.attempt > plan.retry(job.work).attempts:
+            await _written(lambda: self.engine.fail(job, CRASHED, None))
+            return Attempt(job, "dead", perf_counter() - began, reason=CRASHED)
         try:
             known = await self.engine.steps(job) if job.attempt > 1 or job.fence > 1 else {}
             await plan.run(Recorded(self.engine, job, known))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import uvloop
+from msgspec.structs import replace
 
 from bbops.base.errors import ServerError
 from bbops.database.schema.place import Place, read_place
@@ -85,7 +86,7 @@ class WorkProcess:
     # ---- what one project does
     async def _link(self, request: LinkRelease) -> Linked:
         live = self._live(request.project)
-        await link(live, request)
+        await link(live, replace(request, frontend="", start=None))  # there are no visitors here
         data, _ = await asyncio.to_thread(read_artifact, Path(request.artifact))
         work = None if live.linked is None else link_work(data, live.linked)
         self._linked[request.project, request.name] = work, read_place(request.database)

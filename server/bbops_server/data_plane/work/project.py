@@ -93,6 +93,8 @@ class ProjectWork:
                     await _until_lost(worker, lost, WorkControl(database, dialect))
             except (Failure, DatabaseError) as error:
                 _log.warning("work waits for the database: %s", error)
+            except Exception:  # noqa: BLE001 - one plan takes no other work along
+                _log.exception("work begins anew")
             work = self._work or work
             await asyncio.sleep(_PAUSE_SECONDS)
 

@@ -1,0 +1,87 @@
+"""A worker: jobs that take their process along, and an end in the middle of one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+from bbops.runtime.work.control import WorkControl
+from bbops.runtime.work.recorded import Recorded
+from bbops.runtime.work.retry import Retry
+from bbops.runtime.work.values import TickDue
+from bbops.runtime.work.worker import CRASHED, Attempt, Plan, Worker
+from tests.support.work_bench import Bench, Work, bench, job, place
+
+__all__ = ["bench", "place"]
+
+
+async def nothing(recorded: Recorded) -> None:
+    recorded.begin()
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not is_so():
+            await asyncio.sleep(0.005)
+
+
+def make(on: Bench, name: str, run: object, told: list[Attempt]) -> Worker:
+    plan = Plan(
+        on.route,
+        run,
+        lambda _, __: TickDue(),
+        lambda _: Retry(attempts=2),  # type: ignore[arg-type]
+    )
+    return Worker(on.worker(name), plan, lambda: 0.5, tell=told.append)
+
+
+async def end(working: asyncio.Task[None]) -> None:
+    working.cancel()
+    with suppress(asyncio.CancelledError):
+        await working
+
+
+def test_a_job_that_ends_its_process_each_time_is_given_up(bench: Callable[[Work], None]) -> None:
+    async def work(on: Bench) -> None:
+        await on.enqueue(job("a"))
+        for name in ("first", "second"):  # each is killed while it runs the job
+            killed = on.worker(name)
+            await killed.reclaim()
+            assert len(await killed.claim(1)) == 1
+            on.at += 60_001
+        told: list[Attempt] = []
+        working = asyncio.create_task(make(on, "third", nothing, told).run())
+        await until(lambda: bool(told))
+        assert (told[0].outcome, told[0].reason) == ("dead", CRASHED)
+        await WorkControl(on.database, on.dialect, now=lambda: on.at).retry("a")
+        await until(lambda: len(told) > 1)
+        assert (told[1].outcome, told[1].job.attempt) == ("done", 1)
+        await end(working)
+
+    bench(work)
+
+
+def test_a_worker_that_ends_puts_its_jobs_back_and_counts_no_attempt(
+    bench: Callable[[Work], None],
+) -> None:
+    async def work(on: Bench) -> None:
+        begun = list[str]()
+
+        async def wait(recorded: Recorded) -> None:
+            recorded.begin()
+            begun.append(recorded.job.uid)
+            await asyncio.Event().wait()
+
+        await on.enqueue(job("a"))
+        working = asyncio.create_task(make(on, "first", wait, []).run())
+        await until(lambda: begun == ["a"])
+        await end(working)
+        assert await on.states() == {"a": "later"}
+        told: list[Attempt] = []
+        working = asyncio.create_task(make(on, "second", nothing, told).run())
+        await until(lambda: bool(told))
+        assert (told[0].outcome, told[0].job.attempt) == ("done", 1)
+        await end(working)
+
+    bench(work)
