@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bbops.database.schema.place import write_place
+from bbops_server.data_plane.live.bell import make_bell
 from bbops_server.process.children import Child
 from bbops_server.process.messages.data.link_release import LinkRelease
 from bbops_server.process.messages.data.listen import Listen
@@ -48,7 +49,10 @@ def ours(*, history: bool, lend: Lend = in_sqlite) -> Start:
                 history=str(folder / "history.sqlite") if history else "", env=project.ENV,
             )  # fmt: skip
             with _listen() as listening, processes.pinned(processes.cores()[0]):
-                child = await Child.start("bbops_server.data_plane", fds=(listening.fileno(),))
+                bell, hearing = make_bell()
+                with bell, hearing:
+                    fds = listening.fileno(), bell.fileno()
+                    child = await Child.start("bbops_server.data_plane", fds=fds)
                 port = listening.getsockname()[1]
             try:
                 for request in (link, SwapRelease("", link.name), Listen()):

@@ -49,14 +49,10 @@ def _channel(change: Change, name: Name) -> str:
 
 
 def _trigger(change: Change, name: Name) -> str:
-    table = next((one.name for one in change.names() if one.folder == "tables"), None)
-    if table is None:
-        raise BbopsError("a trigger needs a table", hint="create one with 'bbops new table NAME'")
+    entity, _, action = name.name.partition("-")
+    event = f"{entity}.{action if action[:1].isalpha() else 'created'}"
     function = _need_function(change, name, _LOGS)
-    return (
-        f"description: {_sentence(name)}\ndatabase: {{ table: {table}, operation: insert }}\n"
-        f"function: {function}\n"
-    )
+    return f"description: {_sentence(name)}\nevent: {event}\nfunction: {function}\n"
 
 
 def _agent(change: Change, name: Name) -> str:

@@ -17,6 +17,14 @@ from bbops.base.host import Database, Parameters
 from bbops.runtime.values.failures import DatabaseFailure, Failure, FlowError
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.results import pack, rows_of, unpack
+from bbops.runtime.work.rows import (
+    read_claim,
+    read_event,
+    read_new_job,
+    write_event,
+    write_job,
+    write_new_job,
+)
 from bbops.runtime.work.statements import EMIT, ENQUEUE, statements
 from bbops.runtime.work.values import (
     Cause,
@@ -72,7 +80,7 @@ def emit(name: str, payload: str, at: int, *, key: str = "", cause: Cause = Caus
 
 def enqueue(job: NewJob, at: int) -> Statement:
     """Return the statement by which a transaction wants a job to run."""
-    return ENQUEUE, (job.payload, at, job.cause.job, job.cause.depth, _as_json(job))
+    return ENQUEUE, (job.payload, at, job.cause.job, job.cause.depth, write_new_job(job))
 
 
 class Engine:
@@ -107,17 +115,17 @@ class Engine:
         jobs = dict[str, tuple[NewJob, int]]()
         for row in rows:
             if row[7] is not None:
-                job = _from_json(row)
+                job = read_new_job(row)
                 jobs.setdefault(job.uid, (job, 0))
         for place, row in enumerate(events, 1):
-            for job in route(_event(row)):
+            for job in route(read_event(row)):
                 jobs.pop(job.uid, None)  # of one that is debounced the last counts
                 jobs[job.uid] = job, newest + place
         now = self._now()
         ids = json.dumps([row[0] for row in rows])
         lanes = json.dumps(sorted({one.lane for one, _ in jobs.values() if one.lane}))
-        made = [_row(one, at, seq, now) for at, (one, seq) in enumerate(jobs.values())]
-        told = [_event_row(at, row) for at, row in enumerate(events, 1)]
+        made = [write_job(one, at, seq, now) for at, (one, seq) in enumerate(jobs.values())]
+        told = [write_event(at, row) for at, row in enumerate(events, 1)]
         say = self._say
         try:
             await self.database.write_all([
@@ -159,7 +167,7 @@ class Engine:
         if not await self.database.read("SELECT 1 FROM _bbops_jobs WHERE state = 'ready' LIMIT 1"):
             return []
         rows = await self.database.write(sql, (self.owner, self._now() + LEASE_MS, most))
-        return [_claim(row) for row in sorted(rows)]
+        return [read_claim(row) for row in sorted(rows)]
 
     async def steps(self, job: Claim) -> dict[str, Any]:
         """Return the results that a job has recorded, by the paths of their steps."""
@@ -359,43 +367,6 @@ class Engine:
         """Make ready what dead workers ran; return the names of those jobs."""
         rows = await self.database.write(self._say.reclaim, (self.owner, self._now()))
         return [row[0] for row in rows]
-
-
-def _claim(row: Sequence[Any]) -> Claim:
-    number, uid, work, payload, attempt, fence, lane, code, seq, cause, depth = row
-    return Claim(number, uid, work, payload, attempt, fence, lane, code, seq, Cause(cause, depth))
-
-
-def _event(row: Sequence[Any]) -> Event:
-    number, name, key, payload, at, cause, depth, _ = row
-    return Event(number, name, payload, at, key, Cause(cause, depth))
-
-
-def _event_row(ord_: int, row: Sequence[Any]) -> dict[str, Any]:
-    _, name, key, payload, at, cause, depth, _ = row
-    return {"ord": ord_, "name": name, "key": key, "payload": payload, "at": at, "cause": cause,
-            "depth": depth}  # fmt: skip
-
-
-def _row(job: NewJob, ord_: int, seq: int, now: int) -> dict[str, Any]:
-    return {
-        "ord": ord_, "uid": job.uid, "work": job.work, "payload": job.payload, "lane": job.lane,
-        "seats": job.seats, "priority": job.priority, "run_at": job.run_at,
-        "debounced": job.is_debounced, "cause": job.cause.job, "depth": job.cause.depth,
-        "seq": seq, "at": now,
-    }  # fmt: skip
-
-
-def _as_json(job: NewJob) -> str:
-    return json.dumps([
-        job.uid, job.work, job.lane, job.seats, job.priority, job.run_at, job.is_debounced
-    ])  # fmt: skip
-
-
-def _from_json(row: Sequence[Any]) -> NewJob:
-    uid, work, lane, seats, priority, run_at, is_debounced = json.loads(row[7])
-    cause = Cause(row[5], row[6])
-    return NewJob(uid, work, row[3], lane, seats, priority, run_at, is_debounced, cause)
 
 
 @contextmanager

@@ -94,7 +94,7 @@ class ProjectWork:
             except (Failure, DatabaseError) as error:
                 _log.warning("work waits for the database: %s", error)
             except Exception:  # noqa: BLE001 - one plan takes no other work along
-                _log.exception("work begins anew")
+                _log.exception("the worker failed and starts again")
             work = self._work or work
             await asyncio.sleep(_PAUSE_SECONDS)
 

@@ -1,0 +1,52 @@
+"""Rows of the tables of work, and what the engine takes and gives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from bbops.runtime.work.values import Cause, Claim, Event, NewJob
+
+
+def read_claim(row: Sequence[Any]) -> Claim:
+    """Return what a claim gave."""
+    number, uid, work, payload, attempt, fence, lane, code, seq, cause, depth = row
+    return Claim(number, uid, work, payload, attempt, fence, lane, code, seq, Cause(cause, depth))
+
+
+def read_event(row: Sequence[Any]) -> Event:
+    """Return an event of the outbox."""
+    number, name, key, payload, at, cause, depth, _ = row
+    return Event(number, name, payload, at, key, Cause(cause, depth))
+
+
+def write_event(ord_: int, row: Sequence[Any]) -> dict[str, Any]:
+    """Return an event of the outbox as the log takes it."""
+    _, name, key, payload, at, cause, depth, _ = row
+    return {"ord": ord_, "name": name, "key": key, "payload": payload, "at": at, "cause": cause,
+            "depth": depth}  # fmt: skip
+
+
+def write_job(job: NewJob, ord_: int, seq: int, now: int) -> dict[str, Any]:
+    """Return a job as the queue takes it."""
+    return {
+        "ord": ord_, "uid": job.uid, "work": job.work, "payload": job.payload, "lane": job.lane,
+        "seats": job.seats, "priority": job.priority, "run_at": job.run_at,
+        "debounced": job.is_debounced, "cause": job.cause.job, "depth": job.cause.depth,
+        "seq": seq, "at": now,
+    }  # fmt: skip
+
+
+def write_new_job(job: NewJob) -> str:
+    """Return what the outbox keeps of a job beside its payload and cause."""
+    return json.dumps([
+        job.uid, job.work, job.lane, job.seats, job.priority, job.run_at, job.is_debounced
+    ])  # fmt: skip
+
+
+def read_new_job(row: Sequence[Any]) -> NewJob:
+    """Return a job of the outbox."""
+    uid, work, lane, seats, priority, run_at, is_debounced = json.loads(row[7])
+    cause = Cause(row[5], row[6])
+    return NewJob(uid, work, row[3], lane, seats, priority, run_at, is_debounced, cause)
