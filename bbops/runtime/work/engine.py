@@ -37,10 +37,8 @@ from bbops.runtime.work.values import (
 )
 
 MOST_AT_ONCE: Final = 500
-"""Events that one `pump` moves, and jobs or ticks that one look makes ready."""
-
 MOST_BYTES_AT_ONCE: Final = 4 << 20
-"""Of their payloads, but for one that is larger by itself."""
+"""Events that one `pump` moves, and jobs or ticks that one look makes ready; bytes of payloads."""
 
 LEASE_MS: Final = 60_000
 """After so long without a word a worker counts as dead, whatever its connection says."""
@@ -50,6 +48,14 @@ NEVER_MS: Final = 1 << 52
 
 _EVERY_OLDEST: Final = 8
 """One claim in so many takes the oldest, so that nothing starves behind higher priorities."""
+
+_IDLE: Final = (
+    "SELECT EXISTS (SELECT 1 FROM _bbops_outbox)"
+    " OR EXISTS (SELECT 1 FROM _bbops_jobs WHERE state = 'ready')"
+    " OR EXISTS (SELECT 1 FROM _bbops_jobs WHERE state = 'running' AND owner <> ?),"
+    " (SELECT min(run_at) FROM _bbops_jobs WHERE state = 'later'),"
+    " (SELECT min(next_at) FROM _bbops_ticks)"
+)
 
 Statement = tuple[str, Parameters]
 Plain = tuple[str, tuple[object, ...]]
@@ -287,6 +293,12 @@ class Engine:
         return [*([(lock, (lanes,))] if lock else []), *wanted, opened]
 
     # ---- time
+    async def idle_until(self) -> int | None:
+        """Return until when there is nothing to do, None where there is something; one read."""
+        ((is_busy, *due),) = await self.database.read(_IDLE, (self.owner,))
+        until = min((at for at in due if at is not None), default=NEVER_MS)
+        return None if is_busy or until <= self._now() else int(until)
+
     async def wake_due(self) -> int | None:
         """Make ready what has waited long enough; return when the next one is due."""
         rows = await self.database.read("SELECT min(run_at) FROM _bbops_jobs WHERE state = 'later'")
@@ -365,6 +377,9 @@ class Engine:
 
     async def reclaim(self) -> list[str]:
         """Make ready what dead workers ran; return the names of those jobs."""
+        others = "SELECT 1 FROM _bbops_jobs WHERE state = 'running' AND owner <> ? LIMIT 1"
+        if not await self.database.read(others, (self.owner,)):
+            return []
         rows = await self.database.write(self._say.reclaim, (self.owner, self._now()))
         return [row[0] for row in rows]
 

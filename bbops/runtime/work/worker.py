@@ -100,6 +100,10 @@ class Worker:
             while True:
                 await self.may_begin.wait()
                 self.woken.clear()
+                if not self._running and (idle := await self.engine.idle_until()) is not None:
+                    self._due = idle
+                    await self._wait()
+                    continue
                 if loop.time() - looked >= LOOK_SECONDS:
                     looked = loop.time()
                     await self._look()

@@ -63,12 +63,17 @@ class Live:
     def __init__(
         self, *, clock: Clock, random: Random, log: Log, counters: SharedCounters | None = None,
         http: Http | None = None, quota: Quota | None = None,
-        ring: Callable[[], None] | None = None,
+        ring: Callable[[], None] | None = None, answers: bool = True,
     ) -> None:  # fmt: skip
-        """Make one without a release; `ring` wakes the work process, which drafts do not have."""
+        """Make one without a release.
+
+        Args:
+            ring: wakes the work process, which drafts do not have.
+            answers: whether requests come here.
+        """
         if quota is not None:
             limit_size(quota.database_bytes)
-        self._quota = quota
+        self._quota, self._answers = quota, answers
         self.release: Release | None = None
         self.project = ""
         self.refusal: bytes | None = None
@@ -105,7 +110,7 @@ class Live:
             ServerError: the artifact is gone or damaged, or an env value does not fit.
             DatabaseError: the database cannot be opened.
         """
-        if self._sweeping is None and self._quota is None:
+        if self._sweeping is None and self._quota is None and self._answers:
             self._sweeping = asyncio.create_task(self._lasting.active_requests.keep_sweeping())
             self._noting = asyncio.create_task(self._keep_noting())
         async with self._one_at_a_time:
