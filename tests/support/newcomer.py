@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from tests.support.shell import commands, free_port, shows, without_blanks
+from tests.support.shell import SLEEPS_LONGER, commands, free_port, shows, without_blanks
 
 PROMPT = "<ready>"
 _ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|[=>])")
@@ -91,7 +91,7 @@ def environment(home: Path) -> dict[str, str]:
         (tools / "python3").symlink_to(Path(sys.executable).resolve())
     assert shutil.which("bbops", path=os.defpath) is None
     kept = {key: one for key, one in os.environ.items() if key.startswith(("PIP_", "SSL_"))}
-    return kept | {
+    return kept | SLEEPS_LONGER | {
         "HOME": str(home), "PATH": f"{tools}:/usr/local/bin:/usr/bin:/bin", "TERM": "xterm",
         "LANG": "C.UTF-8", "PS1": PROMPT, "PS2": "", "GIT_CONFIG_NOSYSTEM": "1",
     }  # fmt: skip

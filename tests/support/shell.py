@@ -18,6 +18,9 @@ from pathlib import Path
 
 import httpx
 
+SLEEPS_LONGER = {"BASH_FUNC_sleep%%": "() { command sleep $(( $1 * 3 )); }"}
+"""Of a shell: a page is right on an idle machine, and its tests run beside others."""
+
 
 def console(text: str) -> list[str]:
     """Return the console blocks of a page."""
@@ -65,7 +68,7 @@ class Shell:
         self.server: subprocess.Popen[str] | None = None
         self.memory = folder.parent / "shell-state"
         bin_folder = str(Path(sys.executable).parent)
-        self.env = os.environ | {
+        self.env = os.environ | SLEEPS_LONGER | {
             "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1",
             "GIT_AUTHOR_NAME": "ada", "GIT_AUTHOR_EMAIL": "ada@example.com",
             "GIT_COMMITTER_NAME": "ada", "GIT_COMMITTER_EMAIL": "ada@example.com",
