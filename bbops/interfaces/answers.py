@@ -323,54 +323,6 @@ class ApiKey(msgspec.Struct, frozen=True):
         return self.revoked_at is not None or (self.expires_at or now + 1) <= now
 
 
-class Job(msgspec.Struct, frozen=True):
-    """A job: what runs outside of a request. Times are seconds since 1970.
-
-    `state` is ready, blocked (its lane is taken), later (it waits for `run_at`), running, held or
-    dead; of one that has ended done or cancelled, and `run_at` is when.
-    """
-
-    name: str
-    work: str
-    state: str
-    attempts: int
-    run_at: float
-    created_at: float
-    lane: str = ""
-    error: str = ""
-
-
-class JobStory(msgspec.Struct, frozen=True):
-    """What is known of a job: its payload as JSON, the job that caused it, what it has done."""
-
-    job: Job
-    payload: str
-    cause: str
-    steps: list[str]
-
-
-class TaskTime(msgspec.Struct, frozen=True):
-    """When a task runs next, in seconds since 1970."""
-
-    task: str
-    next_at: float
-
-
-class JobList(msgspec.Struct, frozen=True):
-    """Jobs, how many are in each state, and when tasks run next."""
-
-    jobs: list[Job]
-    counts: dict[str, int]
-    tasks: list[TaskTime]
-
-
-class ChangedJobs(msgspec.Struct, frozen=True):
-    """How many jobs were changed; `job` is the one that was made, if one was."""
-
-    count: int
-    job: str = ""
-
-
 class SentMessage(msgspec.Struct, frozen=True):
     """A message to a receiver of webhooks and its last try; see `bbops hooks`.
 

@@ -17,18 +17,8 @@ from litestar import Litestar
 
 from bbops.base.errors import ServerError
 from bbops.base.json_diagnostics import JsonDiagnostic
-from bbops.interfaces.answers import (
-    ChangedJobs,
-    Condition,
-    DraftStatus,
-    Job,
-    JobList,
-    JobStory,
-    Publication,
-    ServerStatus,
-    Status,
-    TaskTime,
-)
+from bbops.base.json_jobs import ChangedJobs, Job, JobList, JobStory, TaskTime
+from bbops.interfaces.answers import Condition, DraftStatus, Publication, ServerStatus, Status
 from bbops.review.contract.contract import Contract
 from bbops.review.contract.export import render_json
 from bbops_server.accounts.book import Book

@@ -10,8 +10,8 @@ import click
 import msgspec
 
 from bbops.base.console import say
+from bbops.base.json_jobs import ChangedJobs, Job, JobList, JobStory
 from bbops.base.render import one_line, plural, printable
-from bbops.interfaces.answers import ChangedJobs, Job, JobList, JobStory
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._family import Family
 from bbops.interfaces.cli._listing import say_list

@@ -8,8 +8,8 @@ import click
 import msgspec
 
 from bbops.base.console import say
+from bbops.base.json_jobs import ChangedJobs, JobList, TaskTime
 from bbops.base.render import printable
-from bbops.interfaces.answers import ChangedJobs, JobList, TaskTime
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._family import Family
 from bbops.interfaces.cli._listing import say_list

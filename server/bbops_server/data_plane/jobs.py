@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
 from bbops.base.errors import ServerError
+from bbops.base.json_jobs import Job, JobStory, TaskTime
 from bbops.database.sqlite.driver import Sqlite
 from bbops.database.sqlite.work import SqliteWork
-from bbops.interfaces.answers import Job, JobStory, TaskTime
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.values import RESTORED, Listed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bbops.interfaces.answers import ChangedJobs, JobList, JobStory
+from bbops.base.json_jobs import ChangedJobs, JobList, JobStory
 from bbops_server.process.messages.data.change_jobs import Action, ChangeJobs
 from bbops_server.process.messages.data.list_jobs import ListJobs
 from bbops_server.process.messages.data.show_job import ShowJob

@@ -6,15 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from bbops.interfaces.answers import (
-    ChangedJobs,
-    DraftStatus,
-    JobList,
-    JobStory,
-    Publication,
-    ServerStatus,
-    Status,
-)
+from bbops.base.json_jobs import ChangedJobs, JobList, JobStory
+from bbops.interfaces.answers import DraftStatus, Publication, ServerStatus, Status
 from bbops_server.publish.status.signal import Signal
 from bbops_server.publish.status.status import Written
 

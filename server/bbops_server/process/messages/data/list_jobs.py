@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbops.interfaces.answers import Job, TaskTime
+from bbops.base.json_jobs import Job, TaskTime
 from bbops_server.process.messages.request import Answer, Request
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbops.interfaces.answers import JobStory
+from bbops.base.json_jobs import JobStory
 from bbops_server.process.messages.request import Answer, Request
 
 
