@@ -9,7 +9,7 @@ import pytest
 
 from bbops.source.tree import MemoryTree
 from bbops_server.publish.build.build_input import BuildInput
-from tests.conftest import sample
+from tests.conftest import BOARD, sample
 from tests.support.proposing import Asking, propose, wait_for_tests, world
 from tests.support.pushing import World, make_repository
 from tests.support.served import Served, git
@@ -18,9 +18,12 @@ from tests.support.small_project import hello
 pytestmark = pytest.mark.long
 
 __all__ = ["world"]
-TASK = {"tasks/clean.yaml": "every: 1h\nfunction: hello\n"}
-WITHOUT = {"functions/said.yaml": "steps:\n  - emit: { event: hello.said }\n"}
-EMIT = "functions/said.yaml:2:5: error: this version does not run 'emit' steps yet [not-supported]"
+TOPIC = {"realtime/board.yaml": BOARD}
+WITHOUT = TOPIC | {
+    "functions/said.yaml": "steps:\n  - publish: { realtime: board, params: { id: 1 },"
+    " event: note.added, payload: { title: new } }\n"
+}
+STEP = "functions/said.yaml:2:5: error: this version does not run 'publish' steps yet"
 
 
 def test_a_push_that_adds_it_is_refused_with_its_line(world: World) -> None:
@@ -28,15 +31,15 @@ def test_a_push_that_adds_it_is_refused_with_its_line(world: World) -> None:
     clone.commit(world.next_version() | WITHOUT)
     before, done = world.tip(), clone.push()
     assert (done.code, world.tip()) == (1, before)
-    assert EMIT in done.text
+    assert STEP in done.text
 
 
 def test_a_draft_is_taken_and_told_and_its_proposal_cannot_be_merged(world: World) -> None:
     clone = world.clone()
-    clone.commit(world.next_version() | TASK)
+    clone.commit(world.next_version() | TOPIC)
     done = clone.push("origin", "HEAD:refs/heads/later")
     assert done.code == 0
-    assert "tasks/clean.yaml:1:1: error: this version does not run tasks yet" in done.text
+    assert "realtime/board.yaml:1:1: error: this version does not run realtime yet" in done.text
     number, owner = propose(clone, "later"), Asking(world, "owner")
     judged = owner.get(number)
     assert "not-supported" in {one["code"] for one in judged["diagnostics"]}
@@ -60,7 +63,7 @@ def test_a_project_that_had_it_before_an_upgrade_publishes_on(shop: Path, tmp_pa
     state, work = tmp_path / "state", tmp_path / "shop.work"
     with Served(shop, tmp_path / "home", "--state", str(state)) as served:
         served.live()
-    live = pushed(work, shop, TASK | WITHOUT)
+    live = pushed(work, shop, WITHOUT)
     as_if_live(state, live)  # as a version has left it that said nothing of them
     with Served(shop, tmp_path / "home", "--state", str(state)) as served:
         assert served.live_of(live)
@@ -69,9 +72,9 @@ def test_a_project_that_had_it_before_an_upgrade_publishes_on(shop: Path, tmp_pa
         assert told["release"] == kept[:12]
         severities = {one["severity"] for one in told["warnings"] if one["code"] == CODE}
         assert severities == {"warning"}
-        pushed(work, shop, hello(3) | {"tasks/clean.yaml": "every: 2h\nfunction: hello\n"})
+        pushed(work, shop, hello(3) | {"realtime/board.yaml": BOARD.replace("boards/", "walls/")})
         stalled = served.stalled()
-        assert (stalled["reason"], "does not run tasks yet" in stalled["message"]) == (
+        assert (stalled["reason"], "does not run realtime yet" in stalled["message"]) == (
             "ProjectInvalid", True,
         )  # fmt: skip
         assert served.api.get("/hello").json()["version"] == 2
