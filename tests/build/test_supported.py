@@ -111,10 +111,11 @@ def test_a_kind_that_is_changed_is_an_error() -> None:
 
 def test_a_key_that_is_not_run_is_told_where_it_is_written() -> None:
     files = sample(
-        triggers__changed="database: { table: notes, operation: insert }\nfunction: clean\n",
+        triggers__called="webhook: { path: /in, signature: { header: x-sign, secret:"
+        " '${ env.JWT_SECRET }' } }\nfunction: clean\n",
         functions__clean=CLEAN,
     )
-    assert severities(files) == [("triggers/changed.yaml", "error")]
+    assert severities(files) == [("triggers/called.yaml", "error")]
 
 
 def test_an_addon_without_steps_that_run_is_told_unless_it_is_disabled() -> None:

@@ -67,6 +67,21 @@ def building(runner: asyncio.Runner) -> Iterator[DraftBuild]:
     assert building.pid is None
 
 
+def test_a_server_that_stops_while_the_process_starts_leaves_none(
+    runner: asyncio.Runner, tmp_path: Path
+) -> None:
+    async def stopped() -> DraftBuild:
+        building = DraftBuild(SECONDS)
+        asking = asyncio.create_task(publish(building, tmp_path, {}))
+        await asyncio.sleep(0)
+        await building.stop()
+        with pytest.raises(BbopsError, match="shutting down"):
+            await asking
+        return building
+
+    assert runner.run(stopped()).pid is None
+
+
 async def publish(building: DraftBuild, folder: Path, tables: dict[str, str]) -> Expanded:
     """Build a project of these tables, then make them; return what was done to the database."""
     write_project(folder, {f"tables/{name}.yaml": text for name, text in tables.items()})

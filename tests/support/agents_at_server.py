@@ -40,6 +40,14 @@ class _Loop(asyncio.SelectorEventLoop):
         """Leave signals to the main thread."""
 
 
+async def _cancel_the_rest() -> None:
+    """Cancel what still runs, as `asyncio.run` does at its end."""
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)
+
+
 class House:
     """A server of projects; its loop runs on a thread of its own. Use it as a context."""
 
@@ -75,6 +83,7 @@ class House:
 
     def __exit__(self, *_: object) -> None:
         self.run(self._stop())
+        self.run(_cancel_the_rest())
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join(5)
         self.loop.close()

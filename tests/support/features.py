@@ -166,7 +166,8 @@ def made_of(project: CheckedProject) -> tuple[Any, ...]:
     """Return what a project becomes: routes and settings, code, tables, cases of tests."""
     tables = {name: one.model for name, one in project.tables.items()}
     cases = [one.name for one in choose(project)]
-    work = compile_work(project, lambda _: _EMPTY) if project.functions else None
+    can_work = project.functions and project.tables
+    work = compile_work(project, SQLITE, lambda _: _EMPTY) if can_work else None
     return _artifact(project, [], SQLITE), work, sorted(project.functions), tables, cases
 
 
@@ -292,7 +293,7 @@ async def _use(tree: Tree, state: Path) -> None:
     apply(state / "data.sqlite", {name: one.model for name, one in built.project.tables.items()})
     fresh = replace(built.project)  # what the check has looked up is looked up again
     _artifact(fresh, [], SQLITE)
-    compile_work(fresh, lambda _: _EMPTY)
+    compile_work(fresh, SQLITE, lambda _: _EMPTY)
     for name in fresh.functions:
         compile_function(fresh, name, fresh.flows.of(name), SQLITE)
     contract = describe(fresh, read_pages(tree))

@@ -26,13 +26,12 @@ def find_payloads(project: Project) -> Mapping[str, Sequence[Type]]:
     """Return for each event that something waits for the payloads that functions declare."""
     found: dict[str, list[Type]] = {}
     for trigger in project.triggers.values():
-        if trigger.model.event is None:
-            continue
         function = project.functions.get(trigger.model.function)
-        types = found.setdefault(trigger.model.event, [])
-        if function is not None and function.model.payload is not None:
-            what = f"the payload of '{function.name}'"
-            types.append(map_of(shape_types(function.model.payload, given=True), what))
+        for event in trigger.model.event or ():
+            types = found.setdefault(event, [])
+            if function is not None and function.model.payload is not None:
+                what = f"the payload of '{function.name}'"
+                types.append(map_of(shape_types(function.model.payload, given=True), what))
     for agent in project.agents.values():
         if agent.model.runs_on.event is not None:
             found.setdefault(agent.model.runs_on.event, [])

@@ -10,16 +10,13 @@ from bbops.build.check._ways import Way, joined_root
 from bbops.language.expressions.types import INTEGER, SECRET, TEXT, Type, list_of, map_of
 from bbops.language.project import Authentication, Resource
 from bbops.language.resources.function import Function
-from bbops.language.resources.trigger import Trigger
 from bbops.language.shape import Shape, shape_types
 from bbops.language.steps._checking import Arguments, Hidden
 
-_NOT_YET = ", which this version does not run yet"
-_MARK = _NOT_YET if "database" in Trigger.unsupported_keys() else ""
 _ELSEWHERE = {
     "env": "declare it under 'env' in project.yaml",
     "event": "an event exists only in functions of triggers",
-    "trigger": "it exists only in functions of database triggers" + _MARK,
+    "trigger": "it exists only in functions of database triggers",
     "error": "it exists only inside 'catch'",
     "row": "only 'where', and single columns of 'update' and 'do', have the stored row",
 }

@@ -1,4 +1,4 @@
-"""Conditions of triggers, over the rows they are about."""
+"""Conditions of triggers, over the rows or the event they are about."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from typing import Any
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.build.check._outside import Outside
-from bbops.build.check._ways import rows_of
+from bbops.build.check._ways import event_of, rows_of
+from bbops.language.expressions.nodes import Call, Node, children
+from bbops.language.expressions.values import Bare, Expression
 from bbops.language.project import Project, Resource
-from bbops.language.resources.trigger import DatabaseTrigger
+from bbops.language.resources.trigger import DatabaseTrigger, Trigger
+from bbops.runtime.values.filters import FUNCTIONS
 
 
 def check(project: Project) -> Iterator[Diagnostic]:
     """Yield mistakes in `where` of triggers and of agents that run on changed rows."""
     for trigger in project.triggers.values():
         yield from _where(project, trigger, trigger.model.database, "database")
+        yield from _of_event(project, trigger)
     for agent in project.agents.values():
         yield from _where(project, agent, agent.model.runs_on.database, "runsOn", "database")
 
@@ -31,3 +35,35 @@ def _where(
     outside = Outside(resource, rows, table.column_types, table.name)
     outside.condition(database.where, *path, "where")
     yield from outside.found
+    yield from _decides_alone(resource, database.where, *path, "where")
+
+
+def _of_event(project: Project, trigger: Resource[Trigger]) -> Iterator[Diagnostic]:
+    where = trigger.model.where
+    if where is None:
+        return
+    function = project.functions.get(trigger.model.function)
+    event = event_of(function.model.payload if function else None)
+    outside = Outside(trigger, {"event": event})
+    outside.condition(where, "where")
+    yield from outside.found
+    yield from _decides_alone(trigger, where, "where")
+
+
+def _decides_alone(resource: Resource[Any], where: Bare, *path: str) -> Iterator[Diagnostic]:
+    """Refuse what may give another answer when it is asked again."""
+    wanted = sorted({*_calls(where.node)}) if isinstance(where, Expression) else []
+    for name in wanted:
+        if name in FUNCTIONS and FUNCTIONS[name].needs_host:
+            yield Diagnostic(
+                resource.place(*path), "not-in-where",
+                f"'where' of a trigger cannot use '{name}()'",
+                "it decides by what has happened alone; decide the rest in the function",
+            )  # fmt: skip
+
+
+def _calls(node: Node) -> Iterator[str]:
+    if isinstance(node, Call):
+        yield node.name
+    for part in children(node):
+        yield from _calls(part)

@@ -98,7 +98,8 @@ def build(
         )
         return code[key]
 
-    artifact = _pack(_artifact(project, functions, dialect) | {"work": compile_work(project, pack)})
+    work = compile_work(project, dialect, pack)
+    artifact = _pack(_artifact(project, functions, dialect) | {"work": work})
     cache.code = code
     digest = hashlib.sha256(artifact).hexdigest()
     return Built(project, diagnostics, artifact, digest, misses)

@@ -8,9 +8,14 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from bbops.build.check import CheckedProject
-from bbops.language.resources.trigger import Retry
+from bbops.build.compile.conditions import compile_where
+from bbops.build.compile.row_events import read_columns
+from bbops.language.project import Resource
+from bbops.language.resources.trigger import Retry, Trigger
+from bbops.language.sql.dialect import Dialect
 from bbops.language.steps.emit import Emit
 from bbops.runtime.values.durations import seconds
+from bbops.runtime.work.row_triggers import row_event
 
 LONGEST_SECONDS: Final = 900.0
 """How long an attempt of a job may take that does not say `timeout`."""
@@ -18,10 +23,14 @@ LONGEST_SECONDS: Final = 900.0
 Work = dict[str, Any]
 
 
-def compile_work(project: CheckedProject, pack: Callable[[str], bytes]) -> Work | None:
+def compile_work(
+    project: CheckedProject, dialect: Dialect, pack: Callable[[str], bytes]
+) -> Work | None:
     """Return a project's tasks and triggers, and their functions; None without anything to do.
 
     Args:
+        project: checked without mistakes.
+        dialect: of the database that it will run on.
         pack: returns a function as jobs run it, compiled and packed.
     """
     durable = {name: pack(name) for name in _find_functions(project)}
@@ -32,11 +41,12 @@ def compile_work(project: CheckedProject, pack: Callable[[str], bytes]) -> Work 
         "functions": [durable[name] for name in sorted(durable)],
         "triggers": [
             {
-                "name": f"triggers/{name}", "event": one.model.event,
+                "name": f"triggers/{name}", "events": _events(one.model),
+                "columns": _columns(project, one, dialect),
+                "where": compile_where(project, one, dialect),
                 "function": one.model.function, "code": digest(one.model.function),
                 "retry": _retry(one.model.retry), "timeout_seconds": LONGEST_SECONDS,
-            } for name, one in sorted(project.triggers.items())
-            if one.model.enabled and one.model.event
+            } for name, one in sorted(project.triggers.items()) if _runs(one.model)
         ],
         "tasks": [
             {
@@ -68,7 +78,33 @@ def _find_functions(project: CheckedProject) -> list[str]:
 
 def _every(project: CheckedProject) -> Iterator[Any]:
     yield from (one for one in project.tasks.values() if one.model.enabled)
-    yield from (one for one in project.triggers.values() if one.model.enabled and one.model.event)
+    yield from (one for one in project.triggers.values() if _runs(one.model))
+
+
+def _runs(trigger: Trigger) -> bool:
+    return trigger.enabled and trigger.webhook is None
+
+
+def _events(trigger: Trigger) -> list[str]:
+    """Return what a trigger waits for, as it is in the outbox."""
+    rows = trigger.database
+    if rows is None:
+        return trigger.event or []
+    return [row_event(rows.table, one) for one in rows.operation]
+
+
+def _columns(
+    project: CheckedProject, trigger: Resource[Trigger], dialect: Dialect
+) -> dict[str, str] | None:
+    """Return the columns of rows that a trigger reads, with what decodes them; "" for nothing."""
+    rows = trigger.model.database
+    if rows is None:
+        return None
+    decoders = dialect.json_decoders
+    return {
+        name: f"{dialect.rows}:{decoders[column.type]}" if column.type in decoders else ""
+        for name, column in read_columns(project, trigger, rows).items()
+    }
 
 
 def _emits(project: CheckedProject) -> Iterator[bool]:

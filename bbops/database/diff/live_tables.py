@@ -12,6 +12,7 @@ from bbops.database.schema import shape
 from bbops.database.schema.conversions import Conversions
 from bbops.database.schema.ddl import Ddl
 from bbops.database.schema.literals import Stored
+from bbops.database.schema.row_events import ByTable
 from bbops.database.schema.shape import Difference
 
 
@@ -80,6 +81,14 @@ class LiveTables(ABC):
     @abstractmethod
     def make_own_tables(self) -> None:
         """Make what is missing of the tables that bbops keeps for itself."""
+
+    @abstractmethod
+    def silence(self) -> None:
+        """Report nothing that the transaction changes, until `report_changes`."""
+
+    @abstractmethod
+    def report_changes(self, wanted: ByTable) -> None:
+        """Report these changes from now on, as far as the tables and columns are there."""
 
     @abstractmethod
     def convert(self, columns: Collection[tuple[str, str, str, str]]) -> Conversions:

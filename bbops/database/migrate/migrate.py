@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from bbops.base.errors import DatabaseError, MigrationRefused
@@ -15,6 +16,7 @@ from bbops.database.diff.live_tables import LiveTables
 from bbops.database.diff.preflight import Preflight
 from bbops.database.diff.renames import Renames, Types, find_renames, with_kinds, with_renames
 from bbops.database.diff.row_mapping import Carrier
+from bbops.database.migrate.listening import silently
 from bbops.database.migrate.opened import Opened, read_tables, write_tables
 from bbops.database.migrate.seed import seed
 from bbops.database.schema.checks import texts_of, write_checks
@@ -137,7 +139,7 @@ def carry_out(
     live = opened.live
 
     def work() -> None:
-        _apply(live, tables, planned)
+        silently(live, lambda: _apply(live, tables, planned))
         also()
 
     if planned.differences:
@@ -178,8 +180,10 @@ def insert_seed(place: Place) -> dict[str, int]:
         DatabaseError: the database cannot be written, or no project's tables were made in it.
     """
     with write_tables(place) as opened:
-        live = opened.live
-        return opened.transact(lambda: _insert_seed(live, place))
+        live, added = opened.live, dict[str, int]()
+        insert = partial(_insert_seed, live, place, added)
+        opened.transact(lambda: silently(live, insert))
+        return added
 
 
 def plan_on(live: LiveTables, tables: Mapping[str, Table]) -> Migration:
@@ -324,9 +328,8 @@ def read_spec(live: LiveTables, place: Place) -> str:
     return spec
 
 
-def _insert_seed(live: LiveTables, place: Place) -> dict[str, int]:
+def _insert_seed(live: LiveTables, place: Place, added: dict[str, int]) -> None:
     tables = tables_of(read_spec(live, place))
-    added = seed(live, tables, live.now())
+    added.update(seed(live, tables, live.now()))
     if any(added.values()):
         live.finish_rows(tables)
-    return added

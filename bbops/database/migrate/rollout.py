@@ -13,11 +13,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
+from types import MappingProxyType
 
 from bbops.base.errors import DatabaseError, MigrationRefused
 from bbops.database.diff.changes import Change
 from bbops.database.diff.live_tables import LiveTables
 from bbops.database.migrate import migrate
+from bbops.database.migrate.listening import (
+    begin_listening,
+    find_listening,
+    finish_listening,
+)
 from bbops.database.migrate.migrate import Migration
 from bbops.database.migrate.opened import Opened, read_tables, write_tables
 from bbops.database.migrate.phases import (
@@ -35,6 +41,7 @@ from bbops.database.migrate.progress import Progress, read_progress, write_progr
 from bbops.database.migrate.rollout_plan import Plan, known_tables, plan_rollout, recorded_tables
 from bbops.database.schema.own import NEWEST
 from bbops.database.schema.place import Place
+from bbops.database.schema.row_events import ByTable
 from bbops.language.resources.table import Table
 
 
@@ -65,7 +72,7 @@ def plan(place: Place, wanted: Mapping[str, Table], *, seconds: float | None = N
     until = None if seconds is None else monotonic() + seconds
     with read_tables(place) as live:
         if until is None:
-            return plan_rollout(live, wanted)
+            return replace(plan_rollout(live, wanted), listening=find_listening(live))
         live.limit(until)
         try:
             return plan_rollout(live, wanted)
@@ -88,7 +95,10 @@ def rehearse(place: Place, plan: Plan) -> None:
     migrate.apply(place, bare)  # seed rows may refer to rows that only the live database has
 
 
-def expand(place: Place, wanted: Mapping[str, Table], approved: Collection[str] = ()) -> Migration:
+def expand(
+    place: Place, wanted: Mapping[str, Table], approved: Collection[str] = (), *,
+    row_events: ByTable = MappingProxyType({}), release: str = "",
+) -> Migration:  # fmt: skip
     """Make what both releases can live with, and return the whole plan.
 
     The plan looks at rows while others write; each phase looks again at those it is about.
@@ -97,6 +107,8 @@ def expand(place: Place, wanted: Mapping[str, Table], approved: Collection[str] 
         place: the database; a file is made if it is missing.
         wanted: as declared.
         approved: hashes of plans that may lose what they say.
+        row_events: the changes of rows that the new release is to hear of.
+        release: its digest.
 
     Raises:
         MigrationRefused: a change is not safe, or rows break a rule; lists every refused change.
@@ -112,6 +124,7 @@ def expand(place: Place, wanted: Mapping[str, Table], approved: Collection[str] 
             _complete(opened)
             _seed(opened)
             migrate.validate(opened)
+            begin_listening(opened, row_events, release)
             return found.migration
         migration = found.migration
         if migration.refused and not (migration.is_waiting and migration.hash in approved):
@@ -123,6 +136,7 @@ def expand(place: Place, wanted: Mapping[str, Table], approved: Collection[str] 
             _make(opened, unindexed(tables, known), lambda _: False, after)
         _make(opened, tables, lambda _: False, after)
         migrate.validate(opened)
+        begin_listening(opened, row_events, release)
         return migration
 
 
@@ -175,7 +189,8 @@ def settle(place: Place, release: str) -> None:
 def narrow(place: Place, release: str | None = None) -> Migration:
     """Make the rules of the live release those of the tables; what is hidden and empty goes.
 
-    Does nothing unless a publication is settled and not narrowed yet.
+    What only the release before listened to is told no more. Does nothing else unless a publication
+    is settled and not narrowed yet.
 
     Args:
         place: the database.
@@ -187,6 +202,7 @@ def narrow(place: Place, release: str | None = None) -> Migration:
     """
     with write_tables(place) as opened:
         live = opened.live
+        finish_listening(opened, release)
         progress = opened.look(lambda: read_progress(live))
         if not progress.is_settled or release not in {None, progress.release}:
             return Migration((), "")

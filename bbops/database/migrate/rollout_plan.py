@@ -24,6 +24,7 @@ from bbops.database.migrate.phases import (
     without,
 )
 from bbops.database.migrate.progress import Progress, read_progress
+from bbops.database.schema.row_events import NOBODY, Listening
 from bbops.language.resources.table import Table
 
 
@@ -44,6 +45,9 @@ class Plan:
 
     is_behind: bool = False
     """Whether a publication before this one is not narrowed yet."""
+
+    listening: Listening = NOBODY
+    """Who hears of changed rows."""
 
 
 def plan_rollout(live: LiveTables, wanted: Tables) -> Plan:

@@ -35,7 +35,8 @@ _MANY: Final = "SELECT t.relname, c.conname" + OWNED.format(
     more=" AND c.contype = 'f' AND cardinality(c.conkey) > 1",
 )
 _TRIGGERS: Final = "SELECT t.relname, g.tgname" + OWNED.format(
-    joins=" JOIN pg_trigger AS g ON g.tgrelid = t.oid", more=" AND NOT g.tgisinternal"
+    joins=" JOIN pg_trigger AS g ON g.tgrelid = t.oid",
+    more=" AND NOT g.tgisinternal AND left(g.tgname, 7) <> '_bbops_'",
 )
 _GENERATED: Final = "SELECT t.relname, a.attname" + OWNED.format(
     joins=" JOIN pg_attribute AS a ON a.attrelid = t.oid", more=" AND a.attgenerated <> ''"

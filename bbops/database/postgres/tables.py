@@ -22,9 +22,11 @@ from bbops.database.postgres.ddl import PostgresDdl
 from bbops.database.postgres.own import make_own_tables
 from bbops.database.postgres.reading import read_shape
 from bbops.database.postgres.rest import read_rest
+from bbops.database.postgres.row_triggers import QUIET, make_row_triggers
 from bbops.database.schema import shape
 from bbops.database.schema.conversions import Conversions
 from bbops.database.schema.literals import Stored, stored_datetime
+from bbops.database.schema.row_events import ByTable
 from bbops.database.schema.shape import Difference
 
 _COUNT_ON: Final = (
@@ -70,6 +72,12 @@ class PostgresTables(LiveTables):
 
     def make_own_tables(self) -> None:
         make_own_tables(self._live)
+
+    def silence(self) -> None:
+        self._live.execute(QUIET)
+
+    def report_changes(self, wanted: ByTable) -> None:
+        make_row_triggers(self._live, self._schema, wanted, self.read())
 
     def convert(self, columns: Collection[tuple[str, str, str, str]]) -> Conversions:
         if columns:

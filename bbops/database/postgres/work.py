@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from bbops.database.postgres.text import NAMES_CAUSE
 from bbops.database.schema.work_tables import Types, work_tables
 
 WORK_TABLES: Final = (
@@ -61,3 +62,5 @@ class PostgresWork:
     dead_owners = (
         f"owner <> ? AND (lease < ? OR pg_try_advisory_xact_lock({OWNER_LOCK.format('owner')}))"
     )
+    names_cause = NAMES_CAUSE
+    ends_cause = ""

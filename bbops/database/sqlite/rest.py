@@ -22,6 +22,7 @@ _ODD_INDEXES: Final = (
 )
 _OTHERS: Final = (
     f"SELECT type, name FROM sqlite_master AS m WHERE type IN ('view', 'trigger') AND {_OWNED}"
+    " AND substr(m.name, 1, 7) != '_bbops_'"
 )
 _TABLES: Final = f"SELECT m.name, m.sql FROM sqlite_master AS m WHERE m.type = 'table' AND {_OWNED}"
 _MANY: Final = "SELECT id FROM pragma_foreign_key_list(?) GROUP BY id HAVING count(*) > 1"

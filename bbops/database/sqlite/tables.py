@@ -18,10 +18,12 @@ from bbops.database.schema import shape
 from bbops.database.schema.conversions import Conversions
 from bbops.database.schema.literals import Stored
 from bbops.database.schema.own import make_own_tables
+from bbops.database.schema.row_events import ByTable
 from bbops.database.schema.shape import Difference
 from bbops.database.sqlite.alter import Alteration
 from bbops.database.sqlite.ddl import SqliteConversions, SqliteDdl, add_conversions
 from bbops.database.sqlite.rest import read_rest
+from bbops.database.sqlite.row_triggers import drop_row_triggers, make_row_triggers
 from bbops.database.sqlite.violations import failure_of
 from bbops.runtime.values.failures import Failure
 
@@ -80,6 +82,12 @@ class SqliteTables(LiveTables):
 
     def make_own_tables(self) -> None:
         make_own_tables(self._live)
+
+    def silence(self) -> None:
+        drop_row_triggers(self._live)
+
+    def report_changes(self, wanted: ByTable) -> None:
+        make_row_triggers(self._live, wanted, self.read())
 
     def convert(self, columns: Collection[tuple[str, str, str, str]]) -> Conversions:
         del columns  # its functions convert any

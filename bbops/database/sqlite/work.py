@@ -24,3 +24,8 @@ class SqliteWork:
     among = "IN ({})"
     skips_locked = shares = locks_pump = locks_lanes = ""
     dead_owners = "owner <> ? AND lease <= ? + lease"
+    names_cause = (
+        "INSERT INTO _bbops_cause (id, job, depth) VALUES (1, ?, ?)"
+        " ON CONFLICT (id) DO UPDATE SET job = excluded.job, depth = excluded.depth"
+    )
+    ends_cause = "DELETE FROM _bbops_cause"

@@ -142,8 +142,8 @@ def _sent(project: Project, named: Named) -> dict[str, str]:
     events: dict[str, Shape | None] = dict(topic.model.events) if topic else {}
     for trigger in () if named.within else project.triggers.values():
         function = project.functions.get(trigger.model.function)
-        if trigger.model.event:
-            events[trigger.model.event] = function.model.payload if function else None
+        for event in trigger.model.event or ():
+            events[event] = function.model.payload if function else None
     if named.group == "events":
         return dict.fromkeys(events, "")
     return {n.rstrip("?"): f.type or "object" for n, f in (events.get(named.part) or {}).items()}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model, RunBy
 from bbops.base.names import Duration, EnvReference, EventName
@@ -61,11 +62,14 @@ class Trigger(Kind):
 
     - Each event runs it in one job, after the commit and outside the request. A job that fails is
       tried again; what it writes to the project's tables happens once. What it returns is ignored.
-    - `database`: `trigger.newRow` and `trigger.oldRow` are the row before and after, typed as the
-      table's. An insert has no old row, a delete no new one. `where` reads `newRow`, `oldRow`, and
-      columns by their bare names (of the new row; of a delete, the old one).
-    - `event`: what a step `emit` says; `event.name`, and `event.payload` as its `payload` shape
-      describes it (json without one).
+    - `database`: `trigger.newRow` and `trigger.oldRow` are the row after and before the change,
+      typed as the table's. An insert has no old row, a delete no new one. `where` reads `newRow`,
+      `oldRow`, and columns by their bare names (of the new row; of a delete, the old one). The
+      database itself reports changes: those of other programs, cascades and `sql` run it, too.
+      Migrations and seed rows do not.
+    - `where` looks at what has happened alone: `now()` and random values have no place in it.
+    - `event`: what a step `emit` says, one name or a list; `event.name`, and `event.payload` as its
+      `payload` shape describes it (json without one). `where` beside it reads `event`.
     - `webhook` takes a POST of JSON, which becomes `event.payload`. Its path has no parameters, and
       it is always signed: one that nobody signs is an endpoint.
     - Its function gets no request: `params`, `query`, `input`, `headers`, `request` and `vars.auth`
@@ -79,7 +83,8 @@ class Trigger(Kind):
 
     description: str | None = None
     database: Annotated[DatabaseTrigger | None, RunBy("bbops.runtime.work.row_triggers")] = None
-    event: EventName | None = None
+    event: Annotated[list[EventName], Field(min_length=1, max_length=100)] | None = None
+    where: BareField | None = None
     webhook: Annotated[Webhook | None, RunBy("bbops.runtime.work.webhooks")] = None
     function: FunctionName
     retry: Retry | None = None
@@ -88,8 +93,21 @@ class Trigger(Kind):
     @model_validator(mode="before")
     @classmethod
     def check_keys(cls, data: Any) -> Any:
-        """Refuse a trigger of no kind, or of two."""
+        """Refuse a trigger of no kind, or of two, and a condition that nothing gives a value."""
+        if isinstance(data, dict) and "where" in data and "event" not in data:
+            hint = "write it inside 'database'" if "database" in data else "remove it"
+            raise PydanticCustomError(
+                "one_of",
+                "'where' here is for triggers on an 'event'",
+                {"key": "where", "hint": hint},
+            )
         return need_one_of(cls, data, "database", "event", "webhook")
+
+    @field_validator("event", mode="before")
+    @classmethod
+    def read_one(cls, data: Any) -> Any:
+        """Read a single event as a list of one."""
+        return [data] if isinstance(data, str) else data
 
     @classmethod
     def summarize(cls, body: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import marshal
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import MAGIC_NUMBER
 from time import perf_counter
@@ -39,12 +40,13 @@ from bbops.runtime.values.filters import FILTERS, FUNCTIONS
 from bbops.runtime.values.shapes import compile_form, compile_params, compile_query, compile_shape
 from bbops.runtime.values.sizes import MAX_BODY, size_bytes
 from bbops.runtime.vendors import link_addons
+from bbops.runtime.work.events import Outbox
 
 FUEL = 100_000
 """Loop rounds and calls that one request may spend."""
 
 
-FORMAT = f"7 {MAGIC_NUMBER.hex()}"
+FORMAT = f"8 {MAGIC_NUMBER.hex()}"
 """Of artifacts: how they are laid out, and whose byte code is in them."""
 
 SLICE_SECONDS = 0.001
@@ -172,6 +174,8 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     data = marshal.loads(artifact)  # noqa: S302 - our own file, see bbops.build.compile.release
     if data["format"] != FORMAT:  # the byte code of another Python would crash this one
         raise FlowError("the release was built by another version; publish it again")
+    if _hears_rows(data) and isinstance(given["host"].events, Outbox):
+        given["host"] = replace(given["host"], database=given["host"].events.heard())
     wording = _wording(data["wording"], given["host"])
     functions: dict[str, Function] = {}
     spaces: list[tuple[Mapping[str, str], dict[str, Any]]] = []
@@ -202,6 +206,12 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
         route["channel"] for route in data["routes"] if route["authentication"] == "API Key"
     )
     return release
+
+
+def _hears_rows(data: Mapping[str, Any]) -> bool:
+    """Return whether changed rows run something."""
+    triggers = data["work"]["triggers"] if data["work"] else ()
+    return any(one["columns"] is not None for one in triggers)
 
 
 def _answering(
@@ -239,13 +249,7 @@ def _worded(data: Mapping[str, Any] | None) -> Any:
 
 def link_function(data: Mapping[str, Any], say: Say) -> tuple[Function, dict[str, Any]]:
     """Return a function, and the name space of its code, which lacks what it calls."""
-    space: dict[str, Any] = {"__builtins__": {}}
-    for local, target in data["uses"].items():
-        space[local] = resolve(target)
-    for local, (factory, arguments) in data["constants"].items():
-        make = resolve(factory)
-        space[local] = make(*arguments, *((say,) if make is compile_shape else ()))
-    exec(data["code"], space)  # noqa: S102 - code objects of our own compiler, without builtins
+    space = _space(data, say)
     flow: FunctionType = space["flow"]
     shapes = data["shapes"]
     function = Function(
@@ -263,6 +267,24 @@ def link_function(data: Mapping[str, Any], say: Say) -> tuple[Function, dict[str
         from_params=compile_params(shapes["params"], say) if shapes["params"] else None,
     )
     return function, space
+
+
+def link_condition(data: Mapping[str, Any]) -> Callable[..., Any]:
+    """Return the function of a trigger's condition."""
+    where: FunctionType = _space(data, None)["where"]
+    return where
+
+
+def _space(data: Mapping[str, Any], say: Say | None) -> dict[str, Any]:
+    """Return the name space of compiled code, run."""
+    space: dict[str, Any] = {"__builtins__": {}}
+    for local, target in data["uses"].items():
+        space[local] = resolve(target)
+    for local, (factory, arguments) in data["constants"].items():
+        make = resolve(factory)
+        space[local] = make(*arguments, *((say,) if make is compile_shape else ()))
+    exec(data["code"], space)  # noqa: S102 - code objects of our own compiler, without builtins
+    return space
 
 
 def _shape(spec: Any, say: Say) -> Shape | None:

@@ -5,31 +5,43 @@ from __future__ import annotations
 import asyncio
 import json
 import marshal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from bbops.runtime.flow.caching import Cache
 from bbops.runtime.flow.run import Function, Run
 from bbops.runtime.http.in_flight import ActiveRequest
-from bbops.runtime.linking.release import Release, link_function
+from bbops.runtime.linking.release import Release, link_condition, link_function, resolve
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.work.durable import durable
 from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.retry import Retry
+from bbops.runtime.work.row_triggers import ReadRows
 from bbops.runtime.work.schedules import Schedule
 from bbops.runtime.work.tasks import Task, Tasks
-from bbops.runtime.work.triggers import Triggers
-from bbops.runtime.work.values import HeldError
+from bbops.runtime.work.triggers import Trigger, Triggers
+from bbops.runtime.work.values import MOST_DEPTH, TOO_DEEP, HeldError
 from bbops.runtime.work.worker import Plan
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What a function sees of what has happened."""
+
+    event: Any = None
+    trigger: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class _Work:
+    """A task or a trigger; `see` gives what its function sees of what has happened."""
+
     function: Function
     code: str
     retry: Retry
     timeout_seconds: float
+    see: Callable[[str], Seen]
 
 
 class Work:
@@ -50,16 +62,21 @@ class Work:
         self._works = {
             one["name"]: _Work(
                 functions[one["function"]], one["code"], Retry(**one["retry"] or {}),
-                one["timeout_seconds"],
+                one["timeout_seconds"], _see(functions[one["function"]], one.get("columns")),
             ) for one in (*data["triggers"], *data["tasks"])
         }  # fmt: skip
-        triggers = Triggers((one["name"], one["event"]) for one in data["triggers"])
+        triggers = Triggers(
+            Trigger(one["name"], one["events"], _where(one["where"], self._works[one["name"]].see))
+            for one in data["triggers"]
+        )
         self.tasks = Tasks({
             one["name"]: Task(
                 Schedule(one["cron"], one["timezone"], one["every_ms"], one["missed"]),
                 one["overlap"],
             ) for one in data["tasks"]
         })  # fmt: skip
+        self.hears_rows = any(one["columns"] is not None for one in data["triggers"])
+        """Whether changed rows run something."""
         self.plan = Plan(triggers.route, self.run, self.tasks.due, self._retry)
 
     def _retry(self, work: str) -> Retry:
@@ -76,10 +93,13 @@ class Work:
         work = self._works.get(job.work)
         if work is None:
             raise HeldError(f"the project has no '{job.work}' any more")
+        if job.cause.depth > MOST_DEPTH:
+            raise HeldError(TOO_DEEP)
         recorded.begin(work.code)
         run = self._release.answering.run()
         run.host, run.cache, run.vars = durable(run.host, recorded), Cache(), {}
-        run.event = _event(work.function, job.payload)
+        seen = work.see(job.payload)
+        run.event, run.trigger = seen.event, seen.trigger
         active = ActiveRequest()  # the release ends after its jobs, too
         active.answering, active.task = self._release.answering, asyncio.current_task()
         active.timeout_seconds = float("inf")
@@ -101,8 +121,31 @@ async def _in_time(work: _Work, run: Run) -> None:
         raise FlowError(f"it took longer than {work.timeout_seconds:g} s") from None
 
 
+def _see(function: Function, columns: Mapping[str, str] | None) -> Callable[[str], Seen]:
+    """Return what reads `event` or `trigger` out of a job's payload; a task's sees nothing."""
+    if columns is None:
+        return lambda payload: Seen(event=_event(function, payload))
+    read = ReadRows({name: resolve(how) if how else None for name, how in columns.items()})
+    return lambda payload: Seen(trigger=read(payload))
+
+
+def _where(
+    packed: Mapping[str, Any] | None, see: Callable[[str], Seen]
+) -> Callable[[str], bool] | None:
+    """Return what says of a job's payload whether its trigger's condition holds."""
+    if packed is None:
+        return None
+    holds = link_condition(packed)
+
+    def where(payload: str) -> bool:
+        seen = see(payload)
+        return bool(holds(*seen.trigger.values()) if seen.trigger else holds(seen.event))
+
+    return where
+
+
 def _event(function: Function, payload: str) -> Any:
-    """Return what a trigger's function sees of its event; a task's sees nothing.
+    """Return what a trigger's function sees of its event.
 
     Raises:
         FlowError: the payload does not fit what the function declares.

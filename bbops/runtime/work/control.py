@@ -9,7 +9,7 @@ from typing import Final
 from bbops.base.host import Database
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.engine import NEVER_MS, Statement, enqueue, now_ms
-from bbops.runtime.work.statements import statements
+from bbops.runtime.work.statements import KEPT, statements
 from bbops.runtime.work.values import Listed, NewJob, State, Story, Tick
 
 DAY_MS: Final = 86_400_000
@@ -27,7 +27,7 @@ _LISTED: Final = f"SELECT {_COLUMNS} FROM _bbops_jobs"
 
 _KEEP_CANCELLED: Final = (
     "INSERT INTO _bbops_job_log (id, uid, work, payload, outcome, attempts, error, seq, cause,"
-    " depth, created_at, ended_at) SELECT id, uid, work, payload, 'cancelled', attempts, error,"
+    f" depth, created_at, ended_at) SELECT id, uid, work, {KEPT}, 'cancelled', attempts, error,"
     " seq, cause, depth, created_at, CAST(? AS bigint) FROM _bbops_jobs WHERE id = ?"
 )
 _FORGET_EVENTS: Final = (

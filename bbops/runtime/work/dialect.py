@@ -40,3 +40,9 @@ class Dialect(Protocol):
 
     dead_owners: str
     """A condition on `owner`: its worker is dead. It takes this worker's own name."""
+
+    names_cause: str
+    """Says in a transaction which job changes rows, for SQL triggers: job, depth."""
+
+    ends_cause: str
+    """Ends that; empty where the end of the transaction does."""

@@ -25,8 +25,8 @@ from bbops.base.host import (
     Parameters,
     Random,
 )
-from bbops.runtime.work.engine import fenced
 from bbops.runtime.work.events import Outbox
+from bbops.runtime.work.fences import fenced
 from bbops.runtime.work.recorded import Recorded, failures_to, scope
 from bbops.runtime.work.results import rows_of
 from bbops.runtime.work.values import Cause
@@ -126,10 +126,15 @@ class _JobDatabase:
             return
         engine, job = recorded.engine, recorded.job
         with failures_to(recorded.note, path), recorded.taking() as take:
+            begin, end = engine.as_cause(job)
             async with self.door.transaction() as inner:
                 within = _Within(inner, recorded)
+                if begin:
+                    await inner.write_all(begin)
                 with scope(path):
                     yield within
+                if end:
+                    await inner.write_all(end)
                 every = [*within.done, *take(), (path, None)]
                 with fenced(job):
                     await inner.write_all([engine.record_of(job, *one) for one in every])

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from bbops.base.host import Database, Parameters
-from bbops.runtime.values.failures import DatabaseFailure, Failure, FlowError
+from bbops.runtime.values.failures import Failure, FlowError
 from bbops.runtime.work.dialect import Dialect
+from bbops.runtime.work.fences import fenced, is_about_steps
 from bbops.runtime.work.results import pack, rows_of, unpack
 from bbops.runtime.work.rows import (
     read_claim,
@@ -30,7 +30,6 @@ from bbops.runtime.work.values import (
     Cause,
     Claim,
     Event,
-    FencedError,
     NewJob,
     Tick,
     TickDue,
@@ -90,7 +89,11 @@ def enqueue(job: NewJob, at: int) -> Statement:
 
 
 class Engine:
-    """The queue of one project, as one worker sees it. All methods may be called concurrently."""
+    """The queue of one project, as one worker sees it. All methods may be called concurrently.
+
+    Attributes:
+        names_cause: somebody listens to rows: what a job changes is told as caused by it.
+    """
 
     def __init__(
         self, database: Database, dialect: Dialect, owner: str, *,
@@ -100,6 +103,7 @@ class Engine:
         self.database, self.dialect, self.owner = database, dialect, owner
         self._say, self._now = statements(dialect), now
         self._claims = 0
+        self.names_cause = False
 
     # ---- from the outbox into jobs
     async def pump(self, route: Route) -> int:
@@ -142,7 +146,7 @@ class Engine:
                 (say.leave, (ids,)),
             ])  # fmt: skip
         except Failure as failure:
-            if _is_about_steps(failure):
+            if is_about_steps(failure):
                 return 0
             raise
         return len(rows)
@@ -225,16 +229,26 @@ class Engine:
         """
         recorded: list[Statement] = [self._record_rows(job, path, len(effects), at_most)]
         recorded += [self.record_of(job, at, one) for at, one in also]
+        begin, end = self.as_cause(job)
         with fenced(job):
-            rows = await self.database.write_all([*effects, *recorded])
-        return rows_of(rows[: len(effects)])
+            rows = await self.database.write_all([*begin, *effects, *end, *recorded])
+        return rows_of(rows[len(begin) : len(begin) + len(effects)])
+
+    def as_cause(self, job: Claim) -> tuple[list[Statement], list[Statement]]:
+        """Return what stands before and after a job's changes: that they are its own."""
+        if not self.names_cause:
+            return [], []
+        caused = Cause(job.uid, job.cause.depth + 1)
+        begin, end = self.dialect.names_cause, self.dialect.ends_cause
+        return [(begin, (caused.job, caused.depth))], [(end, ())] if end else []
 
     def _record_rows(self, job: Claim, path: str, count: int, at_most: int | None) -> Statement:
-        """Return the statement that records the rows of the first `count` before it."""
+        """Return the statement that records the rows of `count` effects before it."""
         sql, (*mine, _) = self._record(job, path, b"")
+        first = 1 if self.names_cause else 0
 
         def given(results: Results) -> Sequence[object]:
-            rows = rows_of(results[:count])
+            rows = rows_of(results[first : first + count])
             if at_most is not None and any(len(some) > at_most for some in rows):
                 most = f"{at_most} row{'s' if at_most != 1 else ''}"
                 raise FlowError(f"expected at most {most} to change, found {len(rows[0])}")
@@ -382,19 +396,3 @@ class Engine:
             return []
         rows = await self.database.write(self._say.reclaim, (self.owner, self._now()))
         return [row[0] for row in rows]
-
-
-@contextmanager
-def fenced(job: Claim) -> Iterator[None]:
-    """Say of a record that was refused that somebody else has the job. Raises: FencedError."""
-    try:
-        yield
-    except Failure as failure:
-        if _is_about_steps(failure):
-            raise FencedError(job.uid) from None
-        raise
-
-
-def _is_about_steps(failure: Failure) -> bool:
-    """Return whether the one table refused a row that is null where a job is wanted."""
-    return isinstance(failure, DatabaseFailure) and failure.table == "_bbops_steps"

@@ -10,7 +10,8 @@ import msgspec
 from bbops.base.host import Database
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.work.engine import emit
-from bbops.runtime.work.values import MOST_DEPTH, Cause
+from bbops.runtime.work.values import MOST_DEPTH, TOO_DEEP, Cause
+from bbops.runtime.work.writes import HeardDatabase
 
 
 def _nothing() -> None:
@@ -43,10 +44,7 @@ class Outbox:
         """
         cause = self._cause
         if cause.depth > MOST_DEPTH:
-            raise FlowError(
-                f"event '{event}' is not emitted: {MOST_DEPTH} jobs in a row have caused one"
-                " another"
-            )
+            raise FlowError(f"event '{event}' is not emitted: {TOO_DEEP}")
         text = msgspec.json.encode(payload).decode()
         await self._database.write(*emit(event, text, self._now(), cause=cause))
         self._wake()
@@ -58,6 +56,10 @@ class Outbox:
     async def committed(self) -> None:
         """Wake whoever waits for events."""
         self._wake()
+
+    def heard(self) -> Database:
+        """Return the database whose writes wake whoever waits for events, too."""
+        return HeardDatabase(self._database, self._wake)
 
 
 class _Within(Outbox):

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from bbops.runtime.work.row_triggers import is_row_event
 from bbops.runtime.work.values import Cause, Claim, Event, NewJob
 
 
@@ -22,9 +23,10 @@ def read_event(row: Sequence[Any]) -> Event:
 
 
 def write_event(ord_: int, row: Sequence[Any]) -> dict[str, Any]:
-    """Return an event of the outbox as the log takes it."""
+    """Return an event of the outbox as the log takes it: without rows, which only jobs hold."""
     _, name, key, payload, at, cause, depth, _ = row
-    return {"ord": ord_, "name": name, "key": key, "payload": payload, "at": at, "cause": cause,
+    told = "{}" if is_row_event(name) else payload
+    return {"ord": ord_, "name": name, "key": key, "payload": told, "at": at, "cause": cause,
             "depth": depth}  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bbops.runtime.work.dialect import Dialect
+from bbops.runtime.work.row_triggers import BEGINS
 
 EMIT: Final = (
     "INSERT INTO _bbops_outbox (name, key, payload, at, cause, depth) VALUES (?, ?, ?, ?, ?, ?)"
@@ -20,6 +21,9 @@ ENQUEUE: Final = (
 
 SEATED: Final = "('ready', 'running', 'later', 'held')"
 """States that hold a seat of their lane."""
+
+KEPT: Final = f"CASE WHEN payload LIKE '{BEGINS}%' THEN '{{}}' ELSE payload END"
+"""What is kept of the payload of a job that has ended: no rows."""
 
 _COLUMNS: Final = "uid, work, payload, lane, seats, priority, run_at, debounced, cause, depth"
 _MINE: Final = "id = ? AND owner = ? AND fence = ?"
@@ -113,7 +117,7 @@ def statements(of: Dialect) -> Statements:
         ),
         keep=(
             "INSERT INTO _bbops_job_log (id, uid, work, payload, outcome, attempts, error, seq,"
-            " cause, depth, created_at, ended_at) SELECT id, uid, work, payload, CAST(? AS text),"
+            f" cause, depth, created_at, ended_at) SELECT id, uid, work, {KEPT}, CAST(? AS text),"
             " attempts, error, seq, cause, depth, created_at, CAST(? AS bigint)"
             f" FROM _bbops_jobs WHERE {_MINE}"
         ),

@@ -3,29 +3,67 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from bbops.runtime.values.failures import Failure
+from bbops.runtime.work.row_triggers import is_row_event, job_of_rows
 from bbops.runtime.work.values import Event, NewJob
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """A trigger of a release.
+
+    Attributes:
+        work: its name.
+        events: what it waits for.
+        where: says of a job's payload whether it is to run; None where all are.
+    """
+
+    work: str
+    events: Sequence[str]
+    where: Callable[[str], bool] | None = None
 
 
 class Triggers:
     """The triggers of a release, by the events that they wait for."""
 
-    def __init__(self, triggers: Iterable[tuple[str, str]]) -> None:
-        """`triggers` are pairs of a trigger's work and its event."""
-        found = dict[str, list[str]]()
-        for work, event in triggers:
-            found.setdefault(event, []).append(work)
-        self._by_event: Mapping[str, Sequence[str]] = found
+    def __init__(self, triggers: Iterable[Trigger]) -> None:
+        found = dict[str, list[Trigger]]()
+        for one in triggers:
+            for event in one.events:
+                found.setdefault(event, []).append(one)
+        self._by_event: Mapping[str, Sequence[Trigger]] = found
 
     def route(self, event: Event) -> list[NewJob]:
         """Return a job for each trigger of an event."""
         wanted = self._by_event.get(event.name, ())
         if not wanted:
             return []
-        payload = json.dumps({"name": event.name, "payload": _read(event.payload)})
-        return [NewJob(f"{work}@{event.id}", work, payload, cause=event.cause) for work in wanted]
+        payload = _payload(event)
+        return [
+            NewJob(f"{one.work}@{event.id}", one.work, payload, cause=event.cause)
+            for one in wanted if one.where is None or _is_wanted(one.where, payload)
+        ]  # fmt: skip
+
+
+def _is_wanted(where: Callable[[str], bool], payload: str) -> bool:
+    """Return whether a condition holds; one that fails takes no other trigger along.
+
+    The job is made then, and fails where people see it.
+    """
+    try:
+        return where(payload)
+    except Failure:
+        return True
+
+
+def _payload(event: Event) -> str:
+    if is_row_event(event.name):
+        return job_of_rows(event.payload)
+    return json.dumps({"name": event.name, "payload": _read(event.payload)})
 
 
 def _read(payload: str) -> Any:

@@ -18,6 +18,8 @@ RESTORED: Final = "restored"
 MOST_DEPTH: Final = 16
 """How many jobs may cause one another in a row."""
 
+TOO_DEEP: Final = f"{MOST_DEPTH} jobs in a row have caused one another"
+
 
 @dataclass(frozen=True, slots=True)
 class Cause:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
+
+from msgspec.structs import replace
 
 from bbops.base.errors import ServerError
 from bbops.base.json_jobs import Job, JobStory, TaskTime
@@ -13,6 +16,7 @@ from bbops.database.sqlite.work import SqliteWork
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.values import RESTORED, Listed
+from bbops.runtime.work.writes import HeardDatabase
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.data.change_jobs import Changed, ChangeJobs
 from bbops_server.process.messages.data.list_jobs import Jobs, ListJobs
@@ -35,12 +39,13 @@ def job_handlers(find: Callable[[JobRequest], Live], ring: Callable[[], None]) -
 
     def about(answer: Callable[[WorkControl, Any], Awaitable[Answer]]) -> Handler:
         async def handle(request: JobRequest) -> Answer:
+            live = find(request)
             try:
-                found = await answer(_control(find(request)), request)
+                found = await answer(_control(live), request)
             except Failure as failure:
                 raise ServerError(failure.message) from None
             ring()
-            return found
+            return _masked(found, live) if isinstance(found, ShownJob) else found
 
         return handle
 
@@ -51,6 +56,8 @@ def _control(live: Live) -> WorkControl:
     if live.release is None:
         raise ServerError("the project has no live release", hint="'bbops status' says why")
     database = live.release.answering.host.database
+    if isinstance(database, HeardDatabase):
+        database = database.door
     if isinstance(database, Sqlite):
         return WorkControl(database, SqliteWork())
     from bbops.database.postgres.work import PostgresWork  # noqa: PLC0415 - an extra
@@ -73,6 +80,14 @@ async def _show(control: WorkControl, request: ShowJob) -> ShownJob:
     if found is None:
         return ShownJob(None)
     return ShownJob(JobStory(_job(found.job), found.payload, found.cause, list(found.steps)))
+
+
+def _masked(shown: ShownJob, live: Live) -> ShownJob:
+    """Return a story without secrets and private columns."""
+    if shown.story is None or live.release is None:
+        return shown
+    payload = live.release.answering.mask.value(json.loads(shown.story.payload))
+    return ShownJob(replace(shown.story, payload=json.dumps(payload)))
 
 
 async def _change(control: WorkControl, request: ChangeJobs) -> Changed:

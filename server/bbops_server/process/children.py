@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from bbops.base.errors import BbopsError, ServerError
+from bbops_server.process.host.memory import memory_bytes
 from bbops_server.process.host.secrets import KEY_VARIABLE
 from bbops_server.process.messages.channel import Channel
 from bbops_server.process.messages.failures import unpack_error
@@ -214,9 +214,10 @@ class Child:
         except ServerError:
             _log.exception("process '%s' sent an invalid message and will be killed", self._module)
             self.kill()
+        finally:  # also where the loop ends: the process does when it reads an end
+            await self._channel.close()
         self._fail_waiting()
         await self._process.wait()
-        await self._channel.close()
         for callback in self._callbacks:
             callback(self)
 
@@ -385,15 +386,6 @@ class LivingChild:
 
 def _environment() -> dict[str, str]:
     return {name: text for name, text in os.environ.items() if name != KEY_VARIABLE}
-
-
-def memory_bytes(pid: int) -> int:
-    """Return the resident memory of a process, 0 where the system does not tell it so."""
-    try:
-        told = Path(f"/proc/{pid}/statm").read_bytes()
-    except OSError:
-        return 0
-    return int(told.split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _left(until: float) -> float:

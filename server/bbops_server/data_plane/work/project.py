@@ -106,7 +106,7 @@ class ProjectWork:
             await self._set_plan(worker, self._work)
 
     async def _set_plan(self, worker: Worker, work: Work) -> None:
-        worker.plan = work.plan
+        worker.plan, worker.engine.names_cause = work.plan, work.hears_rows
         await worker.engine.set_ticks(work.tasks.first(worker.engine.now()))
         worker.woken.set()
 

@@ -12,6 +12,7 @@ from bbops.base.errors import ProjectError, ServerError
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.build.check._supported import needs_base
 from bbops.build.compile.release import Built, build, check, declared_env
+from bbops.build.compile.row_events import find_row_events
 from bbops.language.project import Project
 from bbops.language.resources.project import Engine
 from bbops.review.plan.hosts import find_hosts
@@ -31,7 +32,7 @@ from bbops_server.publish.build.frontend import keep
 from bbops_server.publish.build.gate import Gate
 from bbops_server.publish.build.proposing import find_removed, summarize
 from bbops_server.publish.build.sources import Source, Sources
-from bbops_server.publish.build.tables import TablesAtWork
+from bbops_server.publish.build.tables import Declared, TablesAtWork
 from bbops_server.publish.build.tagged import check_tagged, find_tagged, publish
 
 
@@ -137,7 +138,8 @@ class Compiling:
         _write(artifacts / built.digest, built.artifact)
         settings = built.project.settings.model
         tables = {name: found.model for name, found in built.project.tables.items()}
-        self._tables.remember(artifacts.parent, built.digest, tables)
+        declared = Declared(tables, find_row_events(built.project))
+        self._tables.remember(artifacts.parent, built.digest, declared)
         return {
             "artifact": str(artifacts / built.digest),
             "env": declared_env(built.project),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from bbops.database.migrate.rollout_plan import Plan
 from bbops.database.migrate.switch_time import refuse_long_switch
 from bbops.database.open import throw_away
 from bbops.database.schema.place import Place, read_place
+from bbops.database.schema.row_events import ByTable, Listening
 from bbops.language.resources.table import Table
 from bbops_server.process.messages.build.tables.expand import Expand, Expanded
 from bbops_server.process.messages.build.tables.find_release import FindRelease, TablesRelease
@@ -42,11 +44,19 @@ LOOK_SECONDS = 20.0
 """How long what a proposal would do to the data may be looked for."""
 
 
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a build wants of its database."""
+
+    tables: Mapping[str, Table]
+    row_events: ByTable
+
+
 class TablesAtWork:
     """What the parent asks about databases, each request with what answers it."""
 
     def __init__(self) -> None:
-        self._declared: dict[Path, dict[str, Mapping[str, Table]]] = {}
+        self._declared: dict[Path, dict[str, Declared]] = {}
         self._threads = ThreadPoolExecutor(_AT_ONCE, "bbops-tables")
         self._looks = ThreadPoolExecutor(_AT_ONCE, "bbops-looks")
 
@@ -63,11 +73,11 @@ class TablesAtWork:
         beside = {kind: partial(self._in_thread, work) for kind, work in works.items()}
         return {**beside, Rehearse: self._rehearse, TryStatements: _try_statements}
 
-    def remember(self, state: Path, digest: str, tables: Mapping[str, Table]) -> None:
-        """Keep the tables of a build until they are asked for."""
+    def remember(self, state: Path, digest: str, declared: Declared) -> None:
+        """Keep what a build declares until it is asked for."""
         kept = self._declared.setdefault(state, {})
         kept.pop(digest, None)
-        kept[digest] = tables
+        kept[digest] = declared
         while len(kept) > _BUILDS_KEPT:
             del kept[next(iter(kept))]
 
@@ -90,8 +100,8 @@ class TablesAtWork:
 
     async def _rehearse(self, request: Rehearse) -> Rehearsal:
         """Plan what fits its time; then try the release on an empty file with its tables."""
-        place, tables = read_place(request.database), self._find(request)
-        await self._in_thread(refuse_long_switch, place, tables)
+        place, declared = read_place(request.database), self._find(request)
+        await self._in_thread(refuse_long_switch, place, declared.tables)
         planned: Plan = await self._in_thread(self._plan, request)
         if not planned.is_done and not planned.is_first:
             with throw_away(place) as stage:
@@ -102,10 +112,11 @@ class TablesAtWork:
             is_behind=planned.is_behind,
             switches=planned.phases.switches,
             hidden=[".".join(filter(None, name)) for name in sorted(planned.hidden)],
+            listens=planned.listening != Listening(_row_events(declared, request)),
         )
 
     def _plan(self, request: Rehearse | Expand) -> Plan:
-        planned = rollout.plan(read_place(request.database), self._find(request))
+        planned = rollout.plan(read_place(request.database), self._find(request).tables)
         migration, state = planned.migration, Path(request.state)
         if migration.refused and migration.hash not in read_approved(state):
             if migration.is_waiting:
@@ -115,9 +126,12 @@ class TablesAtWork:
 
     def _expand(self, request: Expand) -> Expanded:
         place, state = read_place(request.database), Path(request.state)
-        tables = self._find(request)
+        declared = self._find(request)
         try:
-            migration = rollout.expand(place, tables, read_approved(state))
+            migration = rollout.expand(
+                place, declared.tables, read_approved(state),
+                row_events=_row_events(declared, request), release=request.digest,
+            )  # fmt: skip
         except MigrationRefused:
             self._plan(request)  # rows have come in the way since; what waits is written down
             raise
@@ -125,17 +139,21 @@ class TablesAtWork:
             close_approval(state, migration.hash)
         return Expanded([str(change) for change in migration.changes])
 
-    def _find(self, request: Rehearse | Expand) -> Mapping[str, Table]:
-        """Return the tables of a build.
+    def _find(self, request: Rehearse | Expand) -> Declared:
+        """Return what a build declares.
 
         Raises:
             ServerError: it was built by the process before this one.
         """
-        tables = self._declared.get(Path(request.state), {}).get(request.digest)
-        if tables is None:
+        found = self._declared.get(Path(request.state), {}).get(request.digest)
+        if found is None:
             digest = request.digest[:12]
             raise ServerError(f"release '{digest}' was not built here", hint="build it again")
-        return tables
+        return found
+
+
+def _row_events(declared: Declared, request: Rehearse | Expand) -> ByTable:
+    return declared.row_events if request.is_live else {}
 
 
 async def _try_statements(request: TryStatements) -> TriedStatements:

@@ -97,6 +97,7 @@ class AwakeDrafts:
         self._drafts: dict[str, Awake] = {}
         self._watching: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._is_stopped = False
         self.egress: tuple[str, ...] = ()
         self._members = AdmitMembers({})
         self.failed: Callable[[str, str], None] = lambda _, __: None
@@ -214,8 +215,13 @@ class AwakeDrafts:
         gone = [self._drafts.pop(name) for name in tuple(names) if name in self._drafts]
         await asyncio.gather(*(self._rest(one) for one in gone))
 
+    def go_on(self) -> None:
+        """Start processes again, after `stop`."""
+        self._is_stopped, self.build = False, DraftBuild()
+
     async def stop(self, grace_seconds: float) -> None:
-        """End every process."""
+        """End every process, and start no other."""
+        self._is_stopped = True
         for task in (*self._tasks, *filter(None, [self._watching])):
             task.cancel()
         drafts, self._drafts = self._drafts, {}
@@ -231,6 +237,9 @@ class AwakeDrafts:
             path = self._zygotes.make_path("draft")
             folder = link.history.parent
             child = await self._zygotes.fork(ForkDraft(str(path), str(folder), tuple(self.egress)))
+            if self._is_stopped:  # meanwhile, and whoever did so did not see it
+                await child.stop(REST_SECONDS)
+                raise ServerError("the server is shutting down, and wakes no drafts")
             one.child, one.socket, one.usage, one.reason = child, str(path), Usage(), ""
             child.on_exit(lambda ended: self._take_death(one, ended, path))
             if self._watching is None or self._watching.done():

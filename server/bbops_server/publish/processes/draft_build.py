@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from bbops.base.errors import BbopsError, ServerError
-from bbops_server.process.children import Child, ChildGone, memory_bytes
+from bbops_server.process.children import Child, ChildGone
 from bbops_server.process.forks.keeper import scrubbed_environment
 from bbops_server.process.forks.limits import DRAFT_BUILD, DRAFT_BUILD_SECONDS
+from bbops_server.process.host.memory import memory_bytes
 from bbops_server.process.host.niceness import stand_back
 from bbops_server.process.messages.build.releases.build_release import BuildRelease
 from bbops_server.process.messages.build.releases.check_push import CheckPush
@@ -126,8 +127,7 @@ class DraftBuild:
             self._rest_later()
 
     async def _warm(self) -> Child:
-        if self._is_stopped:
-            raise ServerError("the server is shutting down, and builds no drafts")
+        self._refuse_stopped()
         if self._child is None:
             self._scratch = self._scratch or Path(tempfile.mkdtemp(prefix="bbops-drafts-"))
             scratch = self._scratch
@@ -135,6 +135,9 @@ class DraftBuild:
             child = await Child.start("bbops_server.publish.build", words=["drafts"], env=env)
             self._child = child
             child.on_exit(self._forget)
+            if self._is_stopped:  # meanwhile, and whoever did so saw no process
+                await self._end()
+                self._refuse_stopped()
             if await child.is_silent(START_SECONDS):  # importing is not the draft's
                 await self._end()
                 raise ServerError(
@@ -143,6 +146,10 @@ class DraftBuild:
                 )
             stand_back(child.pid, DRAFT_BUILD.nice, session=DRAFT_BUILD.session_nice)
         return self._child
+
+    def _refuse_stopped(self) -> None:
+        if self._is_stopped:
+            raise ServerError("the server is shutting down, and builds no drafts")
 
     async def _end(self) -> None:
         child = self._child

@@ -35,7 +35,6 @@ from bbops_server.process.messages.data.update_draft import UpdateDraft
 from bbops_server.process.messages.request import A, Request
 from bbops_server.publish.processes.arrangement import Arrangement
 from bbops_server.publish.processes.awake import AwakeDrafts
-from bbops_server.publish.processes.draft_build import DraftBuild
 from bbops_server.publish.processes.link import Link
 from bbops_server.publish.processes.requests import (
     LINK_SECONDS,
@@ -146,7 +145,7 @@ class Plane:
     async def take_back(self) -> None:
         """Start the build process anew, after `give_up`. Raises as `start`."""
         self._build = LivingChild(start_build, is_quiet_at_work=True)
-        self.awake.build = DraftBuild()
+        self.awake.go_on()
         await self._build.start()
         await self.own()
 

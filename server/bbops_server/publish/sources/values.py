@@ -71,6 +71,11 @@ class Rehearsed(Prepared):
         """Whether tables change for it, or have still to be narrowed behind one before it."""
         return self.plan.is_behind or not self.plan.is_done
 
+    @property
+    def leaves_work(self) -> bool:
+        """Whether something is left to do in the database once the release before has ended."""
+        return self.is_about_tables or self.plan.listens
+
     def linked(self, link: Link) -> Linked:
         """Return it with what the data processes have linked."""
         return Linked(self.revision, self.source, self.facts, self.env, self.plan, link)

@@ -292,7 +292,7 @@ class Reconciler:
         unremembered = await self.remember(migrated, version)
         self.published(migrated, version, 1000 * (perf_counter() - began))
         self.board.hide(migrated.plan.hidden)
-        if migrated.is_about_tables:
+        if migrated.leaves_work:
             self.narrowing.start()
         if unremembered is not None:
             await self.refuse(unremembered)

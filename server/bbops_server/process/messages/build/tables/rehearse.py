@@ -13,12 +13,14 @@ class Rehearsal(Answer, frozen=True):
         is_behind: those of the release before have still to be narrowed.
         switches: names or types change with the swap.
         hidden: columns that stay, unseen.
+        listens: it hears of other changes of rows than the release before.
     """
 
     is_done: bool
     is_behind: bool
     switches: bool
     hidden: list[str]
+    listens: bool = False
 
 
 class Rehearse(Request[Rehearsal], frozen=True):
@@ -30,3 +32,5 @@ class Rehearse(Request[Rehearsal], frozen=True):
     state: str
     digest: str
     artifact: str
+    is_live: bool = True
+    """Whether what happens to rows may run something; not in a draft."""

@@ -1,0 +1,46 @@
+"""Find which changes of rows the triggers of a project wait for, and which columns they read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from bbops.database.schema.row_events import RowEvents, join
+from bbops.language.expressions.nodes import names_in
+from bbops.language.expressions.values import Expression
+from bbops.language.project import Project, Resource
+from bbops.language.resources.trigger import DatabaseTrigger, Trigger
+from bbops.language.sql.types import Column
+
+_ANY: Final = re.compile(r"\btrigger\b")
+_ONE: Final = re.compile(
+    r"\btrigger\s*(?:\?\.|\.)\s*(?:newRow|oldRow)\s*(?:\?\.|\.)\s*([A-Za-z_][A-Za-z0-9_]*)"
+)
+
+
+def find_row_events(project: Project) -> Mapping[str, RowEvents]:
+    """Return what the database is to tell, by table. O(triggers, and the texts of functions)."""
+    found: Mapping[str, RowEvents] = {}
+    for trigger in project.triggers.values():
+        database = trigger.model.database
+        if database is not None and trigger.model.enabled:
+            events = RowEvents.of(database.operation, read_columns(project, trigger, database))
+            found = join(found, {database.table: events})
+    return found
+
+
+def read_columns(
+    project: Project, trigger: Resource[Trigger], database: DatabaseTrigger
+) -> Mapping[str, Column]:
+    """Return the columns that a trigger reads: in `where`, or in its function.
+
+    All of them where the function hands on a row as a whole.
+    """
+    columns = project.sql_tables[database.table].columns
+    source = project.functions[trigger.model.function].document.source
+    where, named = database.where, _ONE.findall(source)
+    if len(_ANY.findall(source)) > len(named):
+        return columns
+    wanted = {*named, *(names_in(where.node) if isinstance(where, Expression) else ())}
+    return {name: one for name, one in columns.items() if name in wanted}

@@ -1,0 +1,65 @@
+"""Let a database report the changes of rows that its releases wait for.
+
+Before a release goes live the database reports what it and the one before wait for, and once the
+one before has ended what the live one waits for. What a migration changes is not reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bbops.database.diff.live_tables import LiveTables
+from bbops.database.migrate.opened import Opened
+from bbops.database.schema.row_events import (
+    NOTE,
+    ByTable,
+    Listening,
+    read_listening,
+    write_listening,
+)
+
+
+def find_listening(live: LiveTables) -> Listening:
+    """Return who listens now."""
+    return read_listening(live.read_note(NOTE))
+
+
+def silently(live: LiveTables, work: Callable[[], None]) -> None:
+    """Change tables and rows, and report nothing of it."""
+    listening = find_listening(live)
+    if not listening.every:
+        work()
+        return
+    live.silence()
+    work()
+    live.report_changes(listening.every)
+
+
+def begin_listening(opened: Opened, wanted: ByTable, release: str) -> None:
+    """Let a release that is about to go live hear of changes, beside the one that is."""
+    now = opened.look(lambda: find_listening(opened.live))
+    if now.live != wanted or now.coming is not None:
+        _listen(opened, now, Listening(now.live, wanted, release))
+
+
+def finish_listening(opened: Opened, release: str | None) -> None:
+    """Report what the live release waits for alone, once the one before has ended.
+
+    Args:
+        opened: the database.
+        release: the digest of the live one; None where nobody serves the database.
+    """
+    now = opened.look(lambda: find_listening(opened.live))
+    if now.coming is not None and release in {None, now.release}:
+        _listen(opened, now, Listening(now.coming))
+
+
+def _listen(opened: Opened, before: Listening, after: Listening) -> None:
+    live = opened.live
+
+    def work() -> None:
+        live.write_note(NOTE, write_listening(after))
+        if before.every != after.every:
+            live.report_changes(after.every)
+
+    opened.transact(work)
