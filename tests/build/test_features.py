@@ -23,6 +23,7 @@ from tests.support.features import (
     kind_features,
     step_features,
     table,
+    without_webhooks,
 )
 
 
@@ -69,7 +70,8 @@ def test_a_key_that_nothing_reads_is_found(monkeypatch: pytest.MonkeyPatch) -> N
     assert silent([*key_features()]) == {"Channel.input"}
 
 
-def test_an_editor_says_of_a_key_what_validate_says() -> None:
+def test_an_editor_says_of_a_key_what_validate_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_webhooks(monkeypatch)
     assert about_key(Trigger, "webhook").endswith(NOT_YET)
     assert NOT_YET not in about_key(Function, "output")
     assert about_key(Publish, "publish").partition("\n")[0].endswith(NOT_YET)

@@ -25,6 +25,7 @@ from tests.conftest import BOARD, Files, sample
 from tests.docs.examples import upcoming_files
 from tests.docs.marks import PAGES, find_wrong_marks, with_sentence
 from tests.support.cases import write
+from tests.support.features import without_webhooks
 from tests.support.served import git
 from tests.support.unsupported import CODE, files_with_unsupported, told_of
 
@@ -109,7 +110,10 @@ def test_a_kind_that_is_changed_is_an_error() -> None:
     assert severities(sample() | changed, sample() | HERE) == [("realtime/board.yaml", "error")]
 
 
-def test_a_key_that_is_not_run_is_told_where_it_is_written() -> None:
+def test_a_key_that_is_not_run_is_told_where_it_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    without_webhooks(monkeypatch)
     files = sample(
         triggers__called="webhook: { path: /in, signature: { header: x-sign, secret:"
         " '${ env.JWT_SECRET }' } }\nfunction: clean\n",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import signal
@@ -9,11 +10,13 @@ import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from standardwebhooks.webhooks import Webhook
 
 from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import PostgresPlace
@@ -134,7 +137,7 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shop]:
             files = FILES | {f"{path}.yaml": text for path, text in texts.items()}
             store.init(folder, files, message="Start")
         given = ["--schema", schema.schema] if schema else []
-        env = {"DATABASE_URL": schema.url} if schema else None
+        env = {"HOOK_SECRET": SECRET} | ({"DATABASE_URL": schema.url} if schema else {})
         work = Work(folder, tmp_path / "home", "--workers", "2", *given, env=env)
         work.schema = schema
         served.append(work)
@@ -354,6 +357,21 @@ def test_a_project_without_work_has_no_process_for_it(tmp_path: Path) -> None:
         assert children(served.process.pid) == []
 
 
+SECRET = "whsec_" + base64.b64encode(b"k" * 32).decode()
+HOOK_PROJECT = "bbops: 1\nname: shop\nenv: { HOOK_SECRET: { secret: true } }\n"
+HOOK = """
+webhook:
+  path: /hooks/pay
+  signature: { scheme: standard, secret: "${ env.HOOK_SECRET }" }
+function: paid
+"""
+PAID = """
+payload: { number: integer }
+steps:
+  - insert:
+      table: marks
+      data: { number: "${ event.payload.number }", word: "${ event.name }" }
+"""
 TICKETS = """
 columns:
   id: { type: integer, primaryKey: true, auto: increment }
@@ -447,3 +465,39 @@ def test_a_publication_says_what_rows_are_told_and_changes_none_of_them(shop: Sh
              in ([], [("",)]))  # fmt: skip
     served.edit_row("UPDATE tickets SET price = '6'")
     assert served.query("SELECT count(*) FROM _bbops_outbox") == [(0,)]
+
+
+def deliver(served: Work, name: str, body: str, **wrong: str) -> tuple[int, str]:
+    """Post a body that is signed; returns the status, and the code of an error."""
+    at = datetime.now(UTC) - timedelta(seconds=int(wrong.pop("age", "0")))
+    headers = {
+        "webhook-id": name, "webhook-timestamp": str(int(at.timestamp())),
+        "webhook-signature": Webhook(SECRET).sign(name, at, body),
+        "content-type": "application/json",
+    } | wrong  # fmt: skip
+    reply = served.api.post("/hooks/pay", content=body, headers=headers)
+    return reply.status_code, reply.json()["error"]["code"] if reply.content else ""
+
+
+@pytest.mark.long
+def test_a_webhook_runs_once_however_often_it_comes_and_only_signed(shop: Shop) -> None:
+    served = shop(project=HOOK_PROJECT, triggers__pay=HOOK, functions__paid=PAID)
+    assert deliver(served, "a", '{"number": 1}') == (202, "")
+    wait_for(lambda: served.count("pay") == 1)
+    served.stop()
+    served = shop()
+    for _ in range(50):
+        assert deliver(served, "a", '{"number": 1}') == (202, "")
+    assert deliver(served, "b", '{"number": 2}') == (202, "")
+    assert deliver(served, "c", '{"number": 3}', age="301") == (401, "signatureLate")
+    assert deliver(served, "c", "{}", **{"webhook-id": "d"}) == (401, "signatureInvalid")
+    assert deliver(served, "c", '{"number": ')[0] == 400
+    assert deliver(served, "d", '{"number": "' + "x" * 1_000_000 + '"}')[0] == 413
+    assert served.api.get("/hooks/pay").status_code == 405
+    wait_for(lambda: served.count("pay") == 2)
+    wait_for(lambda: served.states() == {})
+    assert served.query("SELECT name FROM _bbops_deliveries ORDER BY name") == [("a",), ("b",)]
+    assert deliver(served, "e", '{"number": "many"}') == (202, "")
+    wait_for(lambda: served.states() == {"later": 1})
+    ((error,),) = served.query("SELECT error FROM _bbops_jobs")
+    assert error == "the payload does not fit function 'paid': 'number' must be a whole number"

@@ -21,9 +21,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
+import pytest
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from bbops.base import model as model_module
 from bbops.base.host import Host
 from bbops.base.model import Model
 from bbops.build.check import CheckedProject
@@ -38,6 +40,7 @@ from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.addons._base import step_keys
 from bbops.language.loading.load import kinds
 from bbops.language.resources.addon import Addon, addon_model
+from bbops.language.resources.trigger import Trigger
 from bbops.language.sql.sqlite import SQLITE
 from bbops.language.steps._base import Example, Step, find_step_kind, step_kinds
 from bbops.review.contract.describe import describe, read_pages
@@ -160,6 +163,15 @@ def kind_features() -> Iterator[Feature]:
         without = project.having(folder, {}) if folder else None
         runs = without is None or made_of(without) != whole
         yield Feature("kind", folder or "project.yaml", not model.is_supported(), runs)
+
+
+def without_webhooks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this version be one that checks the key `webhook` of triggers, and does not run it."""
+    keys = model_module._unsupported_keys
+    monkeypatch.setattr(
+        model_module, "_unsupported_keys",
+        lambda of: keys(of) | ({"webhook"} if of is Trigger else set()),
+    )  # fmt: skip
 
 
 def made_of(project: CheckedProject) -> tuple[Any, ...]:

@@ -88,4 +88,5 @@ def _of_webhook(
     resource: Resource[Any], webhook: Webhook | None, *path: str
 ) -> Iterator[Reference]:
     if webhook is not None:
-        yield resource, (*path, "signature", "secret"), webhook.signature.secret, True
+        for at, secret in enumerate(webhook.signature.secret):
+            yield resource, (*path, "signature", "secret", at), secret, True

@@ -20,7 +20,7 @@ from bbops.build.check import CheckedProject, validate
 from bbops.build.check._features import check_features
 from bbops.build.compile.function import code_key, compile_function
 from bbops.build.compile.wording import compile_wording
-from bbops.build.compile.work import compile_work
+from bbops.build.compile.work import compile_webhooks, compile_work
 from bbops.language.project import Project, Route
 from bbops.language.resources.addon import Addon
 from bbops.language.resources.endpoint import Upload
@@ -154,6 +154,7 @@ def _artifact(project: Project, functions: list[bytes], dialect: Dialect) -> dic
         "addons": {name: _addon(one.model) for name, one in project.addons.items()},
         "env": declared_env(project),
         "private": _private(project),
+        "webhooks": [*compile_webhooks(project)],
     }
 
 

@@ -7,15 +7,17 @@ import marshal
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from bbops.base.names import env_name
 from bbops.build.check import CheckedProject
 from bbops.build.compile.conditions import compile_where
 from bbops.build.compile.row_events import read_columns
-from bbops.language.project import Resource
+from bbops.language.project import Project, Resource
 from bbops.language.resources.trigger import Retry, Trigger
 from bbops.language.sql.dialect import Dialect
 from bbops.language.steps.emit import Emit
 from bbops.runtime.values.durations import seconds
 from bbops.runtime.work.row_triggers import row_event
+from bbops.runtime.work.webhooks import webhook_event
 
 LONGEST_SECONDS: Final = 900.0
 """How long an attempt of a job may take that does not say `timeout`."""
@@ -41,12 +43,12 @@ def compile_work(
         "functions": [durable[name] for name in sorted(durable)],
         "triggers": [
             {
-                "name": f"triggers/{name}", "events": _events(one.model),
+                "name": f"triggers/{name}", "events": _events(name, one.model),
                 "columns": _columns(project, one, dialect),
                 "where": compile_where(project, one, dialect),
                 "function": one.model.function, "code": digest(one.model.function),
                 "retry": _retry(one.model.retry), "timeout_seconds": LONGEST_SECONDS,
-            } for name, one in sorted(project.triggers.items()) if _runs(one.model)
+            } for name, one in sorted(project.triggers.items()) if one.model.enabled
         ],
         "tasks": [
             {
@@ -78,15 +80,27 @@ def _find_functions(project: CheckedProject) -> list[str]:
 
 def _every(project: CheckedProject) -> Iterator[Any]:
     yield from (one for one in project.tasks.values() if one.model.enabled)
-    yield from (one for one in project.triggers.values() if _runs(one.model))
+    yield from (one for one in project.triggers.values() if one.model.enabled)
 
 
-def _runs(trigger: Trigger) -> bool:
-    return trigger.enabled and trigger.webhook is None
+def compile_webhooks(project: Project) -> Iterator[dict[str, Any]]:
+    """Yield where other services start triggers, and how they sign."""
+    for name, one in sorted(project.triggers.items()):
+        webhook = one.model.webhook
+        if webhook is not None and one.model.enabled:
+            signature = webhook.signature
+            yield {
+                "name": name, "path": webhook.path, "scheme": signature.scheme,
+                "header": signature.header or "",
+                "secrets": [env_name(secret) for secret in signature.secret],
+                "tolerance_seconds": seconds(signature.tolerance),
+            }  # fmt: skip
 
 
-def _events(trigger: Trigger) -> list[str]:
+def _events(name: str, trigger: Trigger) -> list[str]:
     """Return what a trigger waits for, as it is in the outbox."""
+    if trigger.webhook is not None:
+        return [webhook_event(name)]
     rows = trigger.database
     if rows is None:
         return trigger.event or []

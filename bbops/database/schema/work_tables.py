@@ -27,6 +27,9 @@ _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS _bbops_outbox (id {id}, name {text} NOT NULL, key {text} NOT NULL,
   payload {text} NOT NULL, at {number} NOT NULL, cause {text} NOT NULL, depth {number} NOT NULL,
   job {text}){queue};
+CREATE TABLE IF NOT EXISTS _bbops_deliveries (hook {text} NOT NULL, name {text} NOT NULL,
+  received_at {number} NOT NULL, body {text} NOT NULL, PRIMARY KEY (hook, name)){ends};
+CREATE INDEX IF NOT EXISTS _bbops_deliveries_received ON _bbops_deliveries (received_at);
 CREATE TABLE IF NOT EXISTS _bbops_cause (id {number} NOT NULL PRIMARY KEY, job {text} NOT NULL,
   depth {number} NOT NULL){ends};
 CREATE TABLE IF NOT EXISTS _bbops_events (seq {number} NOT NULL PRIMARY KEY, name {text} NOT NULL,

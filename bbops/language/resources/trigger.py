@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -14,6 +14,7 @@ from bbops.language.expressions.values import BareField
 from bbops.language.resources._kind import FunctionName, Kind, TableName
 from bbops.language.resources._one_of import need_one_of
 from bbops.language.resources.channel import HeaderName
+from bbops.runtime.work.signatures import Scheme
 
 Operation = Literal["insert", "update", "delete"]
 WebhookPath = Annotated[
@@ -36,10 +37,38 @@ class DatabaseTrigger(Model):
 
 
 class Signature(Model):
-    """HMAC-SHA256 of the raw body, in hex or base64, with or without `sha256=` before it."""
+    """How the service signs the raw body; `secret` is one, or a list while one replaces another.
 
-    header: HeaderName
-    secret: EnvReference
+    - `hmac`: HMAC-SHA256 in `header`, in hex or base64, with or without `sha256=` before it.
+    - `standard`: as Standard Webhooks says, with a secret in base64, `whsec_` before it or not.
+    - `stripe` and `github`: as those services do.
+    - `tolerance` is how far the clock of a service may be from the server's, where it says when it
+      signed: `standard` and `stripe`.
+    """
+
+    scheme: Scheme = "hmac"
+    header: HeaderName | None = None
+    secret: list[EnvReference] = Field(min_length=1, max_length=10)
+    tolerance: Duration = "5m"
+
+    @field_validator("secret", mode="before")
+    @classmethod
+    def read_one(cls, data: Any) -> Any:
+        """Read a single secret as a list of one."""
+        return [data] if isinstance(data, str) else data
+
+    @model_validator(mode="after")
+    def check_header(self) -> Self:
+        """Refuse a header of our own where the scheme has one, and none where it has not."""
+        if (self.scheme == "hmac") is (self.header is None):
+            message = (
+                "'header' is missing: the scheme 'hmac' has none of its own"
+                if self.header is None
+                else f"the scheme '{self.scheme}' has headers of its own"
+            )
+            hint = "such as 'header: x-signature'" if self.header is None else "remove 'header'"
+            raise PydanticCustomError("one_of", message, {"key": "", "hint": hint})
+        return self
 
 
 class Webhook(Model):
@@ -71,7 +100,8 @@ class Trigger(Kind):
     - `event`: what a step `emit` says, one name or a list; `event.name`, and `event.payload` as its
       `payload` shape describes it (json without one). `where` beside it reads `event`.
     - `webhook` takes a POST of JSON, which becomes `event.payload`. Its path has no parameters, and
-      it is always signed: one that nobody signs is an endpoint.
+      it is always signed: one that nobody signs is an endpoint. It is answered 202 once it is kept;
+      what comes again within 7 days is answered so, too, and runs nothing.
     - Its function gets no request: `params`, `query`, `input`, `headers`, `request` and `vars.auth`
       are mistakes there.
     """

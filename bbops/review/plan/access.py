@@ -114,7 +114,9 @@ def _signatures(pairs: Pairs) -> Iterator[Finding]:
 
 
 def _signed(by: Signature) -> str:
-    return f"by env {env_name(by.secret)} in the header '{by.header}'"
+    secrets = " or ".join(f"env {env_name(one)}" for one in by.secret)
+    where = f"in the header '{by.header}'" if by.header else f"as {by.scheme} does"
+    return f"by {secrets} {where}"
 
 
 def _webhook(of: Resource[Any]) -> Any:

@@ -34,6 +34,7 @@ from bbops.runtime.http.wording import Entry, Wording
 from bbops.runtime.linking.auth import link_credentials, link_session, link_tokens
 from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.linking.pipeline import Pipeline, Policy, WithFolder
+from bbops.runtime.linking.webhooks import link_webhooks
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.fields import Say
 from bbops.runtime.values.filters import FILTERS, FUNCTIONS
@@ -195,6 +196,8 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
         table.add(route["method"], route["path"], target)
         answering.mask.add(route["path"])
         yield
+    for path, webhook in link_webhooks(data, given["env"], answering, lasting.active_requests):
+        table.add("POST", path, webhook)
     published = publish_keys(answering.tokens, answering.name)
     if published is not None:
         table.add("GET", PATH, published)

@@ -169,6 +169,7 @@ class WorkControl:
             (_FORGET_ENDED, (old,)),
             (f"DELETE FROM _bbops_steps WHERE job IN (SELECT id {_OLD_DEAD})", (dead,)),
             (f"DELETE {_OLD_DEAD}", (dead,)),
+            ("DELETE FROM _bbops_deliveries WHERE received_at < ?", (dead,)),
         ])  # fmt: skip
         return sum(int(rows[0][0]) for rows in gone)
 

@@ -10,6 +10,7 @@ from typing import Any
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.row_triggers import is_row_event, job_of_rows
 from bbops.runtime.work.values import Event, NewJob
+from bbops.runtime.work.webhooks import shown_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def _is_wanted(where: Callable[[str], bool], payload: str) -> bool:
 def _payload(event: Event) -> str:
     if is_row_event(event.name):
         return job_of_rows(event.payload)
-    return json.dumps({"name": event.name, "payload": _read(event.payload)})
+    return json.dumps({"name": shown_event(event.name), "payload": _read(event.payload)})
 
 
 def _read(payload: str) -> Any:

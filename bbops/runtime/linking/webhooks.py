@@ -1,0 +1,86 @@
+"""Link the routes at which other services start triggers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from bbops.runtime.flow.run import Answer, Function
+from bbops.runtime.http.in_flight import TIMEOUT_SECONDS, ActiveRequest, ActiveRequests
+from bbops.runtime.http.request_decoding import read_body
+from bbops.runtime.http.responses import Answering
+from bbops.runtime.linking.pipeline import Pipeline, Policy
+from bbops.runtime.values.failures import NOTHING, FlowError
+from bbops.runtime.values.shapes import compile_query
+from bbops.runtime.work.signatures import Signature
+from bbops.runtime.work.webhooks import MOST_BYTES, ReceivedWebhook
+
+_TAKEN: Answer = 202, NOTHING, None, None
+
+
+class WebhookPipeline(Pipeline):
+    """The way of a delivery: its signature is over the raw body, so that is read and no more."""
+
+    __slots__ = ("webhook",)
+
+    def __init__(
+        self, webhook: Callable[[], ReceivedWebhook], policy: Policy, answering: Answering
+    ) -> None:
+        super().__init__(_nothing(policy.endpoint), policy, answering)
+        self.webhook = webhook
+
+    async def run(
+        self, scope: Any, receive: Any, params: dict[str, str], active: ActiveRequest
+    ) -> Answer:  # fmt: skip
+        """Take a delivery; as `Pipeline.run`."""
+        del params
+        _, body, _ = await read_body(scope, receive, MOST_BYTES)
+        active.bytes_in, active.is_read = len(body), True
+        await self.webhook().take(self.answering.host, scope["headers"], body)
+        return _TAKEN
+
+
+def link_webhooks(
+    data: Mapping[str, Any],
+    env: Mapping[str, Any],
+    answering: Answering,
+    active_requests: ActiveRequests,
+) -> Iterator[tuple[str, WebhookPipeline]]:
+    """Yield the path of each webhook, and what answers there."""
+    for one in data["webhooks"]:
+        policy = Policy(
+            method="POST", path=one["path"], endpoint=f"triggers/{one['name']}",
+            max_body_bytes=MOST_BYTES, uploads=None, is_once=False,
+            timeout_seconds=TIMEOUT_SECONDS, active_requests=active_requests, limit=None, cors=None,
+            authentication="None", channel="", middleware=(),
+        )  # fmt: skip
+        yield one["path"], WebhookPipeline(_webhook(one, env), policy, answering)
+
+
+def _webhook(one: Mapping[str, Any], env: Mapping[str, Any]) -> Callable[[], ReceivedWebhook]:
+    """Return what gives a webhook; without its secrets it takes nothing, and says so."""
+    secrets = [env.get(name) for name in one["secrets"]]
+    given = [secret for secret in secrets if secret]
+    signature = Signature(one["scheme"], given, one["header"], one["tolerance_seconds"])
+    made = ReceivedWebhook(one["name"], signature)
+
+    def webhook() -> ReceivedWebhook:
+        if not given:
+            listed = ", ".join(one["secrets"])
+            raise FlowError(f"the secret of webhook '{one['path']}' has no value: set {listed}")
+        return made
+
+    return webhook
+
+
+def _nothing(name: str) -> Function:
+    """Return the function of a route that runs none: its job does, later."""
+
+    async def flow(_: Any) -> Answer:
+        return _TAKEN
+
+    return Function(
+        name=name, file=f"{name}.yaml", flow=flow, needs=frozenset(), unfolds=False, input=None,
+        from_form=None, params=None, query=None, payload=None, from_query=compile_query({}),
+        from_params=None,
+    )  # fmt: skip

@@ -1,0 +1,87 @@
+"""Take what other services send: signed by them, and each delivery once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from bbops.base.host import Host
+from bbops.runtime.values.failures import InvalidInput, Thrown
+from bbops.runtime.work.engine import Statement
+from bbops.runtime.work.signatures import Signature, read_headers
+
+MOST_BYTES: Final = 1_000_000
+"""Of a body."""
+
+AGAIN_MS: Final = 7 * 86_400_000
+"""So long a delivery of the same name counts as the same."""
+
+_TAKE: Final = (
+    "INSERT INTO _bbops_deliveries (hook, name, received_at, body) VALUES (?, ?, ?, ?)"
+    " ON CONFLICT (hook, name) DO UPDATE SET received_at = excluded.received_at,"
+    " body = excluded.body WHERE _bbops_deliveries.received_at < ? RETURNING hook"
+)
+_EMIT: Final = (
+    "INSERT INTO _bbops_outbox (name, key, payload, at, cause, depth) SELECT CAST(? AS text),"
+    " CAST(? AS text), CAST(? AS text), CAST(? AS bigint), '', 0 WHERE CAST(? AS bigint) > 0"
+)
+_EVENT: Final = "webhook/"
+
+
+def webhook_event(name: str) -> str:
+    """Return the name under which what a trigger receives is in the outbox."""
+    return f"{_EVENT}{name}"
+
+
+def shown_event(name: str) -> str:
+    """Return the name of an event as a function sees it; of a webhook, its trigger's."""
+    return name.removeprefix(_EVENT)
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedWebhook:
+    """A trigger that other services start.
+
+    Attributes:
+        name: the trigger's.
+    """
+
+    name: str
+    signature: Signature
+
+    async def take(self, host: Host, given: Sequence[tuple[bytes, bytes]], body: bytes) -> None:
+        """Keep a delivery, and make its job, in one commit; one that came before changes nothing.
+
+        Raises:
+            Thrown: 401, it is not signed; 503, this is a draft.
+            InvalidInput: it is no JSON.
+            FlowError: a secret is not what the scheme wants.
+            Failure: it cannot be written.
+        """
+        now = host.clock.now().timestamp()
+        name = self.signature.verify(read_headers(given), body, now)
+        if host.events is None:
+            raise Thrown(503, "a draft takes no webhooks")
+        payload, at = _json(body), round(1000 * now)
+        taken = self.name, name, at, payload, at - AGAIN_MS
+        emitted = webhook_event(self.name), name, payload, at
+
+        def once(results: list[list[tuple[Any, ...]]]) -> Sequence[object]:
+            return *emitted, len(results[0])
+
+        statements: list[Statement] = [(_TAKE, taken), (_EMIT, once)]
+        await host.database.write_all(statements)
+        await host.events.committed()
+
+
+def _json(body: bytes) -> str:
+    """Return a body as text. Raises: InvalidInput: it is no JSON."""
+    try:
+        msgspec.json.decode(body)
+        return body.decode()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        detail = "" if isinstance(error, RecursionError) else f": {error}"
+        raise InvalidInput({}, f"the body is not valid JSON{detail[:120]}") from None
