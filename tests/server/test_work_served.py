@@ -501,3 +501,30 @@ def test_a_webhook_runs_once_however_often_it_comes_and_only_signed(shop: Shop) 
     wait_for(lambda: served.states() == {"later": 1})
     ((error,),) = served.query("SELECT error FROM _bbops_jobs")
     assert error == "the payload does not fit function 'paid': 'number' must be a whole number"
+
+
+IN_TURN = (
+    "event: order.paid\nfunction: fulfil\nlane: { key: event.name }\nretry: { backoff: 500ms }\n"
+)
+WAIT = """
+payload: { number: integer }
+steps:
+  - find: { table: marks, where: word == 'open' }
+    as: open
+  - if: event.payload.number == 1 and (vars.open | length) == 0
+    then:
+      - throw: { status: 500 }
+  - insert: { table: marks, data: { number: "${ event.payload.number }", word: ran } }
+"""
+
+
+@pytest.mark.long
+def test_jobs_of_one_lane_keep_their_order_while_one_waits(shop: Shop) -> None:
+    served = shop(triggers__paid=IN_TURN, functions__fulfil=WAIT)
+    for number in (1, 2, 3):
+        assert served.order(number) == 201
+    wait_for(lambda: served.states() == {"blocked": 2, "later": 1})
+    served.edit_row("INSERT INTO marks (number, word) VALUES (0, 'open')")
+    wait_for(lambda: served.states() == {})
+    rows = served.query("SELECT number FROM marks WHERE word = 'ran' ORDER BY id")
+    assert rows == [(1,), (2,), (3,)]

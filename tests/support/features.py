@@ -98,7 +98,13 @@ cases:
     mocks: { http: {} }
     expect: { status: 200 }
 """,
-    "triggers/changed.yaml": "database: { table: notes, operation: update }\nfunction: changed\n",
+    "triggers/changed.yaml": """
+database: { table: notes, operation: update }
+lane: { key: newRow.id, limit: 2 }
+priority: low
+timeout: 1m
+function: changed
+""",
     "functions/changed.yaml": """
 steps:
   - log: { message: "${ trigger.newRow.title } was ${ trigger.oldRow.title }" }

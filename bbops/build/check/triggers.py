@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.build.check._outside import Outside
@@ -14,12 +14,15 @@ from bbops.language.project import Project, Resource
 from bbops.language.resources.trigger import DatabaseTrigger, Trigger
 from bbops.runtime.values.filters import FUNCTIONS
 
+_KEYS: Final = frozenset({"text", "integer", "any"})
+
 
 def check(project: Project) -> Iterator[Diagnostic]:
     """Yield mistakes in `where` of triggers and of agents that run on changed rows."""
     for trigger in project.triggers.values():
         yield from _where(project, trigger, trigger.model.database, "database")
         yield from _of_event(project, trigger)
+        yield from _lane(project, trigger)
     for agent in project.agents.values():
         yield from _where(project, agent, agent.model.runs_on.database, "runsOn", "database")
 
@@ -38,13 +41,43 @@ def _where(
     yield from _decides_alone(resource, database.where, *path, "where")
 
 
+def _lane(project: Project, trigger: Resource[Trigger]) -> Iterator[Diagnostic]:
+    lane = trigger.model.lane
+    outside = find_outside(project, trigger)
+    if lane is None or outside is None:
+        return
+    of = outside.value(lane.key, "lane", "key")
+    yield from outside.found
+    yield from _decides_alone(trigger, lane.key, "lane", "key")
+    if not outside.found and (of.kind not in _KEYS or of.nullable):
+        yield Diagnostic(
+            trigger.place("lane", "key"), "lane-key",
+            f"the key of a lane is a text or an integer, found {of}",
+            "add '| default(…)'" if of.nullable else "use one field of what has happened",
+        )  # fmt: skip
+
+
+def find_outside(project: Project, trigger: Resource[Trigger]) -> Outside | None:
+    """Return what conditions and keys of a trigger may read; None where its table is unknown."""
+    model = trigger.model
+    if model.database is None:
+        function = project.functions.get(model.function)
+        event = event_of(function.model.payload if function else None)
+        return Outside(trigger, {"event": event})
+    table = project.sql_tables.get(model.database.table)
+    if table is None:
+        return None
+    rows = rows_of(project, model.database).fields or {}
+    return Outside(trigger, rows, table.column_types, table.name)
+
+
 def _of_event(project: Project, trigger: Resource[Trigger]) -> Iterator[Diagnostic]:
     where = trigger.model.where
     if where is None:
         return
-    function = project.functions.get(trigger.model.function)
-    event = event_of(function.model.payload if function else None)
-    outside = Outside(trigger, {"event": event})
+    outside = find_outside(project, trigger)
+    if outside is None:
+        return
     outside.condition(where, "where")
     yield from outside.found
     yield from _decides_alone(trigger, where, "where")
@@ -57,8 +90,8 @@ def _decides_alone(resource: Resource[Any], where: Bare, *path: str) -> Iterator
         if name in FUNCTIONS and FUNCTIONS[name].needs_host:
             yield Diagnostic(
                 resource.place(*path), "not-in-where",
-                f"'where' of a trigger cannot use '{name}()'",
-                "it decides by what has happened alone; decide the rest in the function",
+                f"'{path[-1]}' of a trigger cannot use '{name}()'",
+                "it goes by what has happened alone; decide the rest in the function",
             )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Compile the conditions of triggers: functions that say whether what has happened is for them."""
+"""Compile what triggers ask of what has happened: whether it is for them, and of which lane."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
-from bbops.build.check._ways import event_of, rows_of
+from bbops.build.check.triggers import find_outside
 from bbops.language.expressions import nodes as s
-from bbops.language.expressions.check import check_condition
+from bbops.language.expressions.check import check_condition, check_value
 from bbops.language.expressions.emit import Emitter, load
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import Type
@@ -28,17 +28,18 @@ def compile_where(
 
     It is a function of `newRow` and `oldRow`, or of `event`.
     """
-    model, database = trigger.model, trigger.model.database
-    if database is not None and database.where is not None:
-        table = project.sql_tables[database.table]
-        roots = dict(rows_of(project, database).fields or {})
-        scope = Scope(roots, _unheard, columns=table.column_types, table=table.name)
-        return _compile(trigger, database.where, scope, dialect)
-    if model.where is not None:
-        payload = project.functions[model.function].model.payload
-        scope = Scope({"event": event_of(payload)}, _unheard)
-        return _compile(trigger, model.where, scope, dialect)
-    return None
+    rows = trigger.model.database
+    where = trigger.model.where if rows is None else rows.where
+    return _compile(project, trigger, where, dialect, is_condition=True)
+
+
+def compile_lane(
+    project: Project, trigger: Resource[Trigger], dialect: Dialect
+) -> dict[str, Any] | None:
+    """Return what gives the key of a job's lane, as `compile_where`, with `seats` beside it."""
+    lane = trigger.model.lane
+    found = _compile(project, trigger, lane.key if lane else None, dialect, is_condition=False)
+    return found and {**found, "seats": lane.limit if lane else 1}
 
 
 def _unheard(*_: object) -> None:
@@ -46,14 +47,24 @@ def _unheard(*_: object) -> None:
 
 
 def _compile(
-    trigger: Resource[Trigger], where: Bare, scope: Scope, dialect: Dialect
-) -> dict[str, Any]:
-    assert isinstance(where, Expression)  # noqa: S101 - checked before
-    check_condition(where, scope)
+    project: Project,
+    trigger: Resource[Trigger],
+    bare: Bare | None,
+    dialect: Dialect,
+    *,
+    is_condition: bool,
+) -> dict[str, Any] | None:
+    outside = find_outside(project, trigger)
+    if bare is None or outside is None:
+        return None
+    assert isinstance(bare, Expression)  # noqa: S101 - checked before
+    scope = Scope(outside.names, _unheard, columns=outside.columns, table=outside.table)
+    (check_condition if is_condition else check_value)(bare, scope)
     flow = Flow(trigger.file, scope, {}, variables=(), exports=False, dialect=dialect)
-    condition = Emitter(scope, flow, _columns(scope.roots, scope.columns)).condition(where)
+    emitter = Emitter(scope, flow, _columns(scope.roots, scope.columns))
+    code = emitter.condition(bare) if is_condition else emitter.value(bare)
     roots = [f"r_{name}" for name in scope.roots]
-    body: list[ast.stmt] = [ast.Return(condition)]
+    body: list[ast.stmt] = [ast.Return(code)]
     if scope.columns is not None:
         row = "r_newRow if r_newRow is not None else r_oldRow"
         body = [*ast.parse(f"row = {row}").body, *body]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bbops.base.names import env_name
 from bbops.build.check import CheckedProject
-from bbops.build.compile.conditions import compile_where
+from bbops.build.compile.conditions import compile_lane, compile_where
 from bbops.build.compile.row_events import read_columns
 from bbops.language.project import Project, Resource
 from bbops.language.resources.trigger import Retry, Trigger
@@ -17,10 +17,13 @@ from bbops.language.sql.dialect import Dialect
 from bbops.language.steps.emit import Emit
 from bbops.runtime.values.durations import seconds
 from bbops.runtime.work.row_triggers import row_event
+from bbops.runtime.work.values import HIGH, LOW, NORMAL
 from bbops.runtime.work.webhooks import webhook_event
 
 LONGEST_SECONDS: Final = 900.0
 """How long an attempt of a job may take that does not say `timeout`."""
+
+_PRIORITIES: Final = {"high": HIGH, "normal": NORMAL, "low": LOW}
 
 Work = dict[str, Any]
 
@@ -46,8 +49,10 @@ def compile_work(
                 "name": f"triggers/{name}", "events": _events(name, one.model),
                 "columns": _columns(project, one, dialect),
                 "where": compile_where(project, one, dialect),
+                "lane": compile_lane(project, one, dialect),
+                "priority": _PRIORITIES[one.model.priority],
                 "function": one.model.function, "code": digest(one.model.function),
-                "retry": _retry(one.model.retry), "timeout_seconds": LONGEST_SECONDS,
+                "retry": _retry(one.model.retry), "timeout_seconds": _timeout(one.model.timeout),
             } for name, one in sorted(project.triggers.items()) if one.model.enabled
         ],
         "tasks": [
@@ -58,9 +63,7 @@ def compile_work(
                 "missed": one.model.missed, "overlap": one.model.overlap,
                 "function": one.model.function, "code": digest(one.model.function),
                 "retry": None,
-                "timeout_seconds": (
-                    seconds(one.model.timeout) if one.model.timeout else LONGEST_SECONDS
-                ),
+                "timeout_seconds": _timeout(one.model.timeout),
             } for name, one in sorted(project.tasks.items()) if one.model.enabled
         ],
     }  # fmt: skip
@@ -124,6 +127,10 @@ def _columns(
 def _emits(project: CheckedProject) -> Iterator[bool]:
     for function in project.functions.values():
         yield any(isinstance(step, Emit) for step in function.model.every_step)
+
+
+def _timeout(given: str | None) -> float:
+    return seconds(given) if given else LONGEST_SECONDS
 
 
 def _retry(retry: Retry | None) -> dict[str, Any] | None:

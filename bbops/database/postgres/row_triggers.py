@@ -62,6 +62,7 @@ def make_row_triggers(
         live.execute(f'DROP TRIGGER "{name}" ON "{table}"'.encode())
     for table, events in there.items():
         live.execute(_function(schema, table, events, have[table]).encode())
+        live.execute(f'REVOKE ALL ON FUNCTION "{_name(table)}"() FROM PUBLIC'.encode())
     for table, name in sorted(names.keys() - found):
         operation = names[table, name]
         live.execute(

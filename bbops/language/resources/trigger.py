@@ -78,6 +78,13 @@ class Webhook(Model):
     signature: Signature
 
 
+class Lane(Model):
+    """Jobs of one key take turns: `limit` of them run at a time, and with one, in order."""
+
+    key: BareField
+    limit: Annotated[int, Field(ge=1, le=50)] = 1
+
+
 class Retry(Model):
     """How often a failing run is tried, and how long it waits before the second one."""
 
@@ -98,10 +105,17 @@ class Trigger(Kind):
       Migrations and seed rows do not.
     - `where` looks at what has happened alone: `now()` and random values have no place in it.
     - `event`: what a step `emit` says, one name or a list; `event.name`, and `event.payload` as its
-      `payload` shape describes it (json without one). `where` beside it reads `event`.
+      `payload` shape describes it (json without one). `where` beside `event` or `webhook` reads
+      `event`.
     - `webhook` takes a POST of JSON, which becomes `event.payload`. Its path has no parameters, and
       it is always signed: one that nobody signs is an endpoint. It is answered 202 once it is kept;
       what comes again within 7 days is answered so, too, and runs nothing.
+    - Jobs have no order, unless `lane` gives them one: those of one `key` run one by one, in the
+      order of what has happened, also while one of them waits for another attempt. With a `limit`
+      above 1 so many run at a time, without an order. `key` reads what `where` reads, and gives
+      a text or an integer.
+    - `priority` is for jobs that wait for room. `timeout` is for one attempt, by default 15
+      minutes.
     - Its function gets no request: `params`, `query`, `input`, `headers`, `request` and `vars.auth`
       are mistakes there.
     """
@@ -117,20 +131,19 @@ class Trigger(Kind):
     where: BareField | None = None
     webhook: Annotated[Webhook | None, RunBy("bbops.runtime.work.webhooks")] = None
     function: FunctionName
+    lane: Lane | None = None
+    priority: Literal["high", "normal", "low"] = "normal"
+    timeout: Duration | None = None
     retry: Retry | None = None
     enabled: bool = True
 
     @model_validator(mode="before")
     @classmethod
     def check_keys(cls, data: Any) -> Any:
-        """Refuse a trigger of no kind, or of two, and a condition that nothing gives a value."""
-        if isinstance(data, dict) and "where" in data and "event" not in data:
-            hint = "write it inside 'database'" if "database" in data else "remove it"
-            raise PydanticCustomError(
-                "one_of",
-                "'where' here is for triggers on an 'event'",
-                {"key": "where", "hint": hint},
-            )
+        """Refuse a trigger of no kind, or of two, and a condition at the wrong place."""
+        if isinstance(data, dict) and "where" in data and "database" in data:
+            message, hint = "'where' here is not about rows", "write it inside 'database'"
+            raise PydanticCustomError("one_of", message, {"key": "where", "hint": hint})
         return need_one_of(cls, data, "database", "event", "webhook")
 
     @field_validator("event", mode="before")

@@ -32,16 +32,26 @@ class Seen:
     event: Any = None
     trigger: Mapping[str, Any] | None = None
 
+    def asks(self, function: Callable[..., Any]) -> Any:
+        """Return what a condition, or the key of a lane, gives of it."""
+        return function(self.event) if self.trigger is None else function(*self.trigger.values())
+
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """A task or a trigger; `see` gives what its function sees of what has happened."""
+    """A task or a trigger.
+
+    Attributes:
+        see: gives what its function sees of what has happened, of a job's payload.
+        where: its condition, a function of that; None without one.
+    """
 
     function: Function
     code: str
     retry: Retry
     timeout_seconds: float
     see: Callable[[str], Seen]
+    where: Callable[..., Any] | None = None
 
 
 class Work:
@@ -63,12 +73,10 @@ class Work:
             one["name"]: _Work(
                 functions[one["function"]], one["code"], Retry(**one["retry"] or {}),
                 one["timeout_seconds"], _see(functions[one["function"]], one.get("columns")),
+                one.get("where") and link_condition(one["where"]),
             ) for one in (*data["triggers"], *data["tasks"])
         }  # fmt: skip
-        triggers = Triggers(
-            Trigger(one["name"], one["events"], _where(one["where"], self._works[one["name"]].see))
-            for one in data["triggers"]
-        )
+        triggers = Triggers(_trigger(one, self._works[one["name"]]) for one in data["triggers"])
         self.tasks = Tasks({
             one["name"]: Task(
                 Schedule(one["cron"], one["timezone"], one["every_ms"], one["missed"]),
@@ -99,6 +107,8 @@ class Work:
         run = self._release.answering.run()
         run.host, run.cache, run.vars = durable(run.host, recorded), Cache(), {}
         seen = work.see(job.payload)
+        if work.where is not None and not seen.asks(work.where):
+            return  # it was made of a condition that failed, or has another one by now
         run.event, run.trigger = seen.event, seen.trigger
         active = ActiveRequest()  # the release ends after its jobs, too
         active.answering, active.task = self._release.answering, asyncio.current_task()
@@ -129,19 +139,15 @@ def _see(function: Function, columns: Mapping[str, str] | None) -> Callable[[str
     return lambda payload: Seen(trigger=read(payload))
 
 
-def _where(
-    packed: Mapping[str, Any] | None, see: Callable[[str], Seen]
-) -> Callable[[str], bool] | None:
-    """Return what says of a job's payload whether its trigger's condition holds."""
-    if packed is None:
-        return None
-    holds = link_condition(packed)
-
-    def where(payload: str) -> bool:
-        seen = see(payload)
-        return bool(holds(*seen.trigger.values()) if seen.trigger else holds(seen.event))
-
-    return where
+def _trigger(data: Mapping[str, Any], work: _Work) -> Trigger:
+    where, lane = work.where, data["lane"]
+    key = link_condition(lane) if lane else None
+    return Trigger(
+        data["name"], data["events"],
+        (lambda payload: bool(work.see(payload).asks(where))) if where else None,
+        (lambda payload: work.see(payload).asks(key)) if key else None,
+        lane["seats"] if lane else 1, data["priority"],
+    )  # fmt: skip
 
 
 def _event(function: Function, payload: str) -> Any:

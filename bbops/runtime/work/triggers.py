@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.row_triggers import is_row_event, job_of_rows
-from bbops.runtime.work.values import Event, NewJob
+from bbops.runtime.work.values import NORMAL, Event, NewJob
 from bbops.runtime.work.webhooks import shown_event
+
+_MOST_KEY: Final = 200
+"""Characters of the key of a lane; of a longer one its hash is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +24,35 @@ class Trigger:
         work: its name.
         events: what it waits for.
         where: says of a job's payload whether it is to run; None where all are.
+        lane: gives the key of its lane, of a job's payload; None without one.
+        seats: how many jobs of a lane may run at a time.
     """
 
     work: str
     events: Sequence[str]
     where: Callable[[str], bool] | None = None
+    lane: Callable[[str], object] | None = None
+    seats: int = 1
+    priority: int = NORMAL
+
+    def job(self, event: Event, payload: str) -> NewJob:
+        """Return the job that an event makes."""
+        return NewJob(
+            f"{self.work}@{event.id}", self.work, payload, lane=self._lane(payload),
+            seats=self.seats, priority=self.priority, cause=event.cause,
+        )  # fmt: skip
+
+    def _lane(self, payload: str) -> str:
+        """Return the name of a job's lane; where its key fails, one of all those that do."""
+        if self.lane is None:
+            return ""
+        try:
+            key = str(self.lane(payload))
+        except Exception:  # noqa: BLE001 - one key takes no other job along
+            key = ""
+        if len(key) > _MOST_KEY:
+            key = hashlib.sha256(key.encode()).hexdigest()
+        return f"{self.work}/{key}"
 
 
 class Triggers:
@@ -45,7 +72,7 @@ class Triggers:
             return []
         payload = _payload(event)
         return [
-            NewJob(f"{one.work}@{event.id}", one.work, payload, cause=event.cause)
+            one.job(event, payload)
             for one in wanted if one.where is None or _is_wanted(one.where, payload)
         ]  # fmt: skip
 
@@ -53,11 +80,11 @@ class Triggers:
 def _is_wanted(where: Callable[[str], bool], payload: str) -> bool:
     """Return whether a condition holds; one that fails takes no other trigger along.
 
-    The job is made then, and fails where people see it.
+    The job is made then. It asks again, and fails where people see it.
     """
     try:
         return where(payload)
-    except Failure:
+    except Exception:  # noqa: BLE001 - see above
         return True
 
 
