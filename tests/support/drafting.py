@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -100,7 +100,7 @@ def enter(served: Served, name: str) -> httpx.Client:
     """Return a client that is let into a draft, once there is one."""
     wait_for(lambda: name in {one["branch"] for one in drafts(served)})
     made = json.loads(served.bbops("drafts", "token", name, "--json").stdout)
-    return httpx.Client(base_url=made["url"], headers={"x-draft-token": made["token"]}, timeout=30)
+    return httpx.Client(base_url=made["url"], headers={"x-draft-token": made["token"]}, timeout=120)
 
 
 def drafts(served: Served) -> list[dict[str, str]]:
@@ -112,9 +112,21 @@ def find(served: Served, name: str) -> dict[str, str]:
     return found
 
 
+def answered(ask: Callable[[], httpx.Response]) -> httpx.Response:
+    """Ask a draft again while it wakes up: on a busy machine it says so, and when to come back."""
+    found: list[httpx.Response] = []
+
+    def is_awake() -> bool:
+        found.append(ask())
+        return "draftSleeps" not in found[-1].text
+
+    wait_for(is_awake, seconds=240)
+    return found[-1]
+
+
 def sign_up(client: httpx.Client) -> dict[str, str]:
     ada = {"email": "ada@example.com", "password": "a long enough password", "name": "Ada"}
-    reply = client.post("api/auth/register", json=ada)
+    reply = answered(lambda: client.post("api/auth/register", json=ada))
     assert reply.status_code == 201, reply.text
     return {"authorization": f"Bearer {reply.json()['token']}"}
 
