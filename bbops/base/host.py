@@ -126,7 +126,7 @@ class Http(Protocol):
 
 
 class Events(Protocol):
-    """Where `emit` goes."""
+    """Where `emit` and `enqueue` go, and what they have made."""
 
     async def emit(self, event: str, payload: Any) -> None:
         """Tell the triggers of an event.
@@ -134,6 +134,31 @@ class Events(Protocol):
         Raises:
             Failure: it cannot be written.
         """
+        ...
+
+    async def enqueue(
+        self, work: str, uid: str, payload: Any, *, delay_ms: int = 0, unique: str = ""
+    ) -> str:
+        """Make a job; return the name that it has.
+
+        Args:
+            work: what it runs, such as `functions/orders/ship`.
+            uid: the name that a new one has.
+            payload: what its function is given.
+            delay_ms: it begins so much later.
+            unique: while a job of the same one waits or runs, that is the job.
+
+        Raises:
+            Failure: it cannot be written.
+        """
+        ...
+
+    async def cancel(self, uid: str) -> bool:
+        """End a job that has not ended; return whether there was one."""
+        ...
+
+    async def status(self, uid: str) -> Mapping[str, Any] | None:
+        """Return state, attempts, result and error of a job; None where there is none."""
         ...
 
     def within(self, database: Database) -> Events:

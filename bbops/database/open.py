@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from bbops.base.errors import DatabaseError
 from bbops.database.schema.place import Place
 from bbops.database.sqlite.driver import Sqlite
+from bbops.database.sqlite.work import SqliteWork
 
 if TYPE_CHECKING:
     from bbops.database.postgres.driver import Postgres
+    from bbops.runtime.work.dialect import Dialect
 
 Opened: TypeAlias = "Sqlite | Postgres"
 """Both are the door `bbops.base.host.Database`, and know `prepare` and `close`."""
@@ -62,3 +64,12 @@ def throw_away(beside: Place) -> Iterator[Place]:
         yield place
     finally:
         drop_schema(place)
+
+
+def work_dialect(of: Opened) -> Dialect:
+    """Return how the queue of jobs speaks to a database that is open."""
+    if isinstance(of, Sqlite):
+        return SqliteWork()
+    from bbops.database.postgres.work import PostgresWork  # noqa: PLC0415 - an extra
+
+    return PostgresWork()

@@ -222,6 +222,15 @@ class Project:
         return {name: one.model.callees for name, one in self.functions.items()}
 
     @cached_property
+    def started(self) -> dict[str, tuple[str, ...]]:
+        """For each function that jobs of `enqueue` run: the functions that enqueue it."""
+        found: dict[str, tuple[str, ...]] = {}
+        for name, one in self.functions.items():
+            for function in dict.fromkeys(one.model.started):
+                found[function] = (*found.get(function, ()), name)
+        return found
+
+    @cached_property
     def callers(self) -> dict[str, str]:
         """For each function that another one calls: the name of one that does."""
         return {callee: name for name, callees in self.callees.items() for callee in callees}

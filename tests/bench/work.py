@@ -16,7 +16,8 @@ from pathlib import Path
 
 from bbops.database.migrate import migrate
 from bbops.database.schema.place import read_place, write_place
-from bbops.runtime.work.engine import Engine, emit, enqueue
+from bbops.runtime.work.engine import Engine
+from bbops.runtime.work.outbox import emit, enqueue
 from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.values import NewJob, Tick, TickDue
 from bbops.runtime.work.worker import Plan, Worker

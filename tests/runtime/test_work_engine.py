@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.runtime.values.failures import FlowError
-from bbops.runtime.work.engine import LEASE_MS, emit, enqueue
+from bbops.runtime.work.engine import LEASE_MS
+from bbops.runtime.work.outbox import emit, enqueue
 from bbops.runtime.work.results import pack, unpack
 from bbops.runtime.work.values import Cause, FencedError, NewJob, Tick, TickDue
 from tests.support.work_bench import Bench, Work, bench, job, place

@@ -19,7 +19,8 @@ from bbops.database.sqlite.work import SqliteWork
 from bbops.runtime.linking.release import link
 from bbops.runtime.linking.work import Work, link_work
 from bbops.runtime.values.failures import FlowError, HttpFailure
-from bbops.runtime.work.engine import Engine, emit
+from bbops.runtime.work.engine import Engine
+from bbops.runtime.work.outbox import emit
 from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.values import HeldError
 from bbops.source.tree import MemoryTree

@@ -528,3 +528,77 @@ def test_jobs_of_one_lane_keep_their_order_while_one_waits(shop: Shop) -> None:
     wait_for(lambda: served.states() == {})
     rows = served.query("SELECT number FROM marks WHERE word = 'ran' ORDER BY id")
     assert rows == [(1,), (2,), (3,)]
+
+
+ASK = """
+input: { number: integer, key?: string }
+steps:
+  - transaction:
+      - enqueue:
+          function: mark
+          input: { number: "${ input.number }" }
+          unique: "${ input.key }"
+        as: job
+      - if: input.number == 13
+        then:
+          - throw: { status: 418 }
+  - return: { status: 202, value: "${ vars.job }" }
+"""
+MARK = """
+input: { number: integer }
+job: { retry: { attempts: 3, backoff: 1ms } }
+steps:
+  - insert: { table: marks, data: { number: "${ input.number }", word: marked } }
+  - find: { table: marks, where: word == 'open' }
+    as: open
+  - if: (vars.open | length) == 0
+    then:
+      - throw: { status: 500, message: not open yet }
+  - return: { value: { number: "${ input.number }" } }
+"""
+STATUS = """
+query: { job: string }
+steps:
+  - jobStatus: { job: "${ query.job }" }
+    as: job
+  - return: { value: "${ vars.job }" }
+"""
+CANCEL = """
+query: { job: string }
+steps:
+  - cancel: { job: "${ query.job }" }
+    as: done
+  - return: { value: "${ vars.done }" }
+"""
+
+
+@pytest.mark.long
+def test_what_a_request_enqueues_runs_once_and_can_be_asked_about(shop: Shop) -> None:
+    served = shop(
+        functions__ask=ASK, functions__mark=MARK, functions__status=STATUS,
+        functions__cancel=CANCEL, endpoints__ask=endpoint("POST", "/ask", "ask"),
+        endpoints__status=endpoint("GET", "/status", "status"),
+        endpoints__cancel=endpoint("DELETE", "/status", "cancel"),
+    )  # fmt: skip
+
+    def status(uid: str) -> Any:
+        return served.api.get("/status", params={"job": uid}).json()
+
+    assert served.api.post("/ask", json={"number": 13}).status_code == 418
+    made = [served.api.post("/ask", json={"number": n, "key": "a"}).json() for n in (1, 2)]
+    assert [one["isNew"] for one in made] == [True, False]
+    uid = made[0]["id"]
+    wait_for(lambda: status(uid)["state"] == "dead")
+    assert status(uid) == {"state": "dead", "attempts": 3, "result": None, "error": "not open yet"}
+    served.edit_row("INSERT INTO marks (number, word) VALUES (0, 'open')")
+    again = served.api.post("/ask", json={"number": 2, "key": "a"}).json()
+    assert again["isNew"]
+    wait_for(lambda: status(again["id"])["state"] == "done")
+    assert status(again["id"])["result"] == {"number": 2}
+    assert served.query("SELECT number FROM marks WHERE word = 'marked' ORDER BY id") == [
+        (1,), (2,),
+    ]  # fmt: skip
+    assert served.api.delete("/status", params={"job": uid}).json() is True
+    assert served.api.delete("/status", params={"job": uid}).json() is False
+    assert status(uid)["state"] == "cancelled"
+    assert status("triggers/paid@1") is None

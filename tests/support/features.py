@@ -105,6 +105,29 @@ priority: low
 timeout: 1m
 function: changed
 """,
+    "functions/later.yaml": """
+input: { number: integer }
+job: { lane: { key: input.number }, priority: low, timeout: 1m, retry: { attempts: 2 } }
+steps:
+  - log: { message: "${ input.number }" }
+""",
+    "functions/enqueue.yaml": """
+steps:
+  - enqueue: { function: later, input: { number: 1 }, delay: 1s, unique: a }
+    as: job
+  - cancel: { job: "${ vars.job.id }" }
+  - jobStatus: { job: "${ vars.job.id }" }
+    as: status
+  - return: { value: "${ vars.status }" }
+""",
+    "tests/enqueue.yaml": """
+function: enqueue
+cases:
+  - name: made
+    expect: { jobs: [] }
+  - name: cancelled
+    expect: { jobs: [{ function: later, input: { number: 1 } }] }
+""",
     "functions/changed.yaml": """
 steps:
   - log: { message: "${ trigger.newRow.title } was ${ trigger.oldRow.title }" }

@@ -17,7 +17,8 @@ from bbops.database.postgres.work import PostgresWork
 from bbops.database.schema.place import Place
 from bbops.database.sqlite.driver import Sqlite
 from bbops.database.sqlite.work import SqliteWork
-from bbops.runtime.work.engine import Engine, emit, enqueue
+from bbops.runtime.work.engine import Engine
+from bbops.runtime.work.outbox import emit, enqueue
 from bbops.runtime.work.values import Claim, Event, NewJob
 from tests.support.postgres import DATABASES, place_of
 

@@ -59,6 +59,9 @@ def _ways(project: Project) -> Iterator[tuple[str, Way]]:
     yield from _of_agents(project)
     for name, task in project.tasks.items():
         yield task.model.function, _silent(f"task '{name}'")
+    for function, starting in project.started.items():
+        for one in starting:
+            yield function, Way(f"'enqueue' in function '{one}'", has_request=False)
     for name, trigger in project.triggers.items():
         yield trigger.model.function, _of_trigger(project, name, trigger.model)
 

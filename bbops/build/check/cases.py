@@ -234,6 +234,8 @@ def _case(
     for value in (case.trigger.new_row, case.trigger.old_row) if case.trigger else ():
         outside.value(value, *path, "trigger")
     outside.value(case.expect.value, *path, "expect", "value")
+    for number, job in enumerate(case.expect.jobs or ()):
+        outside.value(job.input, *path, "expect", "jobs", number, "input")
     yield from outside.found
     yield from _expect(project, test, case, path)
 

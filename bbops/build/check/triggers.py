@@ -1,4 +1,4 @@
-"""Conditions of triggers, over the rows or the event they are about."""
+"""Conditions of triggers over the rows or the event they are about, and the keys of lanes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from bbops.base.diagnostics import Diagnostic
 from bbops.build.check._outside import Outside
 from bbops.build.check._ways import event_of, rows_of
 from bbops.language.expressions.nodes import Call, Node, children
+from bbops.language.expressions.types import map_of
 from bbops.language.expressions.values import Bare, Expression
 from bbops.language.project import Project, Resource
+from bbops.language.resources._job import Lane
+from bbops.language.resources.function import Function
 from bbops.language.resources.trigger import DatabaseTrigger, Trigger
+from bbops.language.shape import shape_types
 from bbops.runtime.values.filters import FUNCTIONS
 
 _KEYS: Final = frozenset({"text", "integer", "any"})
@@ -22,7 +26,10 @@ def check(project: Project) -> Iterator[Diagnostic]:
     for trigger in project.triggers.values():
         yield from _where(project, trigger, trigger.model.database, "database")
         yield from _of_event(project, trigger)
-        yield from _lane(project, trigger)
+        yield from _lane(find_outside(project, trigger), trigger, trigger.model.lane, "lane")
+    for function in project.functions.values():
+        if function.model.job is not None:
+            yield from _lane(find_input(function), function, function.model.job.lane, "job", "lane")
     for agent in project.agents.values():
         yield from _where(project, agent, agent.model.runs_on.database, "runsOn", "database")
 
@@ -41,20 +48,26 @@ def _where(
     yield from _decides_alone(resource, database.where, *path, "where")
 
 
-def _lane(project: Project, trigger: Resource[Trigger]) -> Iterator[Diagnostic]:
-    lane = trigger.model.lane
-    outside = find_outside(project, trigger)
+def _lane(
+    outside: Outside | None, resource: Resource[Any], lane: Lane | None, *path: str
+) -> Iterator[Diagnostic]:  # fmt: skip
     if lane is None or outside is None:
         return
-    of = outside.value(lane.key, "lane", "key")
+    path = (*path, "key")
+    of = outside.value(lane.key, *path)
     yield from outside.found
-    yield from _decides_alone(trigger, lane.key, "lane", "key")
+    yield from _decides_alone(resource, lane.key, *path)
     if not outside.found and (of.kind not in _KEYS or of.nullable):
         yield Diagnostic(
-            trigger.place("lane", "key"), "lane-key",
+            resource.place(*path), "lane-key",
             f"the key of a lane is a text or an integer, found {of}",
             "add '| default(…)'" if of.nullable else "use one field of what has happened",
         )  # fmt: skip
+
+
+def find_input(function: Resource[Function]) -> Outside:
+    """Return what the key of a lane may read of a job that `enqueue` makes of a function."""
+    return Outside(function, {"input": map_of(shape_types(function.model.input or {}), "input")})
 
 
 def find_outside(project: Project, trigger: Resource[Trigger]) -> Outside | None:
@@ -90,7 +103,7 @@ def _decides_alone(resource: Resource[Any], where: Bare, *path: str) -> Iterator
         if name in FUNCTIONS and FUNCTIONS[name].needs_host:
             yield Diagnostic(
                 resource.place(*path), "not-in-where",
-                f"'{path[-1]}' of a trigger cannot use '{name}()'",
+                f"'{path[-1]}' of a {resource.kind} cannot use '{name}()'",
                 "it goes by what has happened alone; decide the rest in the function",
             )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What nothing uses: variables of `env` that nobody reads, functions that nothing runs."""
+"""What nothing uses: variables of `env`, functions that nothing runs, `job` of one without jobs."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def check(project: CheckedProject) -> Iterator[Diagnostic]:
     if not project.broken:
         yield from _variables(project)
         yield from _functions(project)
+        yield from _jobs(project)
 
 
 def _variables(project: CheckedProject) -> Iterator[Diagnostic]:
@@ -54,4 +55,14 @@ def _functions(project: CheckedProject) -> Iterator[Diagnostic]:
                 function.place(), "unused-function", f"nothing runs function '{function.name}'",
                 "use it in an endpoint, a 'call' or a test, or remove the file",
                 severity="warning",
+            )  # fmt: skip
+
+
+def _jobs(project: CheckedProject) -> Iterator[Diagnostic]:
+    for function in project.functions.values():
+        if function.model.job is not None and function.name not in project.started:
+            yield Diagnostic(
+                function.place("job", key=True), "unused-job",
+                f"nothing enqueues function '{function.name}', so its 'job' has no effect",
+                "run the function with the step 'enqueue', or remove 'job'", severity="warning",
             )  # fmt: skip

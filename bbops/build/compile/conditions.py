@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
+from bbops.build.check._outside import Outside
 from bbops.build.check.triggers import find_outside
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions.check import check_condition, check_value
@@ -14,32 +15,35 @@ from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import Type
 from bbops.language.expressions.values import Bare, Expression
 from bbops.language.project import Project, Resource
+from bbops.language.resources._job import Lane
 from bbops.language.resources.trigger import Trigger
 from bbops.language.sql.dialect import Dialect
 from bbops.language.steps._flow import Flow
 
+Part = dict[str, Any]
 _WHERE = "where"
 
 
-def compile_where(
-    project: Project, trigger: Resource[Trigger], dialect: Dialect
-) -> dict[str, Any] | None:
+def compile_where(project: Project, trigger: Resource[Trigger], dialect: Dialect) -> Part | None:
     """Return the condition of a trigger as the linker takes it; None without one.
 
     It is a function of `newRow` and `oldRow`, or of `event`.
     """
     rows = trigger.model.database
     where = trigger.model.where if rows is None else rows.where
-    return _compile(project, trigger, where, dialect, is_condition=True)
+    return _compile(find_outside(project, trigger), where, dialect, is_condition=True)
 
 
-def compile_lane(
-    project: Project, trigger: Resource[Trigger], dialect: Dialect
-) -> dict[str, Any] | None:
-    """Return what gives the key of a job's lane, as `compile_where`, with `seats` beside it."""
-    lane = trigger.model.lane
-    found = _compile(project, trigger, lane.key if lane else None, dialect, is_condition=False)
-    return found and {**found, "seats": lane.limit if lane else 1}
+def compile_lane(outside: Outside | None, lane: Lane | None, dialect: Dialect) -> Part | None:
+    """Return what gives the key of a job's lane, with `seats` beside it; None without one.
+
+    Args:
+        outside: what the key may read, in whose order it is called with that.
+    """
+    if lane is None:
+        return None
+    found = _compile(outside, lane.key, dialect, is_condition=False)
+    return found and {**found, "seats": lane.limit}
 
 
 def _unheard(*_: object) -> None:
@@ -47,20 +51,14 @@ def _unheard(*_: object) -> None:
 
 
 def _compile(
-    project: Project,
-    trigger: Resource[Trigger],
-    bare: Bare | None,
-    dialect: Dialect,
-    *,
-    is_condition: bool,
-) -> dict[str, Any] | None:
-    outside = find_outside(project, trigger)
+    outside: Outside | None, bare: Bare | None, dialect: Dialect, *, is_condition: bool
+) -> Part | None:
     if bare is None or outside is None:
         return None
     assert isinstance(bare, Expression)  # noqa: S101 - checked before
     scope = Scope(outside.names, _unheard, columns=outside.columns, table=outside.table)
     (check_condition if is_condition else check_value)(bare, scope)
-    flow = Flow(trigger.file, scope, {}, variables=(), exports=False, dialect=dialect)
+    flow = Flow(outside.resource.file, scope, {}, variables=(), exports=False, dialect=dialect)
     emitter = Emitter(scope, flow, _columns(scope.roots, scope.columns))
     code = emitter.condition(bare) if is_condition else emitter.value(bare)
     roots = [f"r_{name}" for name in scope.roots]
@@ -75,7 +73,7 @@ def _compile(
     definition.col_offset = definition.end_col_offset = 0
     tree = ast.fix_missing_locations(ast.Module([definition], []))
     return {
-        "code": compile(tree, trigger.file, "exec", dont_inherit=True, optimize=1),
+        "code": compile(tree, outside.resource.file, "exec", dont_inherit=True, optimize=1),
         "uses": flow.uses,
         "constants": {key: list(constant) for key, constant in flow.constants.items()},
     }

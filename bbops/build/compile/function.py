@@ -51,6 +51,7 @@ def compile_function(
         "uses": flow.uses,
         "constants": {key: list(constant) for key, constant in flow.constants.items()},
         "calls": flow.calls,
+        "starts": flow.starts,
         "unfolds": _may_unfold(flow, body),
         "needs": sorted(flow.roots | ({"vars"} if flow.exports else set())),
         "shapes": {part: _spec(getattr(function.model, part)) for part in _PARTS},

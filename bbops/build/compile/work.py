@@ -9,13 +9,16 @@ from typing import Any, Final
 
 from bbops.base.names import env_name
 from bbops.build.check import CheckedProject
+from bbops.build.check.triggers import find_input, find_outside
 from bbops.build.compile.conditions import compile_lane, compile_where
 from bbops.build.compile.row_events import read_columns
 from bbops.language.project import Project, Resource
-from bbops.language.resources.trigger import Retry, Trigger
+from bbops.language.resources._job import Job, Retry
+from bbops.language.resources.trigger import Trigger
 from bbops.language.sql.dialect import Dialect
 from bbops.language.steps.emit import Emit
 from bbops.runtime.values.durations import seconds
+from bbops.runtime.work.jobs import WORK
 from bbops.runtime.work.row_triggers import row_event
 from bbops.runtime.work.values import HIGH, LOW, NORMAL
 from bbops.runtime.work.webhooks import webhook_event
@@ -31,7 +34,7 @@ Work = dict[str, Any]
 def compile_work(
     project: CheckedProject, dialect: Dialect, pack: Callable[[str], bytes]
 ) -> Work | None:
-    """Return a project's tasks and triggers, and their functions; None without anything to do.
+    """Return what jobs run: tasks, triggers, and functions; None without anything to do.
 
     Args:
         project: checked without mistakes.
@@ -43,13 +46,13 @@ def compile_work(
         return None
     digest = _digests(durable)
     return {
-        "functions": [durable[name] for name in sorted(durable)],
+        "code": [durable[name] for name in sorted(durable)],
         "triggers": [
             {
                 "name": f"triggers/{name}", "events": _events(name, one.model),
                 "columns": _columns(project, one, dialect),
                 "where": compile_where(project, one, dialect),
-                "lane": compile_lane(project, one, dialect),
+                "lane": compile_lane(find_outside(project, one), one.model.lane, dialect),
                 "priority": _PRIORITIES[one.model.priority],
                 "function": one.model.function, "code": digest(one.model.function),
                 "retry": _retry(one.model.retry), "timeout_seconds": _timeout(one.model.timeout),
@@ -62,16 +65,34 @@ def compile_work(
                 "every_ms": round(1000 * seconds(one.model.every)) if one.model.every else 0,
                 "missed": one.model.missed, "overlap": one.model.overlap,
                 "function": one.model.function, "code": digest(one.model.function),
-                "retry": None,
+                "priority": _PRIORITIES[one.model.priority],
+                "retry": _retry(one.model.retry),
                 "timeout_seconds": _timeout(one.model.timeout),
             } for name, one in sorted(project.tasks.items()) if one.model.enabled
         ],
+        "functions": [
+            _enqueued(project, name, dialect) | {"code": digest(name)}
+            for name in sorted(project.started)
+        ],
+    }  # fmt: skip
+
+
+def _enqueued(project: CheckedProject, name: str, dialect: Dialect) -> Work:
+    """Return how the jobs of a function run that a step enqueues."""
+    function = project.functions[name]
+    job = function.model.job or Job()
+    return {
+        "name": f"{WORK}{name}", "function": name,
+        "lane": compile_lane(find_input(function), job.lane, dialect),
+        "priority": _PRIORITIES[job.priority],
+        "retry": _retry(job.retry), "timeout_seconds": _timeout(job.timeout),
     }  # fmt: skip
 
 
 def _find_functions(project: CheckedProject) -> list[str]:
     """Return the functions that jobs run, and those that they call, at any depth."""
-    found, wanted = set[str](), [one.model.function for one in _every(project)]
+    found = set[str]()
+    wanted = [*(one.model.function for one in _every(project)), *project.started]
     while wanted:
         name = wanted.pop()
         if name not in found:

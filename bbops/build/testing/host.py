@@ -59,14 +59,43 @@ class KeptLog:
 
 @dataclass
 class KeptEvents:
-    """Keeps what was emitted, as (event, payload), and published."""
+    """Keeps what was emitted, as (event, payload), enqueued, and published.
+
+    Attributes:
+        jobs: (function, input) of each job that was made, by its name.
+        keys: names of jobs by what makes them unique.
+    """
 
     emitted: list[tuple[str, Any]] = field(default_factory=list)
+    jobs: dict[str, tuple[str, Any]] = field(default_factory=dict)
+    keys: dict[tuple[str, str], str] = field(default_factory=dict)
     published: list[tuple[str, Mapping[str, Any], str, Any]] = field(default_factory=list)
 
     async def emit(self, event: str, payload: Any) -> None:
         """Keep an event."""
         self.emitted.append((event, payload))
+
+    async def enqueue(
+        self, work: str, uid: str, payload: Any, *, delay_ms: int = 0, unique: str = ""
+    ) -> str:
+        """Keep a job; where one has the same key, that is it."""
+        del delay_ms
+        found = self.keys.get((work, unique), "") if unique else ""
+        if found in self.jobs:
+            return found
+        if unique:
+            self.keys[work, unique] = uid
+        self.jobs[uid] = work.removeprefix("functions/"), payload["input"]
+        return uid
+
+    async def cancel(self, uid: str) -> bool:
+        """Forget a job."""
+        return self.jobs.pop(uid, None) is not None
+
+    async def status(self, uid: str) -> Mapping[str, Any] | None:
+        """Return what is known of a job that has not begun."""
+        waiting = {"state": "ready", "attempts": 0, "result": None, "error": None}
+        return waiting if uid in self.jobs else None
 
     async def publish(
         self, realtime: str, params: Mapping[str, Any], event: str, payload: Any
@@ -77,7 +106,7 @@ class KeptEvents:
     def within(self, database: Database) -> KeptEvents:
         """Return what keeps the events of a transaction until it commits."""
         del database
-        return _Uncommitted(outer=self)
+        return _Uncommitted(jobs={**self.jobs}, keys={**self.keys}, outer=self)
 
     async def committed(self) -> None:
         """Do nothing: what was emitted is kept at once."""
@@ -89,6 +118,7 @@ class _Uncommitted(KeptEvents):
 
     async def committed(self) -> None:
         self.outer.emitted += self.emitted
+        self.outer.jobs, self.outer.keys = self.jobs, self.keys
 
 
 class KeptFolder:

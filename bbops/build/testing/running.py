@@ -241,6 +241,7 @@ class _Attempt:
                 message = f"expected {count} rows in '{table}', found {found}"
                 self.say(message, "expect", "rows", table)
         self._compare_events()
+        self._compare_jobs()
         self._compare_calls()
 
     def _compare_checks(self, answer: Answer) -> None:
@@ -268,6 +269,19 @@ class _Attempt:
         found = [*(name for name, _ in kept.emitted), *(one[2] for one in kept.published)]
         if sorted(found) != sorted(wanted):
             self.say(f"expected events {shown(wanted)}, found {shown(found)}", "expect", "events")
+
+    def _compare_jobs(self) -> None:
+        kept, wanted = self.host.events, self.case.expect.jobs
+        if wanted is None or not isinstance(kept, KeptEvents):
+            return
+        told = [
+            {"function": one.function}
+            | ({} if one.input is None else {"input": plain(compute(one.input, self.host))})
+            for one in wanted
+        ]
+        found = [{"function": name, "input": plain(given)} for name, given in kept.jobs.values()]
+        for path, message in differences(told, found, "", self.tracer.mask_field):
+            self.say(f"jobs{path}: {message}", "expect", "jobs")
 
     def _compare_calls(self) -> None:
         for step, each in self.case.expect.calls.items():

@@ -30,6 +30,10 @@ CREATE TABLE IF NOT EXISTS _bbops_outbox (id {id}, name {text} NOT NULL, key {te
 CREATE TABLE IF NOT EXISTS _bbops_deliveries (hook {text} NOT NULL, name {text} NOT NULL,
   received_at {number} NOT NULL, body {text} NOT NULL, PRIMARY KEY (hook, name)){ends};
 CREATE INDEX IF NOT EXISTS _bbops_deliveries_received ON _bbops_deliveries (received_at);
+CREATE TABLE IF NOT EXISTS _bbops_keys (key {text} PRIMARY KEY, uid {text} NOT NULL){ends};
+CREATE TABLE IF NOT EXISTS _bbops_results (uid {text} PRIMARY KEY, outcome {text} NOT NULL,
+  attempts {number} NOT NULL, value {text}, ended_at {number} NOT NULL){ends};
+CREATE INDEX IF NOT EXISTS _bbops_results_ended ON _bbops_results (ended_at);
 CREATE TABLE IF NOT EXISTS _bbops_cause (id {number} NOT NULL PRIMARY KEY, job {text} NOT NULL,
   depth {number} NOT NULL){ends};
 CREATE TABLE IF NOT EXISTS _bbops_events (seq {number} NOT NULL PRIMARY KEY, name {text} NOT NULL,

@@ -24,7 +24,8 @@ class Reference(NamedTuple):
 
 
 _OF_STEPS = {
-    "call": ("function", "functions"), "publish": ("realtime", "realtime"),
+    **dict.fromkeys(("call", "enqueue"), ("function", "functions")),
+    "publish": ("realtime", "realtime"),
     **dict.fromkeys(("find", "insert", "update", "delete"), ("table", "tables")),
 }  # fmt: skip
 _BLOCKS = ("then", "else", "catch", "finally", "try", "transaction")

@@ -98,7 +98,7 @@ def _key(folder: str, name: str, root: Any, path: Path) -> Named | None:
         around = node_at(root, path[:-1])
         topic, event = str(around.get("realtime", "")), str(around.get("event"))
         return Named(keys[-1], topic, event) if keys[-1] in {"payload", "params"} else None
-    if len(keys) > 1 and keys[-2] == "call" and keys[-1] in _GIVEN:
+    if len(keys) > 1 and keys[-2] in {"call", "enqueue"} and keys[-1] in _GIVEN:
         function = node_at(root, (*path[:-1], "function"))
         return Named("fields", str(function), keys[-1])
     return None

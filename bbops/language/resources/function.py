@@ -10,6 +10,7 @@ from pydantic import StringConstraints
 
 import bbops.language.addons._base  # noqa: F401 - it adds the steps of addons
 from bbops.base.model import RunBy
+from bbops.language.resources._job import Job
 from bbops.language.resources._kind import Kind
 from bbops.language.shape import Field, Shape
 from bbops.language.steps._base import Step, Steps, every_step
@@ -20,9 +21,10 @@ Status = Annotated[str, StringConstraints(pattern=r"^[2-5][0-9][0-9]$")]
 class Function(Kind):
     """Steps, and the shapes of what they are given.
 
-    - It runs for endpoints, as middleware, for tasks, triggers and agents, and through `call`. What
-      it may read is what all of its ways give: `vars.auth` only where each of them has JWT, the
-      request only where each of them is a request, `event` and `trigger` only behind triggers.
+    - It runs for endpoints, as middleware, for tasks, triggers and agents, and through `call` and
+      `enqueue`. What it may read is what all of its ways give: `vars.auth` only where each of them
+      has JWT, the request only where each of them is a request, `event` and `trigger` only behind
+      triggers.
     - `input` is the body, `query` and `params` are parts of the address, `payload` is what an event
       brings. `name: type` must be there, `name?: type` may be left out, `type?` may be null. What
       does not fit is answered with 400 and every wrong field; what is not declared is dropped.
@@ -30,6 +32,8 @@ class Function(Kind):
       of `query` and `params` arrives as text; of `input` nothing does.
     - The types of `input`, `query`, tables and steps flow through the whole function: `bbops
       validate` refuses what would fail, at its line and column.
+    - `job` says how the jobs run that `enqueue` makes of it: those of one `lane` in order, which
+      ones first, how long an attempt may take, and how often one that fails is tried.
     - A function may run 100,000 rounds of loops and calls in all, and call 32 deep.
     """
 
@@ -45,6 +49,7 @@ class Function(Kind):
     params: Shape | None = None
     payload: Annotated[Shape | None, RunBy("bbops.runtime.work.triggers")] = None
     output: dict[Status, Field] = {}
+    job: Annotated[Job | None, RunBy("bbops.runtime.work.jobs")] = None
     steps: Steps
 
     @cached_property
@@ -56,6 +61,11 @@ class Function(Kind):
     def callees(self) -> tuple[str, ...]:
         """The functions that its steps call, in their order."""
         return tuple(name for step in self.every_step for name in step.calls())
+
+    @cached_property
+    def started(self) -> tuple[str, ...]:
+        """The functions that jobs of its steps run, in their order."""
+        return tuple(name for step in self.every_step for name in step.starts())
 
     @classmethod
     def summarize(cls, body: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import model_validator
 
 from bbops.base.names import Duration
+from bbops.language.resources._job import Priority, Retry
 from bbops.language.resources._kind import FunctionName, Kind
 from bbops.language.resources._one_of import need_one_of
 from bbops.language.resources._schedule import Cron, Every, TimeZone
@@ -25,8 +26,9 @@ class Task(Kind):
     - `missed` says what happens when nothing ran at the time, because the server was down: `once`
       makes up for the newest time if that is less than a day ago, `skip` for none, `all` for
       each, at most 100.
-    - Each run is a job: one that fails is tried again, up to 5 times, and what it writes to the
-      project's tables happens once. `timeout` is for one attempt, by default 15 minutes.
+    - Each run is a job: one that fails is tried again, up to 5 times unless `retry` says otherwise,
+      and what it writes to the project's tables happens once. `timeout` is for one attempt, by
+      default 15 minutes, `priority` for jobs that wait for room.
     - Its function gets no request: `params`, `query`, `input`, `headers`, `request` and `vars.auth`
       are mistakes there. What it returns is ignored.
     """
@@ -43,6 +45,8 @@ class Task(Kind):
     timezone: TimeZone = "UTC"
     function: FunctionName
     timeout: Duration | None = None
+    retry: Retry | None = None
+    priority: Priority = "normal"
     overlap: Literal["skip", "queue", "allow"] = "skip"
     missed: Literal["once", "skip", "all"] = "once"
     enabled: bool = True

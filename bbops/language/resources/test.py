@@ -53,6 +53,13 @@ class SentFile(Model):
         return need_one_of(cls, data, "text", "base64")
 
 
+class ExpectedJob(Model):
+    """A job that a step `enqueue` has made; a part of its `input` will do."""
+
+    function: FunctionName
+    input: ValueField | None = None
+
+
 class Expect(Model):
     """What a case must give; what is left out does not matter."""
 
@@ -61,6 +68,7 @@ class Expect(Model):
     check: list[BareField] = []
     rows: dict[ColumnName, Annotated[int, Field(ge=0)]] = {}
     events: list[str] | None = None
+    jobs: list[ExpectedJob] | None = None
     calls: dict[str, list[ValueField]] = {}
 
     @field_validator("check", mode="before")
@@ -101,6 +109,8 @@ class Test(Kind):
       without a token.
     - `files` are uploads by their names in the endpoint, one of each; beside them the fields of
       `input` are those of a form. A test of a function has none.
+    - The steps `emit` and `enqueue` start nothing in a test: `expect.events` names the events,
+      `expect.jobs` the jobs in their order, with a part of their `input`.
     - Without `expect.status` any answer below 500 will do. `value` and `calls` show parts: maps may
       have more keys.
     - A test of a function runs neither middleware nor authentication: `auth` is its `vars.auth`,

@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from bbops.base.model import Model, RunBy
 from bbops.base.names import Duration, EnvReference, EventName
 from bbops.language.expressions.values import BareField
+from bbops.language.resources._job import Lane, Priority, Retry
 from bbops.language.resources._kind import FunctionName, Kind, TableName
 from bbops.language.resources._one_of import need_one_of
 from bbops.language.resources.channel import HeaderName
@@ -78,21 +79,6 @@ class Webhook(Model):
     signature: Signature
 
 
-class Lane(Model):
-    """Jobs of one key take turns: `limit` of them run at a time, and with one, in order."""
-
-    key: BareField
-    limit: Annotated[int, Field(ge=1, le=50)] = 1
-
-
-class Retry(Model):
-    """How often a failing run is tried, and how long it waits before the second one."""
-
-    attempts: Annotated[int, Field(ge=1, le=100)] = 3
-    backoff: Duration = "1s"
-    factor: Annotated[float, Field(ge=1, le=10)] = 2
-
-
 class Trigger(Kind):
     """A function that runs when rows change, on an event, or for a webhook.
 
@@ -132,7 +118,7 @@ class Trigger(Kind):
     webhook: Annotated[Webhook | None, RunBy("bbops.runtime.work.webhooks")] = None
     function: FunctionName
     lane: Lane | None = None
-    priority: Literal["high", "normal", "low"] = "normal"
+    priority: Priority = "normal"
     timeout: Duration | None = None
     retry: Retry | None = None
     enabled: bool = True

@@ -133,6 +133,10 @@ class Step(Model):
         """Return the functions that this step runs by itself."""
         return ()
 
+    def starts(self) -> Sequence[str]:
+        """Return the functions that jobs of this step run."""
+        return ()
+
     def sets(self) -> Sequence[str]:
         """Return the variables that this step itself sets."""
         return () if self.as_ is None else (self.as_,)

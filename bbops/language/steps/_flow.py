@@ -26,9 +26,6 @@ from bbops.language.sql.types import Column, Table
 from bbops.runtime.data.statements import Statement
 from bbops.source.yaml.document import Mark
 
-FUEL = 100_000
-"""Loop rounds and calls that one run may spend, with everything it calls."""
-
 Hole = ast.expr | list[ast.stmt] | str
 
 
@@ -69,6 +66,7 @@ class Flow:
         self.uses: dict[str, str] = {}
         self.constants: dict[str, tuple[str, tuple[Any, ...]]] = {}
         self.calls: dict[str, str] = {}
+        self.starts: dict[str, str] = {}
         self.uses_now = False
         self.temporaries = 0
         self.replaced_roots: dict[str, ast.expr] = {}
@@ -276,10 +274,11 @@ class Flow:
         self.constants[name] = (factory, arguments)
         return load(name)
 
-    def callee(self, function: str) -> ast.expr:
-        """Return the code of another function of the project."""
-        name = f"f_{len(self.calls) + 1}"
-        self.calls[name] = function
+    def callee(self, function: str, *, by_job: bool = False) -> ast.expr:
+        """Return the code of another function of the project; `by_job`: it is not run here."""
+        found = self.starts if by_job else self.calls
+        name = f"{'j' if by_job else 'f'}_{len(found) + 1}"
+        found[name] = function
         return load(name)
 
     # ---- queries

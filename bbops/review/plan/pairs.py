@@ -107,11 +107,13 @@ def title(route: Route) -> str:
 
 
 def reached(project: Project, *functions: str) -> tuple[str, ...]:
-    """Return functions and those that they call, at any depth, each once."""
+    """Return functions and those that they call or enqueue, at any depth, each once."""
     found = dict.fromkeys(functions)
     todo = list(found)
     while todo:
-        for name in project.callees.get(todo.pop(), ()):
+        one = todo.pop()
+        started = project.functions[one].model.started if one in project.functions else ()
+        for name in (*project.callees.get(one, ()), *started):
             if name not in found and name in project.functions:
                 found[name] = None
                 todo.append(name)

@@ -111,6 +111,26 @@ async def breathe(fuel: list[int]) -> None:
     await sleep(0)
 
 
+def given_to(callee: Function, input: Any, params: Any = None, query: Any = None) -> list[Any]:  # noqa: A002 - the step's words
+    """Return what a function is given, as it declares it.
+
+    Raises:
+        BadValue: it does not fit.
+    """
+    errors: dict[str, list[str]] = {}
+    parts = ((callee.input, input), (callee.params, params), (callee.query, query))
+    given = [_shaped(shape, value, errors) for shape, value in parts]
+    if errors:
+        wrong = "; ".join(f"'{path}' {texts[0]}" for path, texts in errors.items())
+        problem = BadValue(
+            f"function '{callee.name}' was given wrong values: {wrong}",
+            said="a value does not have the expected form",
+        )
+        problem.fields = errors
+        raise problem
+    return given
+
+
 async def invoke(run: Run, callee: Function, input: Any, params: Any, query: Any) -> Any:  # noqa: A002 - the step's words
     """Run another function with variables of its own, and return its value.
 
@@ -123,18 +143,7 @@ async def invoke(run: Run, callee: Function, input: Any, params: Any, query: Any
     inner = type(run)()
     inner.fuel, inner.depth, inner.vars = run.fuel, run.depth + 1, {}
     inner.host = WITHIN.get() or run.host
-    errors: dict[str, list[str]] = {}
-    inner.input = _shaped(callee.input, input, errors)
-    inner.params = _shaped(callee.params, params, errors)
-    inner.query = _shaped(callee.query, query, errors)
-    if errors:
-        wrong = "; ".join(f"'{path}' {texts[0]}" for path, texts in errors.items())
-        problem = BadValue(
-            f"function '{callee.name}' was given wrong values: {wrong}",
-            said="a value does not have the expected form",
-        )
-        problem.fields = errors
-        raise problem
+    inner.input, inner.params, inner.query = given_to(callee, input, params, query)
     value = (await callee.flow(inner))[1]
     return None if value is NOTHING else value
 

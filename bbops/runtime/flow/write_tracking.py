@@ -123,6 +123,19 @@ class _NotingEvents:
         self.touched.is_so = True
         await self.door.emit(event, payload)
 
+    async def enqueue(
+        self, work: str, uid: str, payload: Any, *, delay_ms: int = 0, unique: str = ""
+    ) -> str:
+        self.touched.is_so = True
+        return await self.door.enqueue(work, uid, payload, delay_ms=delay_ms, unique=unique)
+
+    async def cancel(self, uid: str) -> bool:
+        self.touched.is_so = True
+        return await self.door.cancel(uid)
+
+    async def status(self, uid: str) -> Mapping[str, Any] | None:
+        return await self.door.status(uid)
+
     def within(self, database: Database) -> Events:
         return self.door.within(database)
 

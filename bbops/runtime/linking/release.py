@@ -47,7 +47,7 @@ FUEL = 100_000
 """Loop rounds and calls that one request may spend."""
 
 
-FORMAT = f"8 {MAGIC_NUMBER.hex()}"
+FORMAT = f"9 {MAGIC_NUMBER.hex()}"
 """Of artifacts: how they are laid out, and whose byte code is in them."""
 
 SLICE_SECONDS = 0.001
@@ -183,7 +183,7 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     for packed in data["functions"]:
         each = marshal.loads(packed)  # noqa: S302 - a part of it
         functions[each["name"]], space = link_function(each, wording.say)
-        spaces.append((each["calls"], space))
+        spaces.append(({**each["calls"], **each["starts"]}, space))
         yield
     for calls, space in spaces:
         for local, callee in calls.items():

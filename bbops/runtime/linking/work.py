@@ -6,22 +6,25 @@ import asyncio
 import json
 import marshal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bbops.runtime.flow.caching import Cache
-from bbops.runtime.flow.run import Function, Run
+from bbops.runtime.flow.run import Answer, Function, Run, given_to
 from bbops.runtime.http.in_flight import ActiveRequest
 from bbops.runtime.linking.release import Release, link_condition, link_function, resolve
-from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.failures import NOTHING, FlowError
+from bbops.runtime.values.filters.maps import write_json
 from bbops.runtime.work.durable import durable
+from bbops.runtime.work.jobs import WORK
 from bbops.runtime.work.recorded import Recorded
+from bbops.runtime.work.results import MOST_BYTES
 from bbops.runtime.work.retry import Retry
 from bbops.runtime.work.row_triggers import ReadRows
 from bbops.runtime.work.schedules import Schedule
 from bbops.runtime.work.tasks import Task, Tasks
-from bbops.runtime.work.triggers import Trigger, Triggers
-from bbops.runtime.work.values import MOST_DEPTH, TOO_DEEP, HeldError
+from bbops.runtime.work.triggers import Trigger, Triggers, lane_of
+from bbops.runtime.work.values import MOST_DEPTH, NORMAL, TOO_DEEP, HeldError, NewJob
 from bbops.runtime.work.worker import Plan
 
 
@@ -31,10 +34,13 @@ class Seen:
 
     event: Any = None
     trigger: Mapping[str, Any] | None = None
+    input: Any = None
 
     def asks(self, function: Callable[..., Any]) -> Any:
         """Return what a condition, or the key of a lane, gives of it."""
-        return function(self.event) if self.trigger is None else function(*self.trigger.values())
+        if self.trigger is not None:
+            return function(*self.trigger.values())
+        return function(self.event if self.input is None else self.input)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,8 @@ class _Work:
     Attributes:
         see: gives what its function sees of what has happened, of a job's payload.
         where: its condition, a function of that; None without one.
+        lane: gives the key of its lane, of a job's payload; None without one.
+        keeps_result: who has enqueued it may ask what it returned.
     """
 
     function: Function
@@ -52,6 +60,10 @@ class _Work:
     timeout_seconds: float
     see: Callable[[str], Seen]
     where: Callable[..., Any] | None = None
+    lane: Callable[[str], object] | None = None
+    seats: int = 1
+    priority: int = NORMAL
+    keeps_result: bool = False
 
 
 class Work:
@@ -60,22 +72,17 @@ class Work:
     def __init__(self, release: Release, data: Mapping[str, Any]) -> None:
         """Link the functions. Their name spaces are freed with the release."""
         functions, spaces = dict[str, Function](), list[tuple[Mapping[str, str], dict[str, Any]]]()
-        for packed in data["functions"]:
+        for packed in data["code"]:
             each = marshal.loads(packed)  # noqa: S302 - a part of our own artifact
             functions[each["name"]], space = link_function(each, release.answering.wording.say)
-            spaces.append((each["calls"], space))
+            spaces.append(({**each["calls"], **each["starts"]}, space))
         for calls, space in spaces:
             for local, callee in calls.items():
                 space[local] = functions[callee]
             release.spaces.append(space)
         self._release = release
-        self._works = {
-            one["name"]: _Work(
-                functions[one["function"]], one["code"], Retry(**one["retry"] or {}),
-                one["timeout_seconds"], _see(functions[one["function"]], one.get("columns")),
-                one.get("where") and link_condition(one["where"]),
-            ) for one in (*data["triggers"], *data["tasks"])
-        }  # fmt: skip
+        works = [*data["triggers"], *data["tasks"], *data["functions"]]
+        self._works = {one["name"]: _work(one, functions[one["function"]]) for one in works}
         triggers = Triggers(_trigger(one, self._works[one["name"]]) for one in data["triggers"])
         self.tasks = Tasks({
             one["name"]: Task(
@@ -85,13 +92,21 @@ class Work:
         })  # fmt: skip
         self.hears_rows = any(one["columns"] is not None for one in data["triggers"])
         """Whether changed rows run something."""
-        self.plan = Plan(triggers.route, self.run, self.tasks.due, self._retry)
+        self.plan = Plan(triggers.route, self.run, self.tasks.due, self._retry, self._arrange)
 
     def _retry(self, work: str) -> Retry:
         return self._works[work].retry if work in self._works else Retry()
 
-    async def run(self, recorded: Recorded) -> None:
-        """Run the function of a job.
+    def _arrange(self, job: NewJob) -> NewJob:
+        """Give a job that somebody made the lane and the priority of its work."""
+        work = self._works.get(job.work)
+        if work is None:
+            return job
+        lane = lane_of(job.work, work.lane, job.payload)
+        return replace(job, lane=lane, seats=work.seats, priority=work.priority)
+
+    async def run(self, recorded: Recorded) -> str | None:
+        """Run the function of a job; return what it returned as JSON, where that is kept.
 
         Raises:
             HeldError: it cannot go on by itself.
@@ -108,27 +123,59 @@ class Work:
         run.host, run.cache, run.vars = durable(run.host, recorded), Cache(), {}
         seen = work.see(job.payload)
         if work.where is not None and not seen.asks(work.where):
-            return  # it was made of a condition that failed, or has another one by now
+            return None  # it was made of a condition that failed, or has another one by now
         run.event, run.trigger = seen.event, seen.trigger
+        if job.work.startswith(WORK):
+            run.input, run.params, run.query = given_to(work.function, seen.input)
         active = ActiveRequest()  # the release ends after its jobs, too
         active.answering, active.task = self._release.answering, asyncio.current_task()
         active.timeout_seconds = float("inf")
         self._release.active_requests.current.add(active)
         try:
-            await _in_time(work, run)
+            value = (await _in_time(work, run))[1]
         finally:
             self._release.active_requests.remove(active)
+        return _kept(value) if work.keeps_result else None
 
 
-async def _in_time(work: _Work, run: Run) -> None:
+def _kept(value: Any) -> str:
+    """Return what a function returned as JSON.
+
+    Raises:
+        FlowError: it is too large to be kept.
+    """
+    data = write_json(None if value is NOTHING else value)
+    if len(data) > MOST_BYTES:
+        raise FlowError(f"what the function returns is larger than {MOST_BYTES:,} bytes")
+    return data
+
+
+async def _in_time(work: _Work, run: Run) -> Answer:
     limit = asyncio.timeout(work.timeout_seconds)
     try:
         async with limit:
-            await work.function.flow(run)
+            return await work.function.flow(run)
     except TimeoutError:
         if not limit.expired():
             raise
         raise FlowError(f"it took longer than {work.timeout_seconds:g} s") from None
+
+
+def _work(data: Mapping[str, Any], function: Function) -> _Work:
+    is_enqueued = data["name"].startswith(WORK)
+    see = _see_input if is_enqueued else _see(function, data.get("columns"))
+    lane, key = data.get("lane"), None
+    if lane:
+        found = link_condition(lane)
+
+        def key(payload: str) -> object:
+            return see(payload).asks(found)
+
+    return _Work(
+        function, data["code"], Retry(**data["retry"] or {}), data["timeout_seconds"], see,
+        link_condition(data["where"]) if data.get("where") else None, key,
+        lane["seats"] if lane else 1, data["priority"], is_enqueued,
+    )  # fmt: skip
 
 
 def _see(function: Function, columns: Mapping[str, str] | None) -> Callable[[str], Seen]:
@@ -139,14 +186,17 @@ def _see(function: Function, columns: Mapping[str, str] | None) -> Callable[[str
     return lambda payload: Seen(trigger=read(payload))
 
 
+def _see_input(payload: str) -> Seen:
+    """Return what the function of a job of `enqueue` sees."""
+    return Seen(input=json.loads(payload)["input"] or {})
+
+
 def _trigger(data: Mapping[str, Any], work: _Work) -> Trigger:
-    where, lane = work.where, data["lane"]
-    key = link_condition(lane) if lane else None
+    where = work.where
     return Trigger(
         data["name"], data["events"],
         (lambda payload: bool(work.see(payload).asks(where))) if where else None,
-        (lambda payload: work.see(payload).asks(key)) if key else None,
-        lane["seats"] if lane else 1, data["priority"],
+        work.lane, work.seats, work.priority,
     )  # fmt: skip
 
 

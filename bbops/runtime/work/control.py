@@ -8,8 +8,9 @@ from typing import Final
 
 from bbops.base.host import Database
 from bbops.runtime.work.dialect import Dialect
-from bbops.runtime.work.engine import NEVER_MS, Statement, enqueue, now_ms
-from bbops.runtime.work.statements import KEPT, statements
+from bbops.runtime.work.engine import NEVER_MS, now_ms
+from bbops.runtime.work.outbox import enqueue
+from bbops.runtime.work.statements import KEPT, Statement, statements
 from bbops.runtime.work.values import Listed, NewJob, State, Story, Tick
 
 DAY_MS: Final = 86_400_000
@@ -29,6 +30,16 @@ _KEEP_CANCELLED: Final = (
     "INSERT INTO _bbops_job_log (id, uid, work, payload, outcome, attempts, error, seq, cause,"
     f" depth, created_at, ended_at) SELECT id, uid, work, {KEPT}, 'cancelled', attempts, error,"
     " seq, cause, depth, created_at, CAST(? AS bigint) FROM _bbops_jobs WHERE id = ?"
+)
+_RESULT_CANCELLED: Final = (
+    "INSERT INTO _bbops_results (uid, outcome, attempts, ended_at) SELECT uid, 'cancelled',"
+    " attempts, CAST(? AS bigint) FROM _bbops_jobs WHERE id = ? AND work LIKE 'functions/%'"
+    " ON CONFLICT (uid) DO NOTHING"
+)
+_FORGET_KEYS: Final = (
+    "DELETE FROM _bbops_keys WHERE NOT EXISTS (SELECT 1 FROM _bbops_jobs AS j"
+    " WHERE j.uid = _bbops_keys.uid) AND NOT EXISTS (SELECT 1 FROM _bbops_outbox AS o"
+    " WHERE o.name = '' AND o.key = _bbops_keys.uid)"
 )
 _FORGET_EVENTS: Final = (
     "DELETE FROM _bbops_events WHERE at < ? AND seq < (SELECT max(seq) FROM _bbops_events)"
@@ -154,7 +165,7 @@ class WorkControl:
         number, lane = rows[0]
         done = await self._database.write_all([
             *self._locked([lane] if lane else []),
-            (_KEEP_CANCELLED, (self._now(), number)),
+            (_KEEP_CANCELLED, (self._now(), number)), (_RESULT_CANCELLED, (self._now(), number)),
             ("DELETE FROM _bbops_steps WHERE job = ?", (number,)),
             ("DELETE FROM _bbops_jobs WHERE id = ? RETURNING id", (number,)),
             *self._opened([lane] if lane else []),
@@ -170,6 +181,7 @@ class WorkControl:
             (f"DELETE FROM _bbops_steps WHERE job IN (SELECT id {_OLD_DEAD})", (dead,)),
             (f"DELETE {_OLD_DEAD}", (dead,)),
             ("DELETE FROM _bbops_deliveries WHERE received_at < ?", (dead,)),
+            ("DELETE FROM _bbops_results WHERE ended_at < ?", (old,)), (_FORGET_KEYS, ()),
         ])  # fmt: skip
         return sum(int(rows[0][0]) for rows in gone)
 

@@ -43,7 +43,8 @@ def durable(host: Host, recorded: Recorded) -> Host:
         clock=_JobClock(host.clock, recorded), random=_JobRandom(host.random, recorded),
         log=_JobLog(host.log, recorded), database=database,
         events=Outbox(
-            database, recorded.engine.now, cause=Cause(job.uid, job.cause.depth + 1)
+            database, recorded.engine.dialect, recorded.engine.now,
+            cause=Cause(job.uid, job.cause.depth + 1),
         ),
         http=host.http and _JobHttp(host.http, recorded),
         addons=host.addons and _JobAddons(host.addons, recorded),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from bbops.base.host import Database, Parameters
+from bbops.base.host import Database
 from bbops.runtime.values.failures import Failure, FlowError
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.fences import fenced, is_about_steps
@@ -23,9 +23,8 @@ from bbops.runtime.work.rows import (
     read_new_job,
     write_event,
     write_job,
-    write_new_job,
 )
-from bbops.runtime.work.statements import EMIT, ENQUEUE, statements
+from bbops.runtime.work.statements import Statement, statements
 from bbops.runtime.work.values import (
     Cause,
     Claim,
@@ -56,8 +55,6 @@ _IDLE: Final = (
     " (SELECT min(next_at) FROM _bbops_ticks)"
 )
 
-Statement = tuple[str, Parameters]
-Plain = tuple[str, tuple[object, ...]]
 Records = Sequence[tuple[str, Any]]
 """Results by the paths of their steps."""
 
@@ -78,16 +75,6 @@ def shown_time(at: int) -> str:
     return f"{found}.{at % 1000:03}Z" if at % 1000 else f"{found}Z"
 
 
-def emit(name: str, payload: str, at: int, *, key: str = "", cause: Cause = Cause()) -> Plain:  # noqa: B008 - frozen
-    """Return the statement by which a transaction says that something happened."""
-    return EMIT, (name, key, payload, at, cause.job, cause.depth)
-
-
-def enqueue(job: NewJob, at: int) -> Statement:
-    """Return the statement by which a transaction wants a job to run."""
-    return ENQUEUE, (job.payload, at, job.cause.job, job.cause.depth, write_new_job(job))
-
-
 class Engine:
     """The queue of one project, as one worker sees it. All methods may be called concurrently.
 
@@ -106,11 +93,17 @@ class Engine:
         self.names_cause = False
 
     # ---- from the outbox into jobs
-    async def pump(self, route: Route) -> int:
+    async def pump(
+        self, route: Route, arrange: Callable[[NewJob], NewJob] = lambda job: job
+    ) -> int:
         """Move committed events into the log and into jobs; return how many.
 
         In one transaction, so that each event makes each of its jobs exactly once. Where another
         pump was faster it does nothing.
+
+        Args:
+            route: says which jobs an event makes.
+            arrange: gives a job that somebody made its lane and priority.
         """
         last = await self._last_to_move()
         if last is None:
@@ -125,7 +118,7 @@ class Engine:
         jobs = dict[str, tuple[NewJob, int]]()
         for row in rows:
             if row[7] is not None:
-                job = read_new_job(row)
+                job = arrange(read_new_job(row))
                 jobs.setdefault(job.uid, (job, 0))
         for place, row in enumerate(events, 1):
             for job in route(read_event(row)):
@@ -266,15 +259,20 @@ class Engine:
     def _record(self, job: Claim, path: str, data: bytes) -> tuple[str, tuple[object, ...]]:
         return self._say.record, (job.id, self.owner, job.fence, path, data)
 
-    async def end(self, job: Claim, outcome: str = "done") -> bool:
-        """End a job and let the next one into its lane; return whether it was still ours."""
+    async def end(self, job: Claim, outcome: str = "done", *, result: str | None = None) -> bool:
+        """End a job and let the next one into its lane; return whether it was still ours.
+
+        Args:
+            result: what it returned, as JSON, for who asks for it; None where nobody may.
+        """
         mine = job.id, self.owner, job.fence
-        say = self._say
+        say, now = self._say, self._now()
+        kept: list[Statement] = [] if result is None else [(say.result, (result, now, *mine))]
         wanted: list[Statement] = [
-            (say.keep, (outcome, self._now(), *mine)), (say.forget, mine), (say.end, mine),
+            *kept, (say.keep, (outcome, now, *mine)), (say.forget, mine), (say.end, mine),
         ]  # fmt: skip
         done = await self.database.write_all(self._with_lane(job, wanted))
-        return bool(done[2 + bool(job.lane and self.dialect.locks_lanes)])
+        return bool(done[len(wanted) - 1 + bool(job.lane and self.dialect.locks_lanes)])
 
     async def fail(self, job: Claim, error: str, again_at: int | None) -> bool:
         """Try a job again at a time, or give it up; return whether it was still ours."""

@@ -1,16 +1,18 @@
-"""Where `emit` goes: into the commit of whoever emits, or into one of its own."""
+"""Where `emit` and `enqueue` go: into the commit of whoever does so, or into one of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from bbops.base.host import Database
 from bbops.runtime.values.failures import FlowError
-from bbops.runtime.work.engine import emit
-from bbops.runtime.work.values import MOST_DEPTH, TOO_DEEP, Cause
+from bbops.runtime.work.dialect import Dialect
+from bbops.runtime.work.jobs import cancel_job, make_job, read_status
+from bbops.runtime.work.outbox import emit
+from bbops.runtime.work.values import MOST_DEPTH, TOO_DEEP, Cause, NewJob
 from bbops.runtime.work.writes import HeardDatabase
 
 
@@ -18,22 +20,28 @@ def _nothing() -> None:
     """Wake nobody."""
 
 
+_encode = msgspec.json.Encoder(decimal_format="number").encode
+
+
 class Outbox:
-    """The events of a project."""
+    """The events and jobs of a project."""
 
     def __init__(
-        self, database: Database, now: Callable[[], int], wake: Callable[[], None] = _nothing, *,
+        self, database: Database, dialect: Dialect, now: Callable[[], int],
+        wake: Callable[[], None] = _nothing, *,
         cause: Cause = Cause(),  # noqa: B008 - frozen
     ) -> None:  # fmt: skip
         """Make the door.
 
         Args:
             database: the project's, or the door of a transaction.
+            dialect: of the database.
             now: gives the time in milliseconds since 1970.
-            wake: is called when an event has been committed.
+            wake: is called when an event or a job has been committed.
             cause: the job that emits.
         """
-        self._database, self._now, self._wake, self._cause = database, now, wake, cause
+        self._database, self._dialect, self._now = database, dialect, now
+        self._wake, self._cause = wake, cause
 
     async def emit(self, event: str, payload: Any) -> None:
         """Write an event into the outbox, from where it reaches its triggers once committed.
@@ -42,16 +50,45 @@ class Outbox:
             FlowError: too many jobs have caused one another.
             Failure: it cannot be written.
         """
-        cause = self._cause
-        if cause.depth > MOST_DEPTH:
-            raise FlowError(f"event '{event}' is not emitted: {TOO_DEEP}")
-        text = msgspec.json.encode(payload).decode()
-        await self._database.write(*emit(event, text, self._now(), cause=cause))
+        self._check_depth(f"event '{event}' is not emitted")
+        text = _encode(payload).decode()
+        await self._database.write(*emit(event, text, self._now(), cause=self._cause))
         self._wake()
+
+    async def enqueue(
+        self, work: str, uid: str, payload: Any, *, delay_ms: int = 0, unique: str = ""
+    ) -> str:
+        """Write a job into the outbox, see `Events.enqueue`.
+
+        Raises:
+            FlowError: too many jobs have caused one another.
+            Failure: it cannot be written.
+        """
+        self._check_depth(f"no job of '{work}' is made")
+        now, text = self._now(), _encode(payload).decode()
+        at = now + delay_ms if delay_ms else 0
+        job = NewJob(uid, work, text, run_at=at, cause=self._cause)
+        found = await make_job(self._database, self._dialect, job, now, unique=unique)
+        self._wake()
+        return found
+
+    async def cancel(self, uid: str) -> bool:
+        """End a job that has not ended; return whether there was one."""
+        found = await cancel_job(self._database, self._dialect, uid, self._now)
+        self._wake()
+        return found
+
+    async def status(self, uid: str) -> Mapping[str, Any] | None:
+        """Return state, attempts, result and error of a job; None where there is none."""
+        return await read_status(self._database, uid)
+
+    def _check_depth(self, what: str) -> None:
+        if self._cause.depth > MOST_DEPTH:
+            raise FlowError(f"{what}: {TOO_DEEP}")
 
     def within(self, database: Database) -> Outbox:
         """Return the door of a transaction."""
-        return _Within(database, self._now, self._wake, cause=self._cause)
+        return _Within(database, self._dialect, self._now, self._wake, cause=self._cause)
 
     async def committed(self) -> None:
         """Wake whoever waits for events."""
@@ -64,10 +101,10 @@ class Outbox:
 
 class _Within(Outbox):
     def __init__(
-        self, database: Database, now: Callable[[], int], wake: Callable[[], None], *,
-        cause: Cause,
+        self, database: Database, dialect: Dialect, now: Callable[[], int],
+        wake: Callable[[], None], *, cause: Cause,
     ) -> None:  # fmt: skip
-        super().__init__(database, now, self._note, cause=cause)
+        super().__init__(database, dialect, now, self._note, cause=cause)
         self._is_told, self._outer = False, wake
 
     def _note(self) -> None:

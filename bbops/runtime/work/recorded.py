@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bbops.runtime.values.failures import Failure
-from bbops.runtime.work.engine import Engine, Statement
+from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.results import CUT, Digest, Failed, pack_read, rows_of
+from bbops.runtime.work.statements import Statement
 from bbops.runtime.work.values import Claim, HeldError
 
 Rows = list[tuple[Any, ...]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from bbops.base.host import Parameters
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.row_triggers import BEGINS
 
@@ -15,9 +16,16 @@ EMIT: Final = (
 
 ENQUEUE: Final = (
     "INSERT INTO _bbops_outbox (name, key, payload, at, cause, depth, job)"
-    " VALUES ('', '', ?, ?, ?, ?, ?)"
+    " VALUES ('', ?, ?, ?, ?, ?, ?)"
 )
-"""Does so for a job without an event: payload, at, cause, depth, and the job's JSON."""
+"""Does so for a job without an event: uid, payload, at, cause, depth, and the job's JSON."""
+
+ENQUEUE_IF: Final = (
+    "INSERT INTO _bbops_outbox (name, key, payload, at, cause, depth, job)"
+    " SELECT '', uid, CAST(? AS text), CAST(? AS bigint), CAST(? AS text), CAST(? AS bigint),"
+    " CAST(? AS text) FROM _bbops_keys WHERE key = ? AND uid = ?"
+)
+"""Does so where a key is the job's: payload, at, cause, depth, the job's JSON, key, uid."""
 
 SEATED: Final = "('ready', 'running', 'later', 'held')"
 """States that hold a seat of their lane."""
@@ -27,6 +35,9 @@ KEPT: Final = f"CASE WHEN payload LIKE '{BEGINS}%' THEN '{{}}' ELSE payload END"
 
 _COLUMNS: Final = "uid, work, payload, lane, seats, priority, run_at, debounced, cause, depth"
 _MINE: Final = "id = ? AND owner = ? AND fence = ?"
+
+
+Statement = tuple[str, Parameters]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +67,9 @@ class Statements:
 
     keep: str
     """Writes the record of a job that ends: outcome, at, id, owner, fence."""
+
+    result: str
+    """Keeps what it returned: value, at, id, owner, fence."""
 
     forget: str
     """Forgets its steps: id, owner, fence."""
@@ -120,6 +134,11 @@ def statements(of: Dialect) -> Statements:
             f" cause, depth, created_at, ended_at) SELECT id, uid, work, {KEPT}, CAST(? AS text),"
             " attempts, error, seq, cause, depth, created_at, CAST(? AS bigint)"
             f" FROM _bbops_jobs WHERE {_MINE}"
+        ),
+        result=(
+            "INSERT INTO _bbops_results (uid, outcome, attempts, value, ended_at) SELECT uid,"
+            " 'done', attempts, CAST(? AS text), CAST(? AS bigint)"
+            f" FROM _bbops_jobs WHERE {_MINE} ON CONFLICT (uid) DO NOTHING"
         ),
         forget=(
             f"DELETE FROM _bbops_steps WHERE job IN (SELECT id FROM _bbops_jobs WHERE {_MINE})"

@@ -37,22 +37,24 @@ class Trigger:
 
     def job(self, event: Event, payload: str) -> NewJob:
         """Return the job that an event makes."""
+        lane = lane_of(self.work, self.lane, payload)
         return NewJob(
-            f"{self.work}@{event.id}", self.work, payload, lane=self._lane(payload),
-            seats=self.seats, priority=self.priority, cause=event.cause,
+            f"{self.work}@{event.id}", self.work, payload, lane=lane, seats=self.seats,
+            priority=self.priority, cause=event.cause,
         )  # fmt: skip
 
-    def _lane(self, payload: str) -> str:
-        """Return the name of a job's lane; where its key fails, one of all those that do."""
-        if self.lane is None:
-            return ""
-        try:
-            key = str(self.lane(payload))
-        except Exception:  # noqa: BLE001 - one key takes no other job along
-            key = ""
-        if len(key) > _MOST_KEY:
-            key = hashlib.sha256(key.encode()).hexdigest()
-        return f"{self.work}/{key}"
+
+def lane_of(work: str, key_of: Callable[[str], object] | None, payload: str) -> str:
+    """Return the name of a job's lane; where its key fails, one of all those that do."""
+    if key_of is None:
+        return ""
+    try:
+        key = str(key_of(payload))
+    except Exception:  # noqa: BLE001 - one key takes no other job along
+        key = ""
+    if len(key) > _MOST_KEY:
+        key = hashlib.sha256(key.encode()).hexdigest()
+    return f"{work}/{key}"
 
 
 class Triggers:

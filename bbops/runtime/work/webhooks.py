@@ -10,8 +10,8 @@ import msgspec
 
 from bbops.base.host import Host
 from bbops.runtime.values.failures import InvalidInput, Thrown
-from bbops.runtime.work.engine import Statement
 from bbops.runtime.work.signatures import Signature, read_headers
+from bbops.runtime.work.statements import Statement
 
 MOST_BYTES: Final = 1_000_000
 """Of a body."""

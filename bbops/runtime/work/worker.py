@@ -15,7 +15,7 @@ from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.engine import Engine, Route
 from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.retry import Retry
-from bbops.runtime.work.values import Claim, FencedError, HeldError, Tick, TickDue
+from bbops.runtime.work.values import Claim, FencedError, HeldError, NewJob, Tick, TickDue
 
 MOST_AT_A_TIME: Final = 50
 """Jobs of one project that run in one process."""
@@ -35,15 +35,17 @@ class Plan:
 
     Attributes:
         route: which jobs an event makes.
-        run: does a job.
+        run: does a job; returns what is kept of what it returned, as JSON.
         due: says of a tick, and the time, what it makes.
         retry: how often work of a name is tried.
+        arrange: gives a job that a step made its lane and priority.
     """
 
     route: Route
-    run: Callable[[Recorded], Awaitable[None]]
+    run: Callable[[Recorded], Awaitable[str | None]]
     due: Callable[[Tick, int], TickDue]
     retry: Callable[[str], Retry] = lambda _: Retry()
+    arrange: Callable[[NewJob], NewJob] = lambda job: job
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ class Worker:
 
     async def _turn(self) -> bool:
         """Move events and begin jobs; return whether there may be more at once."""
-        moved = await self.engine.pump(self.plan.route)
+        moved = await self.engine.pump(self.plan.route, self.plan.arrange)
         self._due = await self.engine.wake_due()
         room = self._most - len(self._running)
         claimed = await self.engine.claim(room) if room else []
@@ -167,8 +169,8 @@ class Worker:
             return Attempt(job, "dead", perf_counter() - began, reason=CRASHED)
         try:
             known = await self.engine.steps(job) if job.attempt > 1 or job.fence > 1 else {}
-            await plan.run(Recorded(self.engine, job, known))
-            await self.engine.end(job)
+            result = await plan.run(Recorded(self.engine, job, known))
+            await self.engine.end(job, result=result)
         except FencedError:
             raise
         except HeldError as held:

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from bbops.base.errors import ServerError
 from bbops.base.json_jobs import Job, JobStory, TaskTime
-from bbops.database.sqlite.driver import Sqlite
-from bbops.database.sqlite.work import SqliteWork
+from bbops.database.open import work_dialect
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.values import RESTORED, Listed
@@ -58,11 +57,7 @@ def _control(live: Live) -> WorkControl:
     database = live.release.answering.host.database
     if isinstance(database, HeardDatabase):
         database = database.door
-    if isinstance(database, Sqlite):
-        return WorkControl(database, SqliteWork())
-    from bbops.database.postgres.work import PostgresWork  # noqa: PLC0415 - an extra
-
-    return WorkControl(database, PostgresWork())
+    return WorkControl(database, work_dialect(database))
 
 
 async def _list(control: WorkControl, request: ListJobs) -> Jobs:

@@ -15,7 +15,7 @@ import msgspec
 from bbops.base.errors import ServerError
 from bbops.base.host import Clock, Host, Http, Log, Random
 from bbops.base.json_diagnostics import JsonDiagnostic
-from bbops.database.open import Opened, open_database
+from bbops.database.open import Opened, open_database, work_dialect
 from bbops.database.schema.place import Place
 from bbops.database.sqlite.quota import limit_size
 from bbops.runtime.http.in_flight import ActiveRequests
@@ -119,7 +119,9 @@ class Live:
             self._lasting.scope = str(database)  # two projects may name a channel alike
             opened = await self._open(database, durability)
             files = await self._keep_files(history.parent) if history else None
-            events = None if self._ring is None else Outbox(opened, now_ms, self._ring)
+            events = None
+            if self._ring is not None:
+                events = Outbox(opened, work_dialect(opened), now_ms, self._ring)
             host = Host(clock, random, opened, log, events=events, http=self._http, files=files)
             try:
                 remember = self._remember(history) if history else None

@@ -1,0 +1,80 @@
+"""Jobs that a step makes of a function: how they are made, ended, and what is known of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from bbops.base.host import Database
+from bbops.runtime.work.control import WorkControl
+from bbops.runtime.work.dialect import Dialect
+from bbops.runtime.work.outbox import enqueue, enqueue_if
+from bbops.runtime.work.statements import Statement
+from bbops.runtime.work.values import NewJob
+
+WORK: Final = "functions/"
+"""Begins the work of such a job, and its name."""
+
+_MOST_KEY: Final = 200
+"""Characters of a unique key; of a longer one its hash is taken."""
+
+_CLAIM_KEY: Final = (
+    "INSERT INTO _bbops_keys (key, uid) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET uid ="
+    " CASE WHEN EXISTS (SELECT 1 FROM _bbops_jobs AS j WHERE j.uid = _bbops_keys.uid"
+    " AND j.state <> 'dead') OR EXISTS (SELECT 1 FROM _bbops_outbox AS o WHERE o.name = ''"
+    " AND o.key = _bbops_keys.uid) THEN _bbops_keys.uid ELSE excluded.uid END RETURNING uid"
+)
+_STATUS: Final = (
+    "SELECT state, attempts, error, NULL FROM _bbops_jobs WHERE uid = ?"
+    " UNION ALL SELECT outcome, attempts, '', value FROM _bbops_results WHERE uid = ?"
+    " UNION ALL SELECT 'ready', 0, '', NULL FROM _bbops_outbox WHERE name = '' AND key = ?"
+)
+
+
+def is_of_function(uid: object) -> bool:
+    """Return whether a job's name is one that `enqueue` gives."""
+    return isinstance(uid, str) and uid.startswith(WORK)
+
+
+async def make_job(
+    database: Database, dialect: Dialect, job: NewJob, at: int, *, unique: str = ""
+) -> str:
+    """Make a job in the transaction of a database; return the name that it has.
+
+    Args:
+        unique: while a job of the same work and key has not ended, that is the job. Its key is
+            locked, so that of two transactions the second one sees what the first has made.
+    """
+    if not unique:
+        await database.write(*enqueue(job, at))
+        return job.uid
+    key = f"{job.work}/{unique}"
+    if len(key) > _MOST_KEY:
+        key = hashlib.sha256(key.encode()).hexdigest()
+    lock = dialect.locks_lanes
+    statements: list[Statement] = [(lock, (json.dumps([key]),))] if lock else []
+    statements += [(_CLAIM_KEY, (key, job.uid)), enqueue_if(job, at, key)]
+    done = await database.write_all(statements)
+    return str(done[-2][0][0])
+
+
+async def cancel_job(
+    database: Database, dialect: Dialect, uid: str, now: Callable[[], int]
+) -> bool:  # fmt: skip
+    """End a job that has not ended; return whether there was one."""
+    gone = await database.write(
+        "DELETE FROM _bbops_outbox WHERE name = '' AND key = ? RETURNING id", (uid,)
+    )
+    return bool(gone) or await WorkControl(database, dialect, now=now).cancel(uid)
+
+
+async def read_status(database: Database, uid: str) -> Mapping[str, Any] | None:
+    """Return what a function may know of a job; None where there is none. One read."""
+    rows = await database.read(_STATUS, (uid, uid, uid))
+    if not rows:
+        return None
+    state, attempts, error, value = rows[0]
+    result = None if value is None else json.loads(value)
+    return {"state": state, "attempts": attempts, "result": result, "error": error or None}

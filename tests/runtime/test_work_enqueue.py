@@ -1,0 +1,291 @@
+"""Jobs that functions enqueue: made once, in order, asked about, cancelled. On both databases."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bbops.build.compile.release import build
+from bbops.build.testing.host import fake_host
+from bbops.database.schema.place import Place
+from bbops.runtime.flow.caching import Cache
+from bbops.runtime.flow.run import invoke
+from bbops.runtime.linking.release import Release, link
+from bbops.runtime.linking.work import Work, link_work
+from bbops.runtime.work.control import KEPT_MS, WorkControl
+from bbops.runtime.work.events import Outbox
+from bbops.runtime.work.recorded import Recorded
+from bbops.runtime.work.values import HIGH, Claim
+from bbops.source.tree import MemoryTree
+from tests.support.work_bench import Bench, bench, place
+
+__all__ = ["bench", "place"]
+
+ASK = """
+input: { n: integer, key?: string }
+steps:
+  - enqueue: { function: double, input: { n: "${ input.n }" }, unique: "${ input.key }" }
+    as: job
+  - return: { value: "${ vars.job }" }
+"""
+DOUBLE = """
+input: { n: integer, more: { type: integer, default: 1 } }
+job: { lane: { key: input.n }, priority: high, timeout: 1m, retry: { attempts: 1 } }
+steps:
+  - if: input.n == 13
+    then:
+      - throw: { status: 500, message: not that one }
+  - return: { value: { twice: "${ input.n * 2 + input.more }" } }
+"""
+LATER = """
+steps:
+  - enqueue: { function: double, input: { n: 1 }, delay: 1h }
+    as: job
+  - return: { value: "${ vars.job.id }" }
+"""
+HALF = """
+steps:
+  - transaction:
+      - enqueue: { function: double, input: { n: 1 } }
+      - throw: { status: 500 }
+"""
+STATUS = """
+input: { id: string }
+steps:
+  - jobStatus: { job: "${ input.id }" }
+    as: found
+  - return: { value: "${ vars.found }" }
+"""
+CANCEL = """
+input: { id: string }
+steps:
+  - cancel: { job: "${ input.id }" }
+    as: found
+  - return: { value: "${ vars.found }" }
+"""
+CHAIN = """
+input: { n: integer }
+steps:
+  - enqueue: { function: chain, input: { n: "${ input.n + 1 }" } }
+"""
+FILES = {
+    "project.yaml": "bbops: 1\nname: work\n", "functions/ask.yaml": ASK,
+    "functions/double.yaml": DOUBLE, "functions/later.yaml": LATER, "functions/half.yaml": HALF,
+    "functions/status.yaml": STATUS, "functions/cancel.yaml": CANCEL,
+    "functions/chain.yaml": CHAIN,
+}  # fmt: skip
+
+
+class Shop:
+    """A release with the functions above, and a worker that runs their jobs one by one."""
+
+    def __init__(self, on: Bench, place: Place) -> None:
+        engine = "sqlite" if isinstance(place, Path) else "postgres"
+        built = build(MemoryTree(FILES), database=engine)  # type: ignore[arg-type]
+        errors = [str(one) for one in built.diagnostics if one.severity == "error"]
+        assert built.project is not None, errors
+        outbox = Outbox(on.database, on.dialect, lambda: on.at)
+        host = replace(fake_host(on.database), events=outbox)
+        self.on = on
+        self.release: Release = link(built.artifact, name="a", host=host, env={})
+        work = link_work(built.artifact, self.release)
+        assert work is not None
+        self.work: Work = work
+
+    async def call(self, name: str, **given: Any) -> Any:
+        run = self.release.answering.run()
+        run.cache, run.fuel = Cache(), [100_000]
+        return await invoke(run, self.release.functions[name], given, None, None)
+
+    async def pump(self) -> None:
+        while await self.on.engine.pump(self.work.plan.route, self.work.plan.arrange):
+            pass
+        await self.on.engine.wake_due()
+
+    async def work_off(self) -> list[str]:
+        """Run what is ready; return the names of the jobs."""
+        await self.pump()
+        names = []
+        for job in (await self.on.claim()).values():
+            names.append(job.uid)
+            try:
+                await self.attempt(job)
+            except Exception as error:  # noqa: BLE001 - as the worker does
+                await self.on.engine.fail(job, str(error), None)
+        return names
+
+    async def attempt(self, job: Claim) -> None:
+        result = await self.work.plan.run(Recorded(self.on.engine, job, {}))
+        await self.on.engine.end(job, result=result)
+
+    async def status(self, uid: str) -> Any:
+        return await self.call("status", id=uid)
+
+
+def run(bench: Any, place: Place, work: Callable[[Shop], Awaitable[None]]) -> None:
+    bench(lambda on: work(Shop(on, place)))
+
+
+def test_a_job_of_a_function_runs_and_keeps_what_it_returned(bench: Any, place: Place) -> None:
+    async def work(shop: Shop) -> None:
+        made = await shop.call("ask", n=20)
+        assert made["isNew"]
+        assert made["id"].startswith("functions/double@")
+        waiting = {"state": "ready", "attempts": 0, "result": None, "error": None}
+        assert await shop.status(made["id"]) == waiting
+        await shop.pump()
+        assert await shop.status(made["id"]) == waiting
+        assert await shop.work_off() == [made["id"]]
+        done = {"state": "done", "attempts": 1, "result": {"twice": 41}, "error": None}
+        assert await shop.status(made["id"]) == done
+        assert await shop.status("functions/double@nothing") is None
+        assert await shop.status("triggers/double@1") is None
+
+    run(bench, place, work)
+
+
+def test_its_function_says_how_its_jobs_run(bench: Any, place: Place) -> None:
+    async def work(shop: Shop) -> None:
+        for _ in range(2):
+            await shop.call("ask", n=20)
+        await shop.call("ask", n=21)
+        await shop.pump()
+        rows = await shop.on.database.read(
+            "SELECT lane, priority, state FROM _bbops_jobs ORDER BY id"
+        )
+        lane = "functions/double/{}".format
+        assert [tuple(row) for row in rows] == [
+            (lane(20), HIGH, "ready"), (lane(20), HIGH, "blocked"), (lane(21), HIGH, "ready"),
+        ]  # fmt: skip
+
+    run(bench, place, work)
+
+
+def test_a_job_that_fails_says_why(bench: Any, place: Place) -> None:
+    async def work(shop: Shop) -> None:
+        made = await shop.call("ask", n=13)
+        await shop.work_off()
+        dead = {"state": "dead", "attempts": 1, "result": None, "error": "not that one"}
+        assert await shop.status(made["id"]) == dead
+
+    run(bench, place, work)
+
+
+def test_a_delayed_job_waits_for_its_time(bench: Any, place: Place) -> None:
+    async def work(shop: Shop) -> None:
+        uid = await shop.call("later")
+        assert await shop.work_off() == []
+        assert (await shop.status(uid))["state"] == "later"
+        shop.on.at += 3_599_999
+        assert await shop.work_off() == []
+        shop.on.at += 1
+        assert await shop.work_off() == [uid]
+
+    run(bench, place, work)
+
+
+def test_while_a_job_of_one_key_waits_or_runs_there_is_no_other(bench: Any, place: Place) -> None:
+    async def work(shop: Shop) -> None:
+        first = await shop.call("ask", n=1, key="a")
+        assert await shop.call("ask", n=1, key="a") == {"id": first["id"], "isNew": False}
+        assert (await shop.call("ask", n=1, key="b"))["isNew"]
+        assert (await shop.call("ask", n=1, key="x" * 300))["isNew"]
+        assert not (await shop.call("ask", n=1, key="x" * 300))["isNew"]
+        await shop.pump()
+        assert not (await shop.call("ask", n=2, key="a"))["isNew"]
+        while await shop.work_off():
+            pass
+        assert (await shop.call("ask", n=1, key="a"))["isNew"]
+        assert (await shop.call("ask", n=13, key="dead"))["isNew"]
+        await shop.work_off()
+        assert (await shop.call("ask", n=13, key="dead"))["isNew"]
+
+    run(bench, place, work)
+
+
+def test_of_many_at_once_with_one_key_one_makes_the_job(bench: Any, place: Place) -> None:
+    async def work(shop: Shop) -> None:
+        made = await asyncio.gather(*(shop.call("ask", n=1, key="a") for _ in range(20)))
+        assert sum(one["isNew"] for one in made) == 1
+        assert len({one["id"] for one in made}) == 1
+        assert len(await shop.work_off()) == 1
+
+    run(bench, place, work)
+
+
+def test_what_is_rolled_back_makes_no_job(bench: Any, place: Place) -> None:
+    async def work(shop: Shop) -> None:
+        try:
+            await shop.call("half")
+        except Exception:  # noqa: BLE001 - it throws
+            assert await shop.work_off() == []
+        else:
+            raise AssertionError("it returned")
+
+    run(bench, place, work)
+
+
+def test_a_job_can_be_cancelled_until_it_has_ended(bench: Any, place: Place) -> None:
+    async def work(shop: Shop) -> None:
+        first, second = [(await shop.call("ask", n=n))["id"] for n in (1, 2)]
+        assert await shop.call("cancel", id=first) is True
+        assert await shop.status(first) is None
+        await shop.pump()
+        assert await shop.call("cancel", id=second) is True
+        assert (await shop.status(second))["state"] == "cancelled"
+        assert await shop.call("cancel", id=second) is False
+        assert await shop.work_off() == []
+        await shop.on.emit("order.paid")
+        assert await shop.call("cancel", id="triggers/paid@1") is False
+
+    run(bench, place, work)
+
+
+def test_an_attempt_that_is_repeated_makes_its_job_once(bench: Any, place: Place) -> None:
+    async def work(shop: Shop) -> None:
+        await shop.call("chain", n=1)
+        await shop.pump()
+        (job,) = (await shop.on.claim()).values()
+        for _ in range(3):  # killed before it ends, each time
+            known = await shop.on.engine.steps(job)
+            await shop.work.plan.run(Recorded(shop.on.engine, job, known))
+        assert await shop.on.database.read("SELECT count(*) FROM _bbops_outbox") == [(1,)]
+        await shop.on.engine.end(job)
+        await shop.pump()
+        (row,) = await shop.on.database.read("SELECT cause, depth, payload FROM _bbops_jobs")
+        assert tuple(row) == (job.uid, 1, '{"input":{"n":3}}')
+
+    run(bench, place, work)
+
+
+def test_functions_that_enqueue_themselves_stop_after_sixteen_jobs(
+    bench: Any, place: Place
+) -> None:
+    async def work(shop: Shop) -> None:
+        await shop.call("chain", n=1)
+        ran = 0
+        while await shop.work_off():
+            ran += 1
+        assert ran == 17
+        (row,) = await shop.on.database.read("SELECT error FROM _bbops_jobs WHERE state = 'dead'")
+        assert "16 jobs in a row have caused one another" in row[0]
+
+    run(bench, place, work)
+
+
+def test_what_is_swept_is_forgotten(bench: Any, place: Place) -> None:
+    async def work(shop: Shop) -> None:
+        made = await shop.call("ask", n=1, key="a")
+        await shop.work_off()
+        control = WorkControl(shop.on.database, shop.on.dialect, now=lambda: shop.on.at)
+        await control.sweep()
+        assert (await shop.status(made["id"]))["state"] == "done"
+        assert await shop.on.database.read("SELECT count(*) FROM _bbops_keys") == [(0,)]
+        shop.on.at += KEPT_MS + 1
+        await control.sweep()
+        assert await shop.status(made["id"]) is None
+
+    run(bench, place, work)
