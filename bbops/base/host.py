@@ -137,7 +137,7 @@ class Events(Protocol):
         ...
 
     async def enqueue(
-        self, work: str, uid: str, payload: Any, *, delay_ms: int = 0, unique: str = ""
+        self, work: str, uid: str, payload: Any, *, delay_ms: int = 0, unique: str | None = None
     ) -> str:
         """Make a job; return the name that it has.
 

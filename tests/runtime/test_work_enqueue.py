@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from bbops.build.compile.release import build
 from bbops.build.testing.host import fake_host
@@ -17,10 +20,12 @@ from bbops.runtime.linking.release import Release, link
 from bbops.runtime.linking.work import Work, link_work
 from bbops.runtime.work.control import KEPT_MS, WorkControl
 from bbops.runtime.work.events import Outbox
+from bbops.runtime.work.jobs import is_of_function
 from bbops.runtime.work.recorded import Recorded
-from bbops.runtime.work.values import HIGH, Claim
+from bbops.runtime.work.triggers import lane_of
+from bbops.runtime.work.values import HIGH, Claim, NewJob
 from bbops.source.tree import MemoryTree
-from tests.support.work_bench import Bench, bench, place
+from tests.support.work_bench import Bench, bench, job, place
 
 __all__ = ["bench", "place"]
 
@@ -71,11 +76,24 @@ input: { n: integer }
 steps:
   - enqueue: { function: chain, input: { n: "${ input.n + 1 }" } }
 """
+NAME = """
+input: { word: string }
+steps:
+  - enqueue: { function: named, input: { word: "${ input.word }" } }
+    as: job
+  - return: { value: "${ vars.job }" }
+"""
+NAMED = """
+input: { word: string }
+job: { lane: { key: input.word } }
+steps:
+  - log: { message: "${ input.word }" }
+"""
 FILES = {
     "project.yaml": "bbops: 1\nname: work\n", "functions/ask.yaml": ASK,
     "functions/double.yaml": DOUBLE, "functions/later.yaml": LATER, "functions/half.yaml": HALF,
     "functions/status.yaml": STATUS, "functions/cancel.yaml": CANCEL,
-    "functions/chain.yaml": CHAIN,
+    "functions/chain.yaml": CHAIN, "functions/name.yaml": NAME, "functions/named.yaml": NAMED,
 }  # fmt: skip
 
 
@@ -109,17 +127,17 @@ class Shop:
         """Run what is ready; return the names of the jobs."""
         await self.pump()
         names = []
-        for job in (await self.on.claim()).values():
-            names.append(job.uid)
+        for one in (await self.on.claim()).values():
+            names.append(one.uid)
             try:
-                await self.attempt(job)
+                await self.attempt(one)
             except Exception as error:  # noqa: BLE001 - as the worker does
-                await self.on.engine.fail(job, str(error), None)
+                await self.on.engine.fail(one, str(error), None)
         return names
 
-    async def attempt(self, job: Claim) -> None:
-        result = await self.work.plan.run(Recorded(self.on.engine, job, {}))
-        await self.on.engine.end(job, result=result)
+    async def attempt(self, claim: Claim) -> None:
+        result = await self.work.plan.run(Recorded(self.on.engine, claim, {}))
+        await self.on.engine.end(claim, result=result)
 
     async def status(self, uid: str) -> Any:
         return await self.call("status", id=uid)
@@ -248,15 +266,15 @@ def test_an_attempt_that_is_repeated_makes_its_job_once(bench: Any, place: Place
     async def work(shop: Shop) -> None:
         await shop.call("chain", n=1)
         await shop.pump()
-        (job,) = (await shop.on.claim()).values()
+        (claim,) = (await shop.on.claim()).values()
         for _ in range(3):  # killed before it ends, each time
-            known = await shop.on.engine.steps(job)
-            await shop.work.plan.run(Recorded(shop.on.engine, job, known))
+            known = await shop.on.engine.steps(claim)
+            await shop.work.plan.run(Recorded(shop.on.engine, claim, known))
         assert await shop.on.database.read("SELECT count(*) FROM _bbops_outbox") == [(1,)]
-        await shop.on.engine.end(job)
+        await shop.on.engine.end(claim)
         await shop.pump()
         (row,) = await shop.on.database.read("SELECT cause, depth, payload FROM _bbops_jobs")
-        assert tuple(row) == (job.uid, 1, '{"input":{"n":3}}')
+        assert tuple(row) == (claim.uid, 1, '{"input":{"n":3}}')
 
     run(bench, place, work)
 
@@ -289,3 +307,58 @@ def test_what_is_swept_is_forgotten(bench: Any, place: Place) -> None:
         assert await shop.status(made["id"]) is None
 
     run(bench, place, work)
+
+
+@pytest.mark.parametrize("text", ["", "\u202e", "x" * 10_000])
+def test_a_key_may_be_any_text(bench: Any, place: Place, text: str) -> None:
+    async def work(shop: Shop) -> None:
+        first, second = [await shop.call("ask", n=1, key=text) for _ in range(2)]
+        assert [first["isNew"], second["isNew"]] == [True, False]
+        assert await shop.status(f"functions/{text}") is None
+        assert await shop.call("cancel", id=f"functions/{text}") is False
+        made = await shop.call("name", word=text)
+        await shop.pump()
+        assert {(await shop.status(one["id"]))["state"] for one in (first, made)} == {"ready"}
+
+    run(bench, place, work)
+
+
+@pytest.mark.parametrize("text", ["\0", "a\ud800", "\n"])
+def test_a_key_that_no_database_takes_stops_nothing(bench: Any, place: Place, text: str) -> None:
+    """What comes without a shape may hold any character of JSON."""
+
+    async def work(shop: Shop) -> None:
+        on = shop.on
+        lane = lane_of("work", lambda _: text, "")
+        on.routes["odd"] = lambda event: [job(f"odd@{event.id}", lane=lane)]
+        await on.emit("odd", {"key": text})
+        await on.emit("odd")
+        await on.pump()
+        assert await on.states() == {"odd@1": "ready", "odd@2": "blocked"}
+        outbox = Outbox(on.database, on.dialect, lambda: on.at)
+        uids = [f"functions/double@{number}" for number in (1, 2)]
+        made = [await outbox.enqueue("functions/double", one, {"input": {"n": 1}}, unique=text)
+                for one in uids]  # fmt: skip
+        assert made == [uids[0], uids[0]]
+        assert not is_of_function(f"functions/{text}")
+
+    run(bench, place, work)
+
+
+def test_a_job_that_dies_is_told_of_once_and_not_by_who_hears_of_it(bench: Any) -> None:
+    async def work(on: Bench) -> None:
+        on.engine.hears_dead = frozenset({"triggers/dead"})
+        hearing = NewJob("hears", "triggers/dead", "{}")
+        await on.enqueue(job("a"), job("stolen"), job("tried"), hearing)
+        jobs = await on.claim()
+        await on.database.change("UPDATE _bbops_jobs SET fence = 9 WHERE uid = 'stolen'")
+        await on.engine.fail(jobs["tried"], "try again", on.at)
+        for name in ("a", "stolen", "hears"):
+            await on.engine.fail(jobs[name], "it is over", None)
+        rows = await on.database.read("SELECT name, key, payload, cause, depth FROM _bbops_outbox")
+        told = {"job": "a", "work": "work", "error": "it is over", "attempts": 1}
+        assert [(*row[:2], json.loads(row[2]), *row[3:]) for row in rows] == [
+            ("bbops.job-dead", "a", told, "a", 1)
+        ]
+
+    bench(work)

@@ -556,6 +556,18 @@ steps:
       - throw: { status: 500, message: not open yet }
   - return: { value: { number: "${ input.number }" } }
 """
+DEAD = """
+event: bbops.job-dead
+where: event.payload.work == 'functions/mark'
+function: alert
+"""
+ALERT = """
+payload: { work: string, error: string, attempts: integer }
+steps:
+  - insert:
+      table: marks
+      data: { number: "${ event.payload.attempts }", word: "${ event.payload.error }" }
+"""
 STATUS = """
 query: { job: string }
 steps:
@@ -576,7 +588,8 @@ steps:
 def test_what_a_request_enqueues_runs_once_and_can_be_asked_about(shop: Shop) -> None:
     served = shop(
         functions__ask=ASK, functions__mark=MARK, functions__status=STATUS,
-        functions__cancel=CANCEL, endpoints__ask=endpoint("POST", "/ask", "ask"),
+        functions__cancel=CANCEL, functions__alert=ALERT, triggers__dead=DEAD,
+        endpoints__ask=endpoint("POST", "/ask", "ask"),
         endpoints__status=endpoint("GET", "/status", "status"),
         endpoints__cancel=endpoint("DELETE", "/status", "cancel"),
     )  # fmt: skip
@@ -590,6 +603,7 @@ def test_what_a_request_enqueues_runs_once_and_can_be_asked_about(shop: Shop) ->
     uid = made[0]["id"]
     wait_for(lambda: status(uid)["state"] == "dead")
     assert status(uid) == {"state": "dead", "attempts": 3, "result": None, "error": "not open yet"}
+    wait_for(lambda: served.count("not open yet") == 1)
     served.edit_row("INSERT INTO marks (number, word) VALUES (0, 'open')")
     again = served.api.post("/ask", json={"number": 2, "key": "a"}).json()
     assert again["isNew"]

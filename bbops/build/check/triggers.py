@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from bbops.base.diagnostics import Diagnostic
+from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.build.check._outside import Outside
 from bbops.build.check._ways import event_of, rows_of
 from bbops.language.expressions.nodes import Call, Node, children
@@ -17,6 +17,7 @@ from bbops.language.resources.function import Function
 from bbops.language.resources.trigger import DatabaseTrigger, Trigger
 from bbops.language.shape import shape_types
 from bbops.runtime.values.filters import FUNCTIONS
+from bbops.runtime.work.own_events import OWN_EVENTS, is_reserved
 
 _KEYS: Final = frozenset({"text", "integer", "any"})
 
@@ -26,6 +27,7 @@ def check(project: Project) -> Iterator[Diagnostic]:
     for trigger in project.triggers.values():
         yield from _where(project, trigger, trigger.model.database, "database")
         yield from _of_event(project, trigger)
+        yield from _own_events(project, trigger)
         yield from _lane(find_outside(project, trigger), trigger, trigger.model.lane, "lane")
     for function in project.functions.values():
         if function.model.job is not None:
@@ -82,6 +84,33 @@ def find_outside(project: Project, trigger: Resource[Trigger]) -> Outside | None
         return None
     rows = rows_of(project, model.database).fields or {}
     return Outside(trigger, rows, table.column_types, table.name)
+
+
+def _own_events(project: Project, trigger: Resource[Trigger]) -> Iterator[Diagnostic]:
+    """Refuse an event of ours that there is not, and fields that one of them does not bring."""
+    function = project.functions.get(trigger.model.function)
+    for number, event in enumerate(trigger.model.event or ()):
+        if is_reserved(event) and event not in OWN_EVENTS:
+            is_list = isinstance(trigger.document.root["event"], list)
+            yield Diagnostic(
+                trigger.place("event", *((number,) if is_list else ())), "reserved-event",
+                f"bbops emits no event '{event}'",
+                suggest(event, OWN_EVENTS) or f"there is {', '.join(OWN_EVENTS)}",
+            )  # fmt: skip
+        elif event in OWN_EVENTS and function is not None:
+            yield from _brought(function, event, OWN_EVENTS[event])
+
+
+def _brought(
+    function: Resource[Function], event: str, brings: Sequence[str]
+) -> Iterator[Diagnostic]:  # fmt: skip
+    for name in function.model.payload or ():
+        if not name.endswith("?") and name not in brings:
+            yield Diagnostic(
+                function.place("payload", name, key=True), "unknown-field",
+                f"event '{event}' has no field '{name}'",
+                suggest(name, brings) or f"it has {', '.join(brings)}",
+            )  # fmt: skip
 
 
 def _of_event(project: Project, trigger: Resource[Trigger]) -> Iterator[Diagnostic]:

@@ -76,14 +76,14 @@ class KeptEvents:
         self.emitted.append((event, payload))
 
     async def enqueue(
-        self, work: str, uid: str, payload: Any, *, delay_ms: int = 0, unique: str = ""
+        self, work: str, uid: str, payload: Any, *, delay_ms: int = 0, unique: str | None = None
     ) -> str:
         """Keep a job; where one has the same key, that is it."""
         del delay_ms
-        found = self.keys.get((work, unique), "") if unique else ""
+        found = "" if unique is None else self.keys.get((work, unique), "")
         if found in self.jobs:
             return found
-        if unique:
+        if unique is not None:
             self.keys[work, unique] = uid
         self.jobs[uid] = work.removeprefix("functions/"), payload["input"]
         return uid

@@ -93,6 +93,9 @@ class Trigger(Kind):
     - `event`: what a step `emit` says, one name or a list; `event.name`, and `event.payload` as its
       `payload` shape describes it (json without one). `where` beside `event` or `webhook` reads
       `event`.
+    - The event `bbops.job-dead` says that a job has failed for the last time: its payload is `job`,
+      `work` (such as `triggers/order-paid`), `error` and `attempts`. A trigger on it does not run
+      for its own jobs.
     - `webhook` takes a POST of JSON, which becomes `event.payload`. Its path has no parameters, and
       it is always signed: one that nobody signs is an endpoint. It is answered 202 once it is kept;
       what comes again within 7 days is answered so, too, and runs nothing.

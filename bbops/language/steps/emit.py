@@ -13,6 +13,7 @@ from bbops.language.expressions.values import ValueField
 from bbops.language.steps._base import Checking, Example, Step
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._mismatches import check_payload
+from bbops.runtime.work.own_events import ENTITY, is_reserved
 
 
 class EmitParameters(Model):
@@ -39,6 +40,10 @@ class Emit(Step):
     emit: EmitParameters
 
     def check(self, at: Checking) -> Type:
+        if is_reserved(self.emit.event):
+            hint = f"give the event an entity of your own, not '{ENTITY}'"
+            message = f"only bbops emits '{self.emit.event}'"
+            at.report(self.place("event"), "reserved-event", message, hint)
         what, place = f"event '{self.emit.event}'", self.place("payload") or self.place("event")
         of = at.public(self.emit.payload, "this event") if self.emit.payload else NULL
         if self.emit.event not in at.payloads and (hint := suggest(self.emit.event, at.payloads)):

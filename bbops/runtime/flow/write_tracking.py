@@ -124,7 +124,7 @@ class _NotingEvents:
         await self.door.emit(event, payload)
 
     async def enqueue(
-        self, work: str, uid: str, payload: Any, *, delay_ms: int = 0, unique: str = ""
+        self, work: str, uid: str, payload: Any, *, delay_ms: int = 0, unique: str | None = None
     ) -> str:
         self.touched.is_so = True
         return await self.door.enqueue(work, uid, payload, delay_ms=delay_ms, unique=unique)

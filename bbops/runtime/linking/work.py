@@ -17,6 +17,7 @@ from bbops.runtime.values.failures import NOTHING, FlowError
 from bbops.runtime.values.filters.maps import write_json
 from bbops.runtime.work.durable import durable
 from bbops.runtime.work.jobs import WORK
+from bbops.runtime.work.own_events import JOB_DEAD
 from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.results import MOST_BYTES
 from bbops.runtime.work.retry import Retry
@@ -90,6 +91,10 @@ class Work:
                 one["overlap"],
             ) for one in data["tasks"]
         })  # fmt: skip
+        self.hears_dead = frozenset(
+            one["name"] for one in data["triggers"] if JOB_DEAD in one["events"]
+        )
+        """Triggers that run when a job is dead."""
         self.hears_rows = any(one["columns"] is not None for one in data["triggers"])
         """Whether changed rows run something."""
         self.plan = Plan(triggers.route, self.run, self.tasks.due, self._retry, self._arrange)
@@ -115,7 +120,11 @@ class Work:
         job = recorded.job
         work = self._works.get(job.work)
         if work is None:
-            raise HeldError(f"the project has no '{job.work}' any more")
+            name = job.work.removeprefix(WORK)
+            gone = (
+                f"the project has no '{name}'" if name == job.work else f"nothing enqueues '{name}'"
+            )
+            raise HeldError(f"{gone} any more")
         if job.cause.depth > MOST_DEPTH:
             raise HeldError(TOO_DEEP)
         recorded.begin(work.code)

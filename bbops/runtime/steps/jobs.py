@@ -29,7 +29,7 @@ async def enqueue(
         return {"id": uid, "isNew": True}
     found = await host.events.enqueue(
         WORK + function.name, uid, {"input": input}, delay_ms=delay,
-        unique="" if unique is None else str(unique),
+        unique=None if unique is None else str(unique),
     )  # fmt: skip
     return {"id": found, "isNew": found == uid}
 

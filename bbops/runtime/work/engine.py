@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from bbops.base.host import Database
 from bbops.runtime.values.failures import Failure, FlowError
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.fences import fenced, is_about_steps
+from bbops.runtime.work.own_events import JOB_DEAD
 from bbops.runtime.work.results import pack, rows_of, unpack
 from bbops.runtime.work.rows import (
     read_claim,
@@ -32,6 +32,7 @@ from bbops.runtime.work.values import (
     NewJob,
     Tick,
     TickDue,
+    shown_time,
 )
 
 MOST_AT_ONCE: Final = 500
@@ -69,17 +70,12 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def shown_time(at: int) -> str:
-    """Return a time as people read it, such as `2026-03-01T02:30:00Z`."""
-    found = datetime.fromtimestamp(at // 1000, UTC).isoformat().removesuffix("+00:00")
-    return f"{found}.{at % 1000:03}Z" if at % 1000 else f"{found}Z"
-
-
 class Engine:
     """The queue of one project, as one worker sees it. All methods may be called concurrently.
 
     Attributes:
         names_cause: somebody listens to rows: what a job changes is told as caused by it.
+        hears_dead: triggers that run when a job is dead.
     """
 
     def __init__(
@@ -90,7 +86,7 @@ class Engine:
         self.database, self.dialect, self.owner = database, dialect, owner
         self._say, self._now = statements(dialect), now
         self._claims = 0
-        self.names_cause = False
+        self.names_cause, self.hears_dead = False, frozenset[str]()
 
     # ---- from the outbox into jobs
     async def pump(
@@ -279,9 +275,17 @@ class Engine:
         mine = job.id, self.owner, job.fence
         if again_at is not None:
             return await self._put_back(job, again_at, error, is_counted=True)
-        died: Statement = (self._say.die, (error, *mine))
-        done = await self.database.write_all(self._with_lane(job, [died]))
-        return bool(done[bool(job.lane and self.dialect.locks_lanes)])
+        wanted: list[Statement] = [*self._reported(job, error), (self._say.die, (error, *mine))]
+        done = await self.database.write_all(self._with_lane(job, wanted))
+        return bool(done[len(wanted) - 1 + bool(job.lane and self.dialect.locks_lanes)])
+
+    def _reported(self, job: Claim, error: str) -> list[Statement]:
+        """Return what says that a job is dead, where somebody listens; not of who does so."""
+        if not self.hears_dead or job.work in self.hears_dead:
+            return []
+        told = {"job": job.uid, "work": job.work, "error": error, "attempts": job.attempt}
+        mine = job.id, self.owner, job.fence
+        return [(self._say.report, (JOB_DEAD, json.dumps(told), self._now(), *mine))]
 
     async def sleep(self, job: Claim, until: int) -> bool:
         """Put a job away until a time, which is no failed attempt; its lane stays taken."""

@@ -56,7 +56,7 @@ class Outbox:
         self._wake()
 
     async def enqueue(
-        self, work: str, uid: str, payload: Any, *, delay_ms: int = 0, unique: str = ""
+        self, work: str, uid: str, payload: Any, *, delay_ms: int = 0, unique: str | None = None
     ) -> str:
         """Write a job into the outbox, see `Events.enqueue`.
 

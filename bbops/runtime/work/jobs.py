@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -12,13 +11,11 @@ from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.outbox import enqueue, enqueue_if
 from bbops.runtime.work.statements import Statement
+from bbops.runtime.work.triggers import kept_key
 from bbops.runtime.work.values import NewJob
 
 WORK: Final = "functions/"
 """Begins the work of such a job, and its name."""
-
-_MOST_KEY: Final = 200
-"""Characters of a unique key; of a longer one its hash is taken."""
 
 _CLAIM_KEY: Final = (
     "INSERT INTO _bbops_keys (key, uid) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET uid ="
@@ -35,11 +32,11 @@ _STATUS: Final = (
 
 def is_of_function(uid: object) -> bool:
     """Return whether a job's name is one that `enqueue` gives."""
-    return isinstance(uid, str) and uid.startswith(WORK)
+    return isinstance(uid, str) and uid.startswith(WORK) and uid.isprintable()
 
 
 async def make_job(
-    database: Database, dialect: Dialect, job: NewJob, at: int, *, unique: str = ""
+    database: Database, dialect: Dialect, job: NewJob, at: int, *, unique: str | None = None
 ) -> str:
     """Make a job in the transaction of a database; return the name that it has.
 
@@ -47,12 +44,10 @@ async def make_job(
         unique: while a job of the same work and key has not ended, that is the job. Its key is
             locked, so that of two transactions the second one sees what the first has made.
     """
-    if not unique:
+    if unique is None:
         await database.write(*enqueue(job, at))
         return job.uid
-    key = f"{job.work}/{unique}"
-    if len(key) > _MOST_KEY:
-        key = hashlib.sha256(key.encode()).hexdigest()
+    key = f"{job.work}/{kept_key(unique)}"
     lock = dialect.locks_lanes
     statements: list[Statement] = [(lock, (json.dumps([key]),))] if lock else []
     statements += [(_CLAIM_KEY, (key, job.uid)), enqueue_if(job, at, key)]

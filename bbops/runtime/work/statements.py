@@ -86,6 +86,9 @@ class Statements:
     hold: str
     """Puts it away: reason, id, owner, fence."""
 
+    report: str
+    """Says that it is dead: event, payload, at, id, owner, fence."""
+
     die: str
     """Gives it up: error, id, owner, fence."""
 
@@ -157,6 +160,11 @@ def statements(of: Dialect) -> Statements:
         hold=(
             "UPDATE _bbops_jobs SET state = 'held', error = ?, owner = NULL"
             f" WHERE {_MINE} RETURNING id"
+        ),
+        report=(
+            "INSERT INTO _bbops_outbox (name, key, payload, at, cause, depth) SELECT"
+            " CAST(? AS text), uid, CAST(? AS text), CAST(? AS bigint), uid, depth + 1"
+            f" FROM _bbops_jobs WHERE {_MINE}"
         ),
         die=(
             "UPDATE _bbops_jobs SET state = 'dead', error = ?, owner = NULL"

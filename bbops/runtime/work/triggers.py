@@ -13,7 +13,7 @@ from bbops.runtime.work.values import NORMAL, Event, NewJob
 from bbops.runtime.work.webhooks import shown_event
 
 _MOST_KEY: Final = 200
-"""Characters of the key of a lane; of a longer one its hash is taken."""
+"""Characters of a key of jobs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,14 @@ def lane_of(work: str, key_of: Callable[[str], object] | None, payload: str) -> 
         key = str(key_of(payload))
     except Exception:  # noqa: BLE001 - one key takes no other job along
         key = ""
-    if len(key) > _MOST_KEY:
-        key = hashlib.sha256(key.encode()).hexdigest()
-    return f"{work}/{key}"
+    return f"{work}/{kept_key(key)}"
+
+
+def kept_key(key: str) -> str:
+    """Return a key as databases take it: of a long one, and of odd characters, its hash."""
+    if len(key) <= _MOST_KEY and key.isprintable():
+        return key
+    return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
 
 
 class Triggers:

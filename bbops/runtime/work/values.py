@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final, Literal
 
 State = Literal["ready", "blocked", "later", "running", "held", "dead"]
@@ -160,3 +161,9 @@ class FencedError(Exception):
 
 class HeldError(Exception):
     """A job cannot go on by itself: nobody guesses. Its text is the reason."""
+
+
+def shown_time(at: int) -> str:
+    """Return a time as people read it, such as `2026-03-01T02:30:00Z`."""
+    found = datetime.fromtimestamp(at // 1000, UTC).isoformat().removesuffix("+00:00")
+    return f"{found}.{at % 1000:03}Z" if at % 1000 else f"{found}Z"

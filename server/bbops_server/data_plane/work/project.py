@@ -107,6 +107,7 @@ class ProjectWork:
 
     async def _set_plan(self, worker: Worker, work: Work) -> None:
         worker.plan, worker.engine.names_cause = work.plan, work.hears_rows
+        worker.engine.hears_dead = work.hears_dead
         await worker.engine.set_ticks(work.tasks.first(worker.engine.now()))
         worker.woken.set()
 
