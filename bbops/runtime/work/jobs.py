@@ -49,7 +49,7 @@ async def make_job(
         return job.uid
     key = f"{job.work}/{kept_key(unique)}"
     lock = dialect.locks_lanes
-    statements: list[Statement] = [(lock, (json.dumps([key]),))] if lock else []
+    statements: list[Statement] = [(lock, (json.dumps([f"unique {key}"]),))] if lock else []
     statements += [(_CLAIM_KEY, (key, job.uid)), enqueue_if(job, at, key)]
     done = await database.write_all(statements)
     return str(done[-2][0][0])
