@@ -13,7 +13,8 @@ from tests.conftest import ROOT
 
 HOUSES = {"bbops": ROOT / "bbops", "bbops_server": ROOT / "server", "tests": ROOT / "tests"}
 IMPORT = re.compile(r"^from ((?:bbops|bbops_server|tests)[\w.]*) import ([\w, ]+)$", re.MULTILINE)
-NAME = re.compile(r"(?<![\w./-])(?:bbops|bbops_server)(?:\.\w+)+")
+# A dotted name that goes on with a hyphen is the name of an event: `bbops.job-dead`.
+NAME = re.compile(r"(?<![\w./-])(?:bbops|bbops_server)(?:\.\w+)++(?!-)")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
