@@ -6,7 +6,7 @@ Lower case only, so two files can never collide on a disk that ignores case.
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import StringConstraints
 
@@ -17,9 +17,8 @@ Duration = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,6}(ms|s|m|h|
 """Such as `10s` or `7d`; `bbops.runtime.values.durations` reads it."""
 Size = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,6}(B|KB|MB|GB)$")]
 """Such as `500KB` or `5MB`; a kilobyte has 1,024 bytes."""
-EventName = Annotated[
-    str, StringConstraints(pattern=r"^[a-z][A-Za-z0-9_-]{0,62}\.[a-z][A-Za-z0-9_-]{0,62}$")
-]
+EVENT_NAME: Final = r"^[a-z][A-Za-z0-9_-]{0,62}\.[a-z][A-Za-z0-9_-]{0,62}$"
+EventName = Annotated[str, StringConstraints(pattern=EVENT_NAME)]
 """What `emit` and triggers name: `entity.action`, for example `user.registered`."""
 EnvReference = Annotated[str, StringConstraints(pattern=r"^\$\{ *env\.[A-Z][A-Z0-9_]{0,62} *\}$")]
 """Exactly `${ env.NAME }`: a secret never stands in git."""

@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -480,6 +481,61 @@ def deliver(served: Work, name: str, body: str, **wrong: str) -> tuple[int, str]
 
 
 @pytest.mark.long
+def test_a_delivery_is_shown_without_its_signature_and_runs_again(shop: Shop) -> None:
+    served = shop(project=HOOK_PROJECT, triggers__pay=HOOK, functions__paid=PAID)
+    run = served.bbops
+    assert deliver(served, "a", '{"number": 7, "token": "hidden-one"}') == (202, "")
+    wait_for(lambda: served.count("pay") == 1)
+    assert "  received   triggers/pay@a\n" in run("deliveries", "list").stdout
+    assert run("deliveries", "list", "--sent").stdout == "no deliveries\n"
+    shown = run("deliveries", "show", "triggers/pay@a").stdout
+    assert "webhook-signature: ***\n" in shown
+    assert "webhook-id: a\n" in shown
+    assert 'body  {"number": 7, "token": "***"}\n' in shown
+    again = run("deliveries", "replay", "triggers/pay@a", "--json")
+    job = json.loads(again.stdout)["job"]
+    wait_for(lambda: "done" in run("jobs", "show", job).stdout)
+    assert served.count("pay") == 2
+    assert "there is no delivery 'triggers/pay@b'" in run(
+        "deliveries", "replay", "triggers/pay@b").stderr  # fmt: skip
+
+
+@pytest.mark.long
+def test_a_trigger_runs_again_for_the_events_of_the_log(shop: Shop) -> None:
+    served = shop()
+    run = served.bbops
+    emitted = run("events", "emit", "order.paid", '{"number": 1}')
+    assert emitted.stdout == "emitted order.paid; triggers/paid waits for it\n", emitted
+    assert "only bbops emits 'bbops.job-dead'" in run("events", "emit", "bbops.job-dead").stderr
+    served.order(2)
+    wait_for(lambda: served.count("done") == 2)
+    assert run("events", "list", "order.paid").stdout.count('order.paid  {"number": ') == 2
+    since = ["events", "replay", "--to", "paid", "--since", "1h"]
+    refused = run(*since, stdin="n\n")
+    assert refused.returncode == 1
+    assert "run paid again for 2 events?" in refused.stderr
+    assert run(*since, "--yes").stdout == (
+        "2 events of paid run again; 'bbops jobs list' shows them\n"
+    )
+    wait_for(lambda: served.count("done") == 4)
+    missing = run("events", "replay", "--to", "pay", "--since", "1h", "--yes")
+    assert "the project has no live trigger 'triggers/pay'" in missing.stderr
+    assert "did you mean 'triggers/paid'?" in missing.stderr
+
+
+@pytest.mark.long
+def test_a_thousand_duplicates_run_once_whichever_process_takes_them(shop: Shop) -> None:
+    served = shop(project=HOOK_PROJECT, triggers__pay=HOOK, functions__paid=PAID)
+    with ThreadPoolExecutor(8) as several:
+        answers = set(several.map(lambda _: deliver(served, "a", '{"number": 1}'), range(1_000)))
+    assert answers == {(202, "")}
+    wait_for(lambda: served.count("pay") == 1)
+    wait_for(lambda: served.states() == {})
+    assert served.count("pay") == 1
+    assert served.query("SELECT count(*) FROM _bbops_job_log") == [(1,)]
+
+
+@pytest.mark.long
 def test_a_webhook_runs_once_however_often_it_comes_and_only_signed(shop: Shop) -> None:
     served = shop(project=HOOK_PROJECT, triggers__pay=HOOK, functions__paid=PAID)
     assert deliver(served, "a", '{"number": 1}') == (202, "")
@@ -496,7 +552,7 @@ def test_a_webhook_runs_once_however_often_it_comes_and_only_signed(shop: Shop) 
     assert served.api.get("/hooks/pay").status_code == 405
     wait_for(lambda: served.count("pay") == 2)
     wait_for(lambda: served.states() == {})
-    assert served.query("SELECT name FROM _bbops_deliveries ORDER BY name") == [("a",), ("b",)]
+    assert served.query("SELECT name FROM _bbops_received ORDER BY name") == [("a",), ("b",)]
     assert deliver(served, "e", '{"number": "many"}') == (202, "")
     wait_for(lambda: served.states() == {"later": 1})
     ((error,),) = served.query("SELECT error FROM _bbops_jobs")

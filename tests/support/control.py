@@ -16,7 +16,9 @@ import pytest
 from litestar import Litestar
 
 from bbops.base.errors import ServerError
+from bbops.base.json_deliveries import Delivery, DeliveryStory, DeliveryTry
 from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.base.json_events import LoggedEvent
 from bbops.base.json_jobs import ChangedJobs, Job, JobList, JobStory, TaskTime
 from bbops.interfaces.answers import Condition, DraftStatus, Publication, ServerStatus, Status
 from bbops.review.contract.contract import Contract
@@ -91,6 +93,12 @@ class OneProject:
     def jobs(self, name: str) -> OneJob | None:
         return OneJob() if name == "small" else None
 
+    def deliveries(self, name: str) -> OneDelivery | None:
+        return OneDelivery() if name == "small" else None
+
+    def events(self, name: str) -> OneEvent | None:
+        return OneEvent() if name == "small" else None
+
     async def contract(self, name: str, form: str) -> Written | None:
         return CONTRACT if name == "small" else None
 
@@ -129,6 +137,40 @@ class OneJob:
         if action == "run":
             return ChangedJobs(int(about["job"] == "tasks/beat"), "tasks/beat@2")
         return ChangedJobs(int(about.get("job", "") in {"", self.known.name}))
+
+
+class OneDelivery:
+    known = Delivery("triggers/paid@evt_1", "received", "triggers/paid", 1.0, "received")
+    sent = Delivery(
+        "webhooks/shops@msg_1/7", "sent", "webhooks/shops", 2.0, "failed", "order.done",
+        "https://shop.example/…", 8, "it answered 500",
+    )  # fmt: skip
+
+    async def list(self, direction: str, most: int) -> list[Delivery]:
+        every = [self.sent, self.known]
+        return [one for one in every if direction in {"", one.direction}][:most]
+
+    async def show(self, delivery: str) -> DeliveryStory | None:
+        if delivery == self.known.id:
+            return DeliveryStory(self.known, [("stripe-signature", "***")], "{}", [])
+        tries = [DeliveryTry(3.0, 500, "no", ""), DeliveryTry(4.0, None, "", "no answer")]
+        return DeliveryStory(self.sent, [], "{}", tries) if delivery == self.sent.id else None
+
+    async def repeat(self, delivery: str) -> str:
+        return "triggers/paid@17" if delivery == self.known.id else ""
+
+
+class OneEvent:
+    async def list(self, name: str, most: int) -> list[LoggedEvent]:
+        return [LoggedEvent(1, "order.paid", 1.0, "", '{"total":1}')][:most]
+
+    async def emit(self, event: str, payload: str) -> list[str]:
+        return ["triggers/paid"] if event == "order.paid" else []
+
+    async def replay(self, trigger: str, since: float, *, counts: bool) -> int:
+        if trigger != "triggers/paid":
+            raise ServerError(f"the project has no live trigger '{trigger}'")
+        return 2
 
 
 class OneHook:

@@ -136,12 +136,12 @@ class Served:
         return git(self.repository, "rev-parse", "HEAD")
 
     def bbops(
-        self, *arguments: str, env: dict[str, str] | None = None
+        self, *arguments: str, env: dict[str, str] | None = None, stdin: str | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run another command, told where this server is."""
         return subprocess.run(
             [sys.executable, "-P", "-m", "bbops", *arguments], cwd=self.home,
-            capture_output=True, text=True, check=False, timeout=60,
+            capture_output=True, text=True, check=False, timeout=60, input=stdin,
             env=environment(self.home)
             | {"BBOPS_SERVER": self.serving["control_url"]}
             | (env or {}),

@@ -27,9 +27,10 @@ _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS _bbops_outbox (id {id}, name {text} NOT NULL, key {text} NOT NULL,
   payload {text} NOT NULL, at {number} NOT NULL, cause {text} NOT NULL, depth {number} NOT NULL,
   job {text}){queue};
-CREATE TABLE IF NOT EXISTS _bbops_deliveries (hook {text} NOT NULL, name {text} NOT NULL,
-  received_at {number} NOT NULL, body {text} NOT NULL, PRIMARY KEY (hook, name)){ends};
-CREATE INDEX IF NOT EXISTS _bbops_deliveries_received ON _bbops_deliveries (received_at);
+CREATE TABLE IF NOT EXISTS _bbops_received (hook {text} NOT NULL, name {text} NOT NULL,
+  received_at {number} NOT NULL, headers {text} NOT NULL, body {text} NOT NULL,
+  PRIMARY KEY (hook, name)){ends};
+CREATE INDEX IF NOT EXISTS _bbops_received_at ON _bbops_received (received_at);
 CREATE TABLE IF NOT EXISTS _bbops_keys (key {text} PRIMARY KEY, uid {text} NOT NULL){ends};
 CREATE TABLE IF NOT EXISTS _bbops_results (uid {text} PRIMARY KEY, outcome {text} NOT NULL,
   attempts {number} NOT NULL, value {text}, ended_at {number} NOT NULL){ends};

@@ -23,7 +23,8 @@ SECTIONS = {
     ),
     "Propose": ("propose", "proposals", "drafts"),
     "Serve": (
-        "serve", "status", "requests", "replay", "jobs", "tasks", "env", "keys", "db", "frontend",
+        "serve", "status", "requests", "replay", "jobs", "tasks", "events",
+        "deliveries", "env", "keys", "db", "frontend",
         "hooks",
         "accept", "reconcile",
     ),

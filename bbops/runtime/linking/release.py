@@ -77,6 +77,8 @@ class Release:
         """Whether something is to run outside of requests."""
         self.routes: Sequence[tuple[str, str]] = ()
         """Method and path of each."""
+        self.triggers: Mapping[str, Sequence[str]] = {}
+        """The events that each trigger waits for."""
 
     def __call__(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]:
         """Answer one request; a request that began here ends here, whatever is swapped."""
@@ -205,6 +207,7 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     release.spaces = [space for _, space in spaces]
     release.routes = [(route["method"], route["path"]) for route in data["routes"]]
     release.has_work = data["work"] is not None
+    release.triggers = {one["name"]: one["events"] for one in _triggers(data)}
     release.key_channels = frozenset(
         route["channel"] for route in data["routes"] if route["authentication"] == "API Key"
     )
@@ -213,8 +216,11 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
 
 def _hears_rows(data: Mapping[str, Any]) -> bool:
     """Return whether changed rows run something."""
-    triggers = data["work"]["triggers"] if data["work"] else ()
-    return any(one["columns"] is not None for one in triggers)
+    return any(one["columns"] is not None for one in _triggers(data))
+
+
+def _triggers(data: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return data["work"]["triggers"] if data["work"] else ()
 
 
 def _answering(

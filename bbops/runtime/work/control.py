@@ -180,7 +180,7 @@ class WorkControl:
             (_FORGET_ENDED, (old,)),
             (f"DELETE FROM _bbops_steps WHERE job IN (SELECT id {_OLD_DEAD})", (dead,)),
             (f"DELETE {_OLD_DEAD}", (dead,)),
-            ("DELETE FROM _bbops_deliveries WHERE received_at < ?", (dead,)),
+            ("DELETE FROM _bbops_received WHERE received_at < ?", (dead,)),
             ("DELETE FROM _bbops_results WHERE ended_at < ?", (old,)), (_FORGET_KEYS, ()),
         ])  # fmt: skip
         return sum(int(rows[0][0]) for rows in gone)

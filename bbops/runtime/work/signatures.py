@@ -7,7 +7,6 @@ https://docs.github.com/webhooks. All comparisons take constant time.
 from __future__ import annotations
 
 import base64
-import binascii
 import hmac
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from bbops.runtime.values.failures import FlowError, Thrown
+from bbops.runtime.work.standard import read_key, sign
 
 Scheme = Literal["hmac", "standard", "stripe", "github"]
 Headers = Mapping[str, str]
@@ -24,7 +24,6 @@ Headers = Mapping[str, str]
 MOST_HEADER: Final = 2_000
 """Characters of a header that is looked at."""
 _MOST_ID: Final = 200
-_PREFIX: Final = "whsec_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +60,10 @@ class Signature:
             raise Thrown(401, "the signature is too old, or of the future", code="signatureLate")
         name = found.name or sha256(body).hexdigest()
         return name if len(name) <= _MOST_ID else sha256(name.encode()).hexdigest()
+
+    def is_in(self, header: str) -> bool:
+        """Return whether a header of the author's choice holds the signature."""
+        return header.lower() == self.header.lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +108,12 @@ def _read_standard(of: Signature, headers: Headers, body: bytes) -> _Found | Non
     if not name or at is None:
         return None
     given = headers.get("webhook-signature", "")[:MOST_HEADER].split()
-    signed = f"{name}.{at}.".encode() + body
-    for key in map(_key, of.secrets):
-        right = f"v1,{_base64(hmac.digest(key, signed, 'sha256'))}"
-        if any(_is_one(one, right) for one in given):
-            return _Found(at, name)
-    return None
+    keys = [_key(secret) for secret in of.secrets]
+    try:
+        rights = [sign(key, name, at, body) for key in keys]
+    except (ValueError, OverflowError):  # a time far away, or a body that is no text
+        return None
+    return _Found(at, name) if any(_is_one(a, b) for a in given for b in rights) else None
 
 
 _READ: Final[Mapping[Scheme, Callable[[Signature, Headers, bytes], _Found | None]]] = {
@@ -132,8 +135,8 @@ def _base64(data: bytes) -> str:
 
 def _key(secret: str) -> bytes:
     try:
-        return base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
-    except (binascii.Error, ValueError):
+        return read_key(secret)
+    except ValueError:
         raise FlowError(
             "the secret of the webhook is not base64, with or without 'whsec_' before it"
         ) from None

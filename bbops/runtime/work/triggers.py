@@ -77,7 +77,7 @@ class Triggers:
         wanted = self._by_event.get(event.name, ())
         if not wanted:
             return []
-        payload = _payload(event)
+        payload = job_payload(event)
         return [
             one.job(event, payload)
             for one in wanted if one.where is None or _is_wanted(one.where, payload)
@@ -95,7 +95,8 @@ def _is_wanted(where: Callable[[str], bool], payload: str) -> bool:
         return True
 
 
-def _payload(event: Event) -> str:
+def job_payload(event: Event) -> str:
+    """Return what the job of a trigger is given of an event."""
     if is_row_event(event.name):
         return job_of_rows(event.payload)
     return json.dumps({"name": shown_event(event.name), "payload": _read(event.payload)})

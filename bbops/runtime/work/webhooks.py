@@ -20,9 +20,10 @@ AGAIN_MS: Final = 7 * 86_400_000
 """So long a delivery of the same name counts as the same."""
 
 _TAKE: Final = (
-    "INSERT INTO _bbops_deliveries (hook, name, received_at, body) VALUES (?, ?, ?, ?)"
+    "INSERT INTO _bbops_received (hook, name, received_at, headers, body) VALUES (?, ?, ?, ?, ?)"
     " ON CONFLICT (hook, name) DO UPDATE SET received_at = excluded.received_at,"
-    " body = excluded.body WHERE _bbops_deliveries.received_at < ? RETURNING hook"
+    " headers = excluded.headers, body = excluded.body"
+    " WHERE _bbops_received.received_at < ? RETURNING hook"
 )
 _EMIT: Final = (
     "INSERT INTO _bbops_outbox (name, key, payload, at, cause, depth) SELECT CAST(? AS text),"
@@ -66,7 +67,7 @@ class ReceivedWebhook:
         if host.events is None:
             raise Thrown(503, "a draft takes no webhooks")
         payload, at = _json(body), round(1000 * now)
-        taken = self.name, name, at, payload, at - AGAIN_MS
+        taken = self.name, name, at, self._headers(given), payload, at - AGAIN_MS
         emitted = webhook_event(self.name), name, payload, at
 
         def once(results: list[list[tuple[Any, ...]]]) -> Sequence[object]:
@@ -75,6 +76,12 @@ class ReceivedWebhook:
         statements: list[Statement] = [(_TAKE, taken), (_EMIT, once)]
         await host.database.write_all(statements)
         await host.events.committed()
+
+    def _headers(self, given: Sequence[tuple[bytes, bytes]]) -> str:
+        """Return headers as they are kept: name, value, and whether it is the signature."""
+        told = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in given]
+        kept = [(name, value, self.signature.is_in(name)) for name, value in told]
+        return msgspec.json.encode(kept).decode()
 
 
 def _json(body: bytes) -> str:

@@ -11,11 +11,10 @@ from msgspec.structs import replace
 
 from bbops.base.errors import ServerError
 from bbops.base.json_jobs import Job, JobStory, TaskTime
-from bbops.database.open import work_dialect
+from bbops.database.open import Opened, work_dialect
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.values import RESTORED, Listed
-from bbops.runtime.work.writes import HeardDatabase
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.data.change_jobs import Changed, ChangeJobs
 from bbops_server.process.messages.data.list_jobs import Jobs, ListJobs
@@ -51,12 +50,21 @@ def job_handlers(find: Callable[[JobRequest], Live], ring: Callable[[], None]) -
     return {ListJobs: about(_list), ShowJob: about(_show), ChangeJobs: about(_change)}
 
 
-def _control(live: Live) -> WorkControl:
+def database_of(live: Live) -> Opened:
+    """Return a project's database, for what is no change of its rows.
+
+    Raises:
+        ServerError: nothing is live.
+    """
     if live.release is None:
         raise ServerError("the project has no live release", hint="'bbops status' says why")
-    database = live.release.answering.host.database
-    if isinstance(database, HeardDatabase):
-        database = database.door
+    database: Any = live.release.answering.host.database
+    found: Opened = getattr(database, "door", database)  # of one whose writes are heard
+    return found
+
+
+def _control(live: Live) -> WorkControl:
+    database = database_of(live)
     return WorkControl(database, work_dialect(database))
 
 

@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 import uvloop
 
 from bbops.base.errors import ServerError
+from bbops_server.data_plane.deliveries import delivery_handlers
 from bbops_server.data_plane.drafts.drafts import Drafts
+from bbops_server.data_plane.events import event_handlers
 from bbops_server.data_plane.gateway.forwarded import Proxies
 from bbops_server.data_plane.gateway.gateway import DataPlane
 from bbops_server.data_plane.jobs import job_handlers
@@ -78,6 +80,8 @@ class DataProcess:
             AdmitMembers: self._admit, UpdateDraft: self._update_draft,
             **key_handlers(lambda request: self._live(request.project)),
             **job_handlers(lambda request: self._live(request.project), self._ring),
+            **delivery_handlers(lambda request: self._live(request.project), self._ring),
+            **event_handlers(lambda request: self._live(request.project), self._ring),
             ReportRequests: self._report_requests, Listen: self._listen, Leave: self._leave,
             ReadStatus: self._read_status, Stop: self._stop,
         }  # fmt: skip

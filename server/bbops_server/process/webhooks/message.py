@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
-import hmac
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from bbops.base.errors import ServerError
-
-SHORTEST_BYTES: Final = 24
-_PREFIX: Final = "whsec_"
+from bbops.runtime.work.standard import SHORTEST_BYTES, headers, read_key
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -46,8 +40,8 @@ def read_secret(text: str) -> bytes:
         ServerError: it is no such text, or too short to be one.
     """
     try:
-        key = base64.b64decode(text.removeprefix(_PREFIX), validate=True)
-    except (binascii.Error, ValueError):
+        key = read_key(text)
+    except ValueError:
         key = b""
     if len(key) < SHORTEST_BYTES:
         raise ServerError(
@@ -58,11 +52,5 @@ def read_secret(text: str) -> bytes:
 
 
 def sign(message: Message, at: datetime, key: bytes) -> dict[str, str]:
-    """Return the headers of a try. Source: Standard Webhooks, "Signature scheme"."""
-    stamp = str(int(at.timestamp()))
-    signed = f"{message.id}.{stamp}.{message.body}".encode()
-    mark = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
-    return {
-        "content-type": "application/json", "webhook-id": message.id,
-        "webhook-timestamp": stamp, "webhook-signature": f"v1,{mark}",
-    }  # fmt: skip
+    """Return the headers of a try."""
+    return headers(key, message.id, int(at.timestamp()), message.body.encode())

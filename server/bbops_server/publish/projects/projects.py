@@ -18,6 +18,8 @@ from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.webhooks.outbox import Outbox
 from bbops_server.publish.drafts.drafts import Drafts
 from bbops_server.publish.processes.api_keys import ApiKeys
+from bbops_server.publish.processes.deliveries import ProjectDeliveries
+from bbops_server.publish.processes.events import ProjectEvents
 from bbops_server.publish.processes.jobs import ProjectJobs
 from bbops_server.publish.projects.frontends import Frontends
 from bbops_server.publish.projects.versions import Versions
@@ -144,6 +146,16 @@ class Projects:
         """Return the jobs of a project; None when no project has that name."""
         found = self._find(name)
         return ProjectJobs(found.context.plane, found.context.project.name) if found else None
+
+    def deliveries(self, name: str) -> ProjectDeliveries | None:
+        """Return the deliveries of a project; None when no project has that name."""
+        found = self._find(name)
+        return ProjectDeliveries(found.context.plane, found.context.project.name) if found else None
+
+    def events(self, name: str) -> ProjectEvents | None:
+        """Return the events of a project; None when no project has that name."""
+        found = self._find(name)
+        return ProjectEvents(found.context.plane, found.context.project.name) if found else None
 
     async def contract(self, name: str, form: str) -> Written | None:
         """Return what the live commit publishes; None when no project has that name."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from bbops.base.json_deliveries import Delivery, DeliveryStory
+from bbops.base.json_events import LoggedEvent
 from bbops.base.json_jobs import ChangedJobs, JobList, JobStory
 from bbops.interfaces.answers import DraftStatus, Publication, ServerStatus, Status
 from bbops_server.publish.status.signal import Signal
@@ -165,6 +167,38 @@ class JobSource(Protocol):
         ...
 
 
+class DeliverySource(Protocol):
+    """What the control plane asks about a project's deliveries; BbopsError where it cannot."""
+
+    async def list(self, direction: str, most: int) -> list[Delivery]:
+        """Return deliveries, the newest first."""
+        ...
+
+    async def show(self, delivery: str) -> DeliveryStory | None:
+        """Return what is kept of a delivery; None where there is none of the name."""
+        ...
+
+    async def repeat(self, delivery: str) -> str:
+        """Replay or resend a delivery; return the job, empty where there is no such delivery."""
+        ...
+
+
+class EventSource(Protocol):
+    """What the control plane asks about the events of one project; BbopsError where it cannot."""
+
+    async def emit(self, event: str, payload: str) -> list[str]:
+        """Emit an event with a payload of JSON; return the triggers that wait for it."""
+        ...
+
+    async def replay(self, trigger: str, since: float, *, counts: bool) -> int:
+        """Run a trigger again for events since a time; return how many. `counts` runs nothing."""
+        ...
+
+    async def list(self, name: str, most: int) -> list[LoggedEvent]:
+        """Return events of the log, the newest first; with `name` only those."""
+        ...
+
+
 class HookSource(Protocol):
     """What the control plane asks about webhooks, see `bbops_server.process.webhooks.outbox`."""
 
@@ -238,6 +272,14 @@ class StatusSource(Protocol):
 
     def keys(self, name: str) -> KeySource | None:
         """Return a project's API keys; None when no project has the name."""
+        ...
+
+    def deliveries(self, name: str) -> DeliverySource | None:
+        """Return the deliveries of a project; None when no project has that name."""
+        ...
+
+    def events(self, name: str) -> EventSource | None:
+        """Return the events of a project; None when no project has that name."""
         ...
 
     def jobs(self, name: str) -> JobSource | None:

@@ -1,0 +1,83 @@
+"""Deliveries of a project's webhooks, seen and repeated by who runs the project."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+import msgspec
+from litestar.exceptions import NotFoundException
+from litestar.params import Body, FromPath, QueryParameter
+
+from bbops.base.errors import BbopsError, ServerError
+from bbops.base.json_deliveries import Delivery, DeliveryStory, StartedJob
+from bbops_server.accounts.rules import Permission
+from bbops_server.control_plane.web.refusals import refuse
+from bbops_server.control_plane.web.routes import change, read
+from bbops_server.control_plane.web.visit import Here, Visit
+from bbops_server.publish.projects.protocols import DeliverySource
+
+_MOST_NAME: Final = 800
+Direction = Literal["", "received", "sent"]
+
+
+class OneDelivery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A delivery by its name, such as `triggers/paid@evt_1`."""
+
+    delivery: Annotated[str, msgspec.Meta(min_length=1, max_length=_MOST_NAME)]
+
+
+@read("/api/projects/{name:str}/deliveries", Permission.READ_JOBS)
+async def list_deliveries(
+    visit: Here, name: FromPath[str], direction: Annotated[Direction, QueryParameter()] = "",
+    limit: Annotated[int, QueryParameter(ge=1, le=1_000)] = 100,
+) -> list[Delivery]:  # fmt: skip
+    """Deliveries of webhooks that were received and sent, the newest first."""
+    try:
+        return await _deliveries(visit, name).list(direction, limit)
+    except BbopsError as error:
+        raise refuse(error) from None
+
+
+@read("/api/projects/{name:str}/deliveries/story", Permission.READ_JOBS)
+async def show_delivery(
+    visit: Here, name: FromPath[str],
+    delivery: Annotated[str, QueryParameter(min_length=1, max_length=_MOST_NAME)],
+) -> DeliveryStory:  # fmt: skip
+    """What is kept of a delivery: headers and body, or the tries of one that was sent."""
+    try:
+        found = await _deliveries(visit, name).show(delivery)
+    except BbopsError as error:
+        raise refuse(error) from None
+    if found is None:
+        raise _missing(delivery)
+    return found
+
+
+@change("/api/projects/{name:str}/deliveries/repeat", Permission.MANAGE_JOBS, status=200)
+async def repeat_delivery(
+    visit: Here, name: FromPath[str], data: Annotated[OneDelivery, Body()]
+) -> StartedJob:
+    """Run a delivery again that was received, or send one again that was sent; as a new job."""
+    try:
+        job = await _deliveries(visit, name).repeat(data.delivery)
+    except BbopsError as error:
+        raise refuse(error) from None
+    if not job:
+        raise _missing(data.delivery)
+    await visit.note("repeat delivery", object=f"{name} {data.delivery}")
+    return StartedJob(job)
+
+
+def _missing(delivery: str) -> Exception:
+    hint = "'bbops deliveries list' shows those of the last 30 days"
+    return refuse(ServerError(f"there is no delivery '{delivery}'", hint=hint))
+
+
+def _deliveries(visit: Visit, name: str) -> DeliverySource:
+    found = visit.control.status.deliveries(name)
+    if found is None:
+        raise NotFoundException(f"there is no project '{name}'")
+    return found
+
+
+ROUTES = (list_deliveries, show_delivery, repeat_delivery)

@@ -1,0 +1,31 @@
+"""Deliveries of one project, which its data processes find in its database."""
+
+from __future__ import annotations
+
+from bbops.base.json_deliveries import Delivery, DeliveryStory
+from bbops_server.process.messages.data.list_deliveries import ListDeliveries
+from bbops_server.process.messages.data.repeat_delivery import RepeatDelivery
+from bbops_server.process.messages.data.show_delivery import ShowDelivery
+from bbops_server.publish.processes.plane import Plane
+
+
+class ProjectDeliveries:
+    """Asks a data process; raises BbopsError where nothing is live."""
+
+    def __init__(self, plane: Plane, project: str) -> None:
+        self._plane, self._project = plane, project
+
+    async def list(self, direction: str, most: int) -> list[Delivery]:
+        """Return deliveries, the newest first."""
+        asked = ListDeliveries(self._project, direction, most)
+        return (await self._plane.ask_project(self._project, asked)).deliveries
+
+    async def show(self, delivery: str) -> DeliveryStory | None:
+        """Return what is kept of a delivery."""
+        asked = ShowDelivery(self._project, delivery)
+        return (await self._plane.ask_project(self._project, asked)).story
+
+    async def repeat(self, delivery: str) -> str:
+        """Replay or resend a delivery; return the job, empty where there is no such delivery."""
+        asked = RepeatDelivery(self._project, delivery)
+        return (await self._plane.ask_project(self._project, asked)).job
