@@ -170,6 +170,27 @@ class Events(Protocol):
         ...
 
 
+class Waits(Protocol):
+    """Where a job sleeps: its run ends there, and goes on from the record."""
+
+    def pause(self, length_ms: int) -> None:
+        """Go on when a time is over."""
+        ...
+
+    async def hear(
+        self, event: str, is_it: Callable[[Any], bool], value: str, longest_ms: int
+    ) -> Any:
+        """Return the payload of an event since the job began; None when the time is over.
+
+        Args:
+            event: its name.
+            is_it: says of a payload whether it is the one.
+            value: what the payload must hold somewhere, see `runtime.work.waits`.
+            longest_ms: how long to wait for it.
+        """
+        ...
+
+
 class Realtime(Protocol):
     """Where `publish` goes."""
 
@@ -257,6 +278,8 @@ class Host:
     """None where the release itself knows what it can do."""
     events: Events | None = None
     """None where nobody listens."""
+    waits: Waits | None = None
+    """None where nothing can wait: in requests."""
     realtime: Realtime | None = None
     """None where nobody can subscribe."""
     http: Http | None = None

@@ -8,7 +8,7 @@ from textwrap import indent
 from typing import Any
 
 from bbops.language.steps._base import Example
-from tests.conftest import ROOT, Files
+from tests.conftest import ROOT, Files, with_function
 
 PROJECT = ROOT / "docs/example"
 UPCOMING = ROOT / "docs/upcoming"
@@ -34,6 +34,14 @@ def function_of(example: Example) -> str:
     if "input.word" in example.steps and not shape:
         head = "input:\n  word?: string\n"
     return f"{head}steps:\n{indent(example.steps.rstrip(), '  ')}\n"
+
+
+def project_of(example: Example) -> Files:
+    """Return a project whose endpoint runs the steps of an example, or makes a job of them."""
+    if not example.is_job:
+        return with_function(function_of(example))
+    start = "steps:\n  - enqueue: { function: shown }\n"
+    return with_function(start) | {"functions/shown.yaml": function_of(example)}
 
 
 def files_of(folder: str) -> list[tuple[str, str]]:

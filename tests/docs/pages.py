@@ -151,10 +151,11 @@ def example_text(example: Example) -> str:
     """Return an example with what it is asked, and what it answers."""
     asked = f" with `{shown(example.input)}`" if example.input else ""
     answer = f"\n\n```json\n{shown(example.value)}\n```" if example.value is not None else ""
-    return (
-        f"## {example.title}\n\n{block('functions/run.yaml', function_of(example))}\n\n"
-        f"`POST /run`{asked} answers {example.status}{':' if answer else '.'}{answer}"
-    )
+    told = f"`POST /run`{asked} answers {example.status}{':' if answer else '.'}{answer}"
+    if example.is_job:
+        told = f"A job that runs it returns:{answer}"
+    shown_file = block("functions/run.yaml", function_of(example))
+    return f"## {example.title}\n\n{shown_file}\n\n{told}"
 
 
 def step_index() -> str:

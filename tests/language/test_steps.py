@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,11 +12,14 @@ import pytest
 
 import bbops.language.steps
 from bbops.base.errors import ProjectError
+from bbops.build.compile.release import build
+from bbops.build.testing.outcome import Wrong
+from bbops.build.testing.running import Runner, choose
 from bbops.language.steps import _base
 from bbops.language.steps._base import Example, step_kinds
 from bbops.source.tree import MemoryTree
-from tests.conftest import BOARD, with_function
-from tests.docs.examples import function_of
+from tests.conftest import BOARD, Files, with_function
+from tests.docs.examples import function_of, project_of
 
 pytestmark = pytest.mark.quick
 
@@ -35,11 +40,28 @@ def test_example_of_step_does_what_it_says(
     kind: str, example: Example, ask: Callable[..., Any]
 ) -> None:
     assert f"{kind}:" in example.steps
-    files = with_function(function_of(example))
+    files = project_of(example)
+    if example.is_job:
+        files["tests/shown.yaml"] = _case(example)
+        assert _outcome(files) == ()
+        return
     if "realtime: board" in example.steps:
         files["realtime/board.yaml"] = BOARD
     reply = ask(files, "POST", "/run", example.input, base=MemoryTree(files))
     assert (reply.status, reply.json) == (example.status, example.value)
+
+
+def _case(example: Example) -> str:
+    value = json.dumps(example.value)
+    return f"function: shown\ncases: [{{ name: shown, expect: {{ value: {value} }} }}]\n"
+
+
+def _outcome(files: Files) -> tuple[Wrong, ...]:
+    built = build(MemoryTree(files))
+    assert built.project is not None, built.diagnostics
+    with Runner(built) as runner:
+        (case,) = choose(built.project, "shown::shown")
+        return asyncio.run(runner.run(case)).wrong
 
 
 def test_a_new_step_kind_is_one_new_file(

@@ -50,8 +50,8 @@ from bbops.source.tree import FolderTree, MemoryTree, Tree
 from bbops_server.data_plane.live import swap
 from bbops_server.process.messages.build.releases.build_release import BuildRelease
 from bbops_server.publish.build.worker import Builder
-from tests.conftest import BOARD, ROOT, TEMPLATE, sample, with_function
-from tests.docs.examples import function_of, upcoming_files
+from tests.conftest import BOARD, ROOT, TEMPLATE, sample
+from tests.docs.examples import project_of, upcoming_files
 from tests.docs.keys import ELSEWHERE, maps
 
 READERS = (
@@ -109,6 +109,7 @@ function: changed
 input: { number: integer }
 job: { lane: { key: input.number }, priority: low, timeout: 1m, retry: { attempts: 2 } }
 steps:
+  - wait: { for: 1s }
   - log: { message: "${ input.number }" }
 """,
     "functions/enqueue.yaml": """
@@ -230,11 +231,12 @@ def _does_addon_step(key: str) -> bool:
 
 def _has_effect(example: Example, key: str) -> bool:
     """Return whether the code of an example only goes through doors that a server opens."""
-    files = with_function(function_of(example)) | {"realtime/board.yaml": BOARD}
+    files = project_of(example) | {"realtime/board.yaml": BOARD}
     tree = MemoryTree(files)
     project = build(tree, base=tree).project
     assert project is not None, key
-    uses = compile_function(project, "run", project.flows.of("run"), SQLITE)["uses"]
+    name = "shown" if example.is_job else "run"
+    uses = compile_function(project, name, project.flows.of(name), SQLITE)["uses"]
     return all(doors_of(target) <= open_doors() for target in uses.values())
 
 
@@ -320,7 +322,7 @@ def projects() -> Iterator[Tree]:
     yield MemoryTree(sample() | MORE)
     yield MemoryTree(upcoming_files())
     for kind in step_kinds().values():
-        files = with_function(function_of(kind.examples[0]))
+        files = project_of(kind.examples[0])
         yield MemoryTree(files | {"realtime/board.yaml": BOARD})
     golden = sorted((ROOT / "tests/golden/check").glob("ok-*/project"))
     for folder in (TEMPLATE, *sorted((ROOT / "tests/samples").iterdir()), *golden):

@@ -32,6 +32,10 @@ def find_payloads(project: Project) -> Mapping[str, Sequence[Type]]:
             if function is not None and function.model.payload is not None:
                 what = f"the payload of '{function.name}'"
                 types.append(map_of(shape_types(function.model.payload, given=True), what))
+    for function in project.functions.values():
+        for step in function.model.every_step:
+            if (heard := step.hears()) is not None:
+                found.setdefault(heard, [])
     for agent in project.agents.values():
         if agent.model.runs_on.event is not None:
             found.setdefault(agent.model.runs_on.event, [])

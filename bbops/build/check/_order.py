@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from bbops.build.check._ways import Way
 from bbops.language.project import Project
@@ -23,6 +23,17 @@ def _builds_on(project: Project, ways: Mapping[str, tuple[Way, ...]], name: str)
     yield from project.callees.get(name, ())
     for way in ways.get(name, ()):
         yield from way.before
+
+
+def called(project: Project, functions: Iterable[str]) -> list[str]:
+    """Return functions and those that they call, at any depth, by their names."""
+    found, wanted = set[str](), [*functions]
+    while wanted:
+        name = wanted.pop()
+        if name not in found and name in project.functions:
+            found.add(name)
+            wanted += project.callees[name]
+    return sorted(found)
 
 
 def in_order(graph: Graph) -> Iterator[tuple[str, ...]]:

@@ -28,6 +28,7 @@ class Way:
         has_request: headers, and what else a request has, are there.
         has_arguments: `input`, `query` and `params` are there.
         answers: what the function returns leaves the server.
+        is_job: a job runs the function, and nobody waits for its end.
         files: the uploads that come in `input`.
         given: the roots that only this kind of way has, `event` or `trigger`.
     """
@@ -40,6 +41,7 @@ class Way:
     has_request: bool = True
     has_arguments: bool = True
     answers: bool = True
+    is_job: bool = False
     files: Mapping[str, Upload] = field(default_factory=dict)
     given: Mapping[str, Type] = field(default_factory=dict)
 
@@ -61,7 +63,7 @@ def _ways(project: Project) -> Iterator[tuple[str, Way]]:
         yield task.model.function, _silent(f"task '{name}'")
     for function, starting in project.started.items():
         for one in starting:
-            yield function, Way(f"'enqueue' in function '{one}'", has_request=False)
+            yield function, Way(f"'enqueue' in function '{one}'", has_request=False, is_job=True)
     for name, trigger in project.triggers.items():
         yield trigger.model.function, _of_trigger(project, name, trigger.model)
 
@@ -98,7 +100,10 @@ def _of_agents(project: Project) -> Iterator[tuple[str, Way]]:
 
 
 def _silent(what: str, given: Mapping[str, Type] | None = None) -> Way:
-    return Way(what, has_request=False, has_arguments=False, answers=False, given=given or {})
+    return Way(
+        what, has_request=False, has_arguments=False, answers=False, is_job=True,
+        given=given or {},
+    )  # fmt: skip
 
 
 def _of_trigger(project: Project, name: str, trigger: Trigger) -> Way:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from bbops.base.names import env_name
 from bbops.build.check import CheckedProject
+from bbops.build.check._order import called
 from bbops.build.check.triggers import find_input, find_outside
 from bbops.build.compile.conditions import compile_lane, compile_where
 from bbops.build.compile.row_events import read_columns
@@ -56,6 +57,7 @@ def compile_work(
                 "priority": _PRIORITIES[one.model.priority],
                 "function": one.model.function, "code": digest(one.model.function),
                 "retry": _retry(one.model.retry), "timeout_seconds": _timeout(one.model.timeout),
+                "hears": _hears(project, one.model.function),
             } for name, one in sorted(project.triggers.items()) if one.model.enabled
         ],
         "tasks": [
@@ -68,6 +70,7 @@ def compile_work(
                 "priority": _PRIORITIES[one.model.priority],
                 "retry": _retry(one.model.retry),
                 "timeout_seconds": _timeout(one.model.timeout),
+                "hears": _hears(project, one.model.function),
             } for name, one in sorted(project.tasks.items()) if one.model.enabled
         ],
         "functions": [
@@ -86,20 +89,22 @@ def _enqueued(project: CheckedProject, name: str, dialect: Dialect) -> Work:
         "lane": compile_lane(find_input(function), job.lane, dialect),
         "priority": _PRIORITIES[job.priority],
         "retry": _retry(job.retry), "timeout_seconds": _timeout(job.timeout),
+        "hears": _hears(project, name),
     }  # fmt: skip
 
 
 def _find_functions(project: CheckedProject) -> list[str]:
     """Return the functions that jobs run, and those that they call, at any depth."""
-    found = set[str]()
-    wanted = [*(one.model.function for one in _every(project)), *project.started]
-    while wanted:
-        name = wanted.pop()
-        if name not in found:
-            found.add(name)
-            steps = project.functions[name].model.every_step
-            wanted += [callee for step in steps for callee in step.calls()]
-    return sorted(found)
+    return called(project, [*(one.model.function for one in _every(project)), *project.started])
+
+
+def _hears(project: CheckedProject, function: str) -> list[str]:
+    """Return the events that a function may wait for, itself or in what it calls."""
+    steps = (
+        step for name in called(project, [function])
+        for step in project.functions[name].model.every_step
+    )  # fmt: skip
+    return sorted({event for step in steps if (event := step.hears())})
 
 
 def _every(project: CheckedProject) -> Iterator[Any]:

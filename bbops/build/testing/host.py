@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -22,6 +22,24 @@ class StillClock:
     def now(self) -> datetime:
         """Return the moment."""
         return self.moment
+
+
+@dataclass
+class JumpingWaits:
+    """Moves the clock on in place of waiting; no event ever comes."""
+
+    clock: StillClock
+
+    def pause(self, length_ms: int) -> None:
+        """Be behind a time at once."""
+        self.clock.moment += timedelta(milliseconds=length_ms)
+
+    async def hear(
+        self, event: str, is_it: Callable[[Any], bool], value: str, longest_ms: int
+    ) -> None:
+        """Be behind the time after which an event is given up."""
+        del event, is_it, value
+        self.pause(longest_ms)
 
 
 @dataclass
@@ -190,8 +208,9 @@ def fake_host(
         http: other servers; without it each of them answers with what it was asked.
         files: where uploads go.
     """
-    events = KeptEvents()
+    clock, events = StillClock(), KeptEvents()
     return Host(
-        StillClock(), CountingRandom(ids_from), database, KeptLog(), addons,
-        events=events, realtime=events, http=http or FakeHttp(), files=files,
+        clock, CountingRandom(ids_from), database, KeptLog(), addons,
+        events=events, waits=JumpingWaits(clock), realtime=events,
+        http=http or FakeHttp(), files=files,
     )  # fmt: skip

@@ -47,6 +47,7 @@ class PostgresWork:
         task="text", at="bigint", next_at="bigint", uid="text", overlap="text", ord="bigint",
         schedule="text",
     )  # fmt: skip
+    new_wakes = _rows(event="text", value="text")
     ids = (
         "SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(CAST(? AS text) AS json))"
     )

@@ -60,8 +60,11 @@ CREATE TABLE IF NOT EXISTS _bbops_steps (job {number} NOT NULL, path {text} NOT 
 CREATE TABLE IF NOT EXISTS _bbops_ticks (task {text} PRIMARY KEY, next_at {number} NOT NULL,
   schedule {text} NOT NULL DEFAULT ''){ends};
 CREATE INDEX IF NOT EXISTS _bbops_ticks_next ON _bbops_ticks (next_at);
-CREATE TABLE IF NOT EXISTS _bbops_waits (job {number} NOT NULL, path {text} NOT NULL,
-  event {text} NOT NULL, until {number} NOT NULL, PRIMARY KEY (job, path)){ends};
+CREATE INDEX IF NOT EXISTS _bbops_events_name ON _bbops_events (name, seq);
+CREATE TABLE IF NOT EXISTS _bbops_awaited (job {number} NOT NULL, path {text} NOT NULL,
+  event {text} NOT NULL, value {text} NOT NULL, since {number} NOT NULL, until {number} NOT NULL,
+  PRIMARY KEY (job, path, event)){ends};
+CREATE INDEX IF NOT EXISTS _bbops_awaited_event ON _bbops_awaited (event, value);
 CREATE TABLE IF NOT EXISTS _bbops_job_log (id {number} NOT NULL PRIMARY KEY, uid {text} NOT NULL,
   work {text} NOT NULL, payload {text} NOT NULL, outcome {text} NOT NULL,
   attempts {number} NOT NULL, error {text} NOT NULL, seq {number} NOT NULL, cause {text} NOT NULL,

@@ -20,6 +20,7 @@ class SqliteWork:
     )  # fmt: skip
     new_events = _rows("ord", "name", "key", "payload", "at", "cause", "depth")
     new_ticks = _rows("task", "at", "next_at", "uid", "overlap", "ord", "schedule")
+    new_wakes = _rows("event", "value")
     ids = texts = "SELECT value FROM json_each(?)"
     among = "IN ({})"
     skips_locked = shares = locks_pump = locks_lanes = ""

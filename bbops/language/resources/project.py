@@ -9,9 +9,9 @@ from pydantic import Field, StringConstraints, model_validator
 
 from bbops.base.model import Model
 from bbops.base.names import Duration, EnvName, EnvReference, VariableName, env_name
+from bbops.base.one_of import need_one_of
 from bbops.language.resources._automatic import Errors
 from bbops.language.resources._kind import EndpointName, Kind, TableName
-from bbops.language.resources._one_of import need_one_of
 from bbops.language.resources.channel import HeaderName
 
 Scheme = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,40}$")]

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal
 from pydantic import model_validator
 
 from bbops.base.names import Duration
+from bbops.base.one_of import need_one_of
 from bbops.language.resources._job import Priority, Retry
 from bbops.language.resources._kind import FunctionName, Kind
-from bbops.language.resources._one_of import need_one_of
 from bbops.language.resources._schedule import Cron, Every, TimeZone
 
 

@@ -9,9 +9,9 @@ from pydantic import Field, field_validator, model_validator
 
 from bbops.base.model import Model
 from bbops.base.names import ColumnName
+from bbops.base.one_of import need_one_of
 from bbops.language.expressions.values import BareField, ValueField
 from bbops.language.resources._kind import EndpointName, FunctionName, Kind
-from bbops.language.resources._one_of import need_one_of
 
 Row = dict[ColumnName, ValueField]
 

@@ -10,10 +10,10 @@ from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model, RunBy
 from bbops.base.names import Duration, EnvReference, EventName
+from bbops.base.one_of import need_one_of
 from bbops.language.expressions.values import BareField
 from bbops.language.resources._job import Lane, Priority, Retry
 from bbops.language.resources._kind import FunctionName, Kind, TableName
-from bbops.language.resources._one_of import need_one_of
 from bbops.language.resources.channel import HeaderName
 from bbops.runtime.work.signatures import Scheme
 

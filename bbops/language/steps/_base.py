@@ -37,6 +37,7 @@ class Example:
         value: the value of its `return`.
         input: the request's body.
         status: the status of its answer.
+        is_job: a job runs it, so no request gets its answer.
     """
 
     title: str
@@ -44,6 +45,7 @@ class Example:
     value: Any = None
     input: Any = None
     status: int = 200
+    is_job: bool = False
 
 
 class Retry(Model):
@@ -61,6 +63,7 @@ class Step(Model):
         leaves: it leaves the function as `return` does.
         waits: it may take time or fail for a while, so `timeout` and `retry` make sense.
         fits_transaction: it does nothing that a rollback does not undo.
+        sleeps: it ends the run of a job, which goes on later.
     """
 
     title: ClassVar[str]
@@ -68,6 +71,7 @@ class Step(Model):
     leaves: ClassVar[bool] = False
     waits: ClassVar[bool] = True
     fits_transaction: ClassVar[bool] = False
+    sleeps: ClassVar[bool] = False
 
     as_: VariableName | None = Field(default=None, alias="as")
     name: str | None = None
@@ -136,6 +140,10 @@ class Step(Model):
     def starts(self) -> Sequence[str]:
         """Return the functions that jobs of this step run."""
         return ()
+
+    def hears(self) -> str | None:
+        """Return the event that this step waits for."""
+        return None
 
     def sets(self) -> Sequence[str]:
         """Return the variables that this step itself sets."""

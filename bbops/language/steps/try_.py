@@ -138,12 +138,31 @@ class Try(Step):
     def ending(self, flow: Flow, steps: Steps, body: list[ast.stmt]) -> list[ast.stmt]:
         """What fails in `finally` does not hide that the request was ended."""
         end, error = flow.temporary(), flow.temporary()
+        if flow.is_durable:
+            return self.ending_awake(flow, steps, body, end, error)
         return flow.run(
             f"{end} = None\n"
             f"try:\n    BODY\nexcept cancelled as {error}:\n    {end} = {error}\n    raise\n"
             "finally:\n    try:\n        FINALLY\n    except failure:\n"
             f"        if {end} is not None:\n            raise {end}\n        raise",
             cancelled="bbops.runtime.http.catching:Cancelled",
+            failure="bbops.runtime.values.failures:Failure",
+            BODY=body,
+            FINALLY=flow.block(steps),
+        )
+
+    def ending_awake(
+        self, flow: Flow, steps: Steps, body: list[ast.stmt], end: str, error: str
+    ) -> list[ast.stmt]:
+        """Do so in a job; one that goes to sleep has not come to its `finally`."""
+        return flow.run(
+            f"{end} = None\n"
+            f"try:\n    BODY\nexcept ended as {error}:\n    {end} = {error}\n    raise\n"
+            f"finally:\n    if not is_asleep({end}):\n        try:\n            FINALLY\n"
+            f"        except failure:\n            if {end} is not None:\n"
+            f"                raise {end}\n            raise",
+            ended="bbops.runtime.steps.waits:ENDED",
+            is_asleep="bbops.runtime.steps.waits:is_asleep",
             failure="bbops.runtime.values.failures:Failure",
             BODY=body,
             FINALLY=flow.block(steps),

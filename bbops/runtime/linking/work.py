@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import marshal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,6 +53,7 @@ class _Work:
         where: its condition, a function of that; None without one.
         lane: gives the key of its lane, of a job's payload; None without one.
         keeps_result: who has enqueued it may ask what it returned.
+        hears: the events that its function may wait for.
     """
 
     function: Function
@@ -65,6 +66,7 @@ class _Work:
     seats: int = 1
     priority: int = NORMAL
     keeps_result: bool = False
+    hears: Sequence[str] = ()
 
 
 class Work:
@@ -128,6 +130,7 @@ class Work:
         if job.cause.depth > MOST_DEPTH:
             raise HeldError(TOO_DEEP)
         recorded.begin(work.code)
+        await recorded.listen(work.hears)
         run = self._release.answering.run()
         run.host, run.cache, run.vars = durable(run.host, recorded), Cache(), {}
         seen = work.see(job.payload)
@@ -183,7 +186,7 @@ def _work(data: Mapping[str, Any], function: Function) -> _Work:
     return _Work(
         function, data["code"], Retry(**data["retry"] or {}), data["timeout_seconds"], see,
         link_condition(data["where"]) if data.get("where") else None, key,
-        lane["seats"] if lane else 1, data["priority"], is_enqueued,
+        lane["seats"] if lane else 1, data["priority"], is_enqueued, data["hears"],
     )  # fmt: skip
 
 

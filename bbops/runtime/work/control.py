@@ -10,7 +10,7 @@ from bbops.base.host import Database
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.engine import NEVER_MS, now_ms
 from bbops.runtime.work.outbox import enqueue
-from bbops.runtime.work.statements import KEPT, Statement, statements
+from bbops.runtime.work.statements import IS_WAITING, KEPT, Statement, statements
 from bbops.runtime.work.values import Listed, NewJob, State, Story, Tick
 
 DAY_MS: Final = 86_400_000
@@ -43,16 +43,25 @@ _FORGET_KEYS: Final = (
 )
 _FORGET_EVENTS: Final = (
     "DELETE FROM _bbops_events WHERE at < ? AND seq < (SELECT max(seq) FROM _bbops_events)"
+    " AND NOT EXISTS (SELECT 1 FROM _bbops_awaited AS w WHERE w.event = _bbops_events.name"
+    " AND w.since < _bbops_events.seq)"
 )
 _FORGET_ENDED: Final = (
     "DELETE FROM _bbops_job_log WHERE ended_at < ? OR id <= (SELECT id FROM _bbops_job_log"
     f" ORDER BY id DESC LIMIT 1 OFFSET {MOST_ENDED})"
 )
 _OLD_DEAD: Final = "FROM _bbops_jobs WHERE state = 'dead' AND created_at < ?"
+_IS_LATER: Final = f"state = 'held' AND NOT {IS_WAITING}"
 _SEAT: Final = (
-    "UPDATE _bbops_jobs SET error = '', run_at = CASE WHEN state = 'held' THEN run_at ELSE 0 END,"
+    f"UPDATE _bbops_jobs SET error = '', run_at = CASE WHEN {_IS_LATER} THEN run_at ELSE 0 END,"
     " state = CASE WHEN lane IS NOT NULL THEN 'blocked'"
-    " WHEN state = 'held' AND run_at > CAST(? AS bigint) THEN 'later' ELSE 'ready' END WHERE "
+    f" WHEN run_at > CAST(? AS bigint) AND {_IS_LATER} THEN 'later' ELSE 'ready' END WHERE "
+)
+"""One that waits for an event looks again: it may have come while the job was held."""
+
+_FORGET_AWAITED: Final = (
+    "DELETE FROM _bbops_awaited WHERE NOT EXISTS"
+    " (SELECT 1 FROM _bbops_jobs AS j WHERE j.id = _bbops_awaited.job)"
 )
 
 
@@ -147,9 +156,9 @@ class WorkControl:
             from_start: forget what it has done, and do it again.
         """
         where = "uid = ? AND state IN ('dead', 'held', 'later')"
-        if from_start:
+        for table in ("_bbops_steps", "_bbops_awaited") if from_start else ():
             await self._database.change(
-                f"DELETE FROM _bbops_steps WHERE job IN (SELECT id FROM _bbops_jobs WHERE {where})",
+                f"DELETE FROM {table} WHERE job IN (SELECT id FROM _bbops_jobs WHERE {where})",
                 (uid,),
             )
         await self._database.change(f"UPDATE _bbops_jobs SET attempts = 0 WHERE {where}", (uid,))
@@ -176,6 +185,7 @@ class WorkControl:
         """Forget what is older than it is kept; the log keeps its newest event."""
         old, dead = self._now() - KEPT_MS, self._now() - DEAD_KEPT_MS
         gone = await self._database.write_all([
+            (_FORGET_AWAITED, ()),
             (_FORGET_EVENTS, (old,)),
             (_FORGET_ENDED, (old,)),
             (f"DELETE FROM _bbops_steps WHERE job IN (SELECT id {_OLD_DEAD})", (dead,)),

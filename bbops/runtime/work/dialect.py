@@ -17,6 +17,9 @@ class Dialect(Protocol):
     new_ticks: str
     """A table `j` of the rows of a JSON text: task, at, next_at, uid, overlap, ord, schedule."""
 
+    new_wakes: str
+    """A table `j` of the rows of a JSON text: event, value."""
+
     ids: str
     """A query of the numbers of a JSON text."""
 
@@ -46,3 +49,7 @@ class Dialect(Protocol):
 
     ends_cause: str
     """Ends that; empty where the end of the transaction does."""
+
+    def __hash__(self) -> int:
+        """Statements are made once for each."""
+        ...

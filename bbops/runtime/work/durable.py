@@ -46,6 +46,7 @@ def durable(host: Host, recorded: Recorded) -> Host:
             database, recorded.engine.dialect, recorded.engine.now,
             cause=Cause(job.uid, job.cause.depth + 1),
         ),
+        waits=recorded,
         http=host.http and _JobHttp(host.http, recorded),
         addons=host.addons and _JobAddons(host.addons, recorded),
     )  # fmt: skip

@@ -18,22 +18,22 @@ from bbops.runtime.work.fences import fenced, is_about_steps
 from bbops.runtime.work.own_events import JOB_DEAD
 from bbops.runtime.work.results import pack, rows_of, unpack
 from bbops.runtime.work.rows import (
+    jobs_of,
     read_claim,
-    read_event,
-    read_new_job,
     write_event,
     write_job,
 )
-from bbops.runtime.work.statements import Statement, statements
+from bbops.runtime.work.statements import AWAITED, Statement, statements
 from bbops.runtime.work.values import (
     Cause,
     Claim,
-    Event,
     NewJob,
+    Route,
     Tick,
     TickDue,
     shown_time,
 )
+from bbops.runtime.work.waits import wakes_of
 
 MOST_AT_ONCE: Final = 500
 MOST_BYTES_AT_ONCE: Final = 4 << 20
@@ -56,13 +56,12 @@ _IDLE: Final = (
     " (SELECT min(next_at) FROM _bbops_ticks)"
 )
 
+_NEWEST: Final = f"SELECT (SELECT coalesce(max(seq), 0) FROM _bbops_events), {AWAITED}"
+
 Records = Sequence[tuple[str, Any]]
 """Results by the paths of their steps."""
 
 Results = list[list[tuple[Any, ...]]]
-
-Route = Callable[[Event], Iterable[NewJob]]
-"""Says which jobs an event makes."""
 
 
 def now_ms() -> int:
@@ -109,29 +108,21 @@ class Engine:
             f" WHERE id <= ? ORDER BY id LIMIT {MOST_AT_ONCE}",
             (last,),
         )
-        newest = (await self.database.read("SELECT coalesce(max(seq), 0) FROM _bbops_events"))[0][0]
+        ((newest, awaited),) = await self.database.read(_NEWEST)
         events = [row for row in rows if row[7] is None]
-        jobs = dict[str, tuple[NewJob, int]]()
-        for row in rows:
-            if row[7] is not None:
-                job = arrange(read_new_job(row))
-                jobs.setdefault(job.uid, (job, 0))
-        for place, row in enumerate(events, 1):
-            for job in route(read_event(row)):
-                jobs.pop(job.uid, None)  # of one that is debounced the last counts
-                jobs[job.uid] = job, newest + place
-        now = self._now()
+        jobs, now = jobs_of(rows, newest, route, arrange), self._now()
         ids = json.dumps([row[0] for row in rows])
-        lanes = json.dumps(sorted({one.lane for one, _ in jobs.values() if one.lane}))
-        made = [write_job(one, at, seq, now) for at, (one, seq) in enumerate(jobs.values())]
+        lanes = json.dumps(sorted({one.lane for one, _ in jobs if one.lane}))
+        made = [write_job(one, at, seq, now) for at, (one, seq) in enumerate(jobs)]
         told = [write_event(at, row) for at, row in enumerate(events, 1)]
         say = self._say
         try:
             await self.database.write_all([
                 *self._locks(lanes),
-                (say.guard, (ids, len(rows), newest)),
+                (say.guard, (ids, len(rows), newest, awaited)),
                 (say.log, (newest, json.dumps(told))),
                 (say.route, (lanes, json.dumps(made))),
+                *([(say.wake_waiting, (wakes_of(events),))] if awaited else []),
                 (say.leave, (ids,)),
             ])  # fmt: skip
         except Failure as failure:

@@ -11,9 +11,19 @@ from typing import Any, Final
 
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.engine import Engine
-from bbops.runtime.work.results import CUT, Digest, Failed, pack_read, rows_of
+from bbops.runtime.work.results import (
+    CUT,
+    Digest,
+    Failed,
+    Packed,
+    pack,
+    pack_read,
+    rows_of,
+)
+from bbops.runtime.work.sleeping import Sleeping
 from bbops.runtime.work.statements import Statement
-from bbops.runtime.work.values import Claim, HeldError
+from bbops.runtime.work.triggers import read_payload
+from bbops.runtime.work.values import AsleepError, Claim, HeldError, Wait
 
 Rows = list[tuple[Any, ...]]
 Note = Callable[[str, Any], None]
@@ -22,6 +32,9 @@ CHANGED: Final = "its function has changed since it began"
 
 _CODE: Final = "code"
 """The path under which a job records what it has begun with."""
+
+_UNTIL: Final = "~until"
+"""Ends the path under which it records until when it waits."""
 
 
 @dataclass(slots=True)
@@ -42,9 +55,12 @@ class Recorded:
 
     def __init__(self, engine: Engine, job: Claim, known: Mapping[str, Any]) -> None:
         self.engine, self.job = engine, job
+        self._sleeping = Sleeping(engine)
         self._known = dict(known)
         self._notes = list[tuple[str, Any]]()
         self._visits = dict[str, int]()
+        self._listens: Mapping[tuple[str, str], int] = {}
+        self._heard = set[int]()
 
     def begin(self, code: str = "") -> None:
         """Begin, or go on, in the current task.
@@ -156,6 +172,81 @@ class Recorded:
             return rows_of(await self.recall(path))
         with failures_to(self.note, path), self.taking() as take:
             return await self.engine.change(self.job, path, effects, also=take(), at_most=at_most)
+
+    # ---- what it waits for
+    async def listen(self, events: Sequence[str]) -> None:
+        """Begin to listen to the events that the job may wait for."""
+        if events:
+            self._listens = await self._sleeping.listen(self.job, events)
+
+    def pause(self, length_ms: int) -> None:
+        """Go on when a time is over.
+
+        Raises:
+            AsleepError: it is not.
+        """
+        path = self.place()
+        if self.is_known(path):
+            return
+        until = self._deadline(path, length_ms)
+        if self.engine.now() < until:
+            raise AsleepError(Wait(path, until))
+        self.note(path, None)
+
+    async def hear(
+        self, event: str, is_it: Callable[[Any], bool], value: str, longest_ms: int
+    ) -> Any:
+        """Return the payload of the first event of a name since the job began that is wanted.
+
+        None when the time is over. An event is given to one step of a job only.
+
+        Args:
+            is_it: says of a payload whether it is the one.
+            value: what it must hold somewhere, see `runtime.work.waits`.
+
+        Raises:
+            AsleepError: there is none yet.
+        """
+        path = self.place()
+        until = self._deadline(path, longest_ms)
+        if self.is_known(path):
+            found = await self.recall(path)
+        else:
+            found = await self._look_for(path, event, is_it, value, until)
+            self.note(path, found)
+        if found is None:
+            return None
+        place, payload = found
+        self._heard.add(place)
+        return read_payload(payload)
+
+    async def _look_for(
+        self, path: str, event: str, is_it: Callable[[Any], bool], value: str, until: int
+    ) -> tuple[int, str] | None:
+        now = self.engine.now()
+        since = self._listens.get((event, path), self._listens.get((event, ""), 0))
+        while rows := await self._sleeping.heard(event, since):
+            for seq, at, payload in rows:
+                if at <= until and seq not in self._heard and is_it(read_payload(payload)):
+                    return seq, payload
+            since = rows[-1][0]
+        if now < until:
+            raise AsleepError(Wait(path, until, event, value, since))
+        return None
+
+    def _deadline(self, path: str, length_ms: int) -> int:
+        """Return when a wait is over, counted from when the job first came to it."""
+        path += _UNTIL
+        if path not in self._known:
+            self._known[path] = self.engine.now() + length_ms
+            self.note(path, self._known[path])
+        return int(self._known[path])
+
+    async def sleep(self, waits: Sequence[Wait]) -> bool:
+        """Put the job away with all that it has done; return whether it was still ours."""
+        with self.taking() as take:
+            packed = [(path, Packed(pack(value))) for path, value in take()]
+            return await self._sleeping.wait(self.job, waits, also=packed)
 
     async def once(self, effect: Callable[[], Awaitable[Any]]) -> Any:
         """Do something outside of the database at least once, and return its recorded result.

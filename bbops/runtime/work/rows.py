@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from bbops.runtime.work.row_triggers import is_row_event
-from bbops.runtime.work.values import Cause, Claim, Event, NewJob
+from bbops.runtime.work.values import Cause, Claim, Event, NewJob, Route
 
 
 def read_claim(row: Sequence[Any]) -> Claim:
@@ -20,6 +20,27 @@ def read_event(row: Sequence[Any]) -> Event:
     """Return an event of the outbox."""
     number, name, key, payload, at, cause, depth, _ = row
     return Event(number, name, payload, at, key, Cause(cause, depth))
+
+
+def jobs_of(
+    rows: Sequence[Sequence[Any]], newest: int, route: Route, arrange: Callable[[NewJob], NewJob]
+) -> list[tuple[NewJob, int]]:
+    """Return the jobs of rows of the outbox, each with its event's place in the log, 0 for none.
+
+    Args:
+        newest: the last place in the log that is taken.
+    """
+    found, place = dict[str, tuple[NewJob, int]](), newest
+    for row in rows:
+        if row[7] is not None:
+            job = arrange(read_new_job(row))
+            found.setdefault(job.uid, (job, 0))
+            continue
+        place += 1
+        for job in route(read_event(row)):
+            found.pop(job.uid, None)  # of one that is debounced the last counts
+            found[job.uid] = job, place
+    return [*found.values()]
 
 
 def write_event(ord_: int, row: Sequence[Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from bbops.base.host import Parameters
@@ -33,6 +34,15 @@ SEATED: Final = "('ready', 'running', 'later', 'held')"
 KEPT: Final = f"CASE WHEN payload LIKE '{BEGINS}%' THEN '{{}}' ELSE payload END"
 """What is kept of the payload of a job that has ended: no rows."""
 
+AWAITED: Final = "(SELECT count(*) FROM (SELECT 1 FROM _bbops_awaited LIMIT 1) AS one)"
+"""1 where some job awaits an event, else 0."""
+
+IS_WAITING: Final = (
+    "EXISTS (SELECT 1 FROM _bbops_awaited AS own WHERE own.job = _bbops_jobs.id"
+    " AND own.until = _bbops_jobs.run_at)"
+)
+"""A job sleeps for an event, not for another attempt."""
+
 _COLUMNS: Final = "uid, work, payload, lane, seats, priority, run_at, debounced, cause, depth"
 _MINE: Final = "id = ? AND owner = ? AND fence = ?"
 
@@ -45,7 +55,7 @@ class Statements:
     """All of them, by what they are for. Parameters are named in the order of their `?`."""
 
     guard: str
-    """Fails unless the outbox and the log are as they were read: ids, count, newest seq."""
+    """Fails unless all is as it was read: ids, count, newest seq, whether jobs await events."""
 
     log: str
     """Writes events behind the newest: seq, rows."""
@@ -95,6 +105,21 @@ class Statements:
     wake: str
     """Makes what is due ready: now, most."""
 
+    listen: str
+    """Says from which event on a job listens to one: event, id, owner, fence."""
+
+    unwait: str
+    """Forgets what it has waited for before: id, owner, fence."""
+
+    wait: str
+    """Says what it waits for: path, event, value, since, until, id, owner, fence."""
+
+    doze: str
+    """Puts it away, unless an event has come meanwhile: until, until, id, owner, fence."""
+
+    wake_waiting: str
+    """Makes jobs ready that wait for an event: rows of `new_wakes`."""
+
     forget_ticks: str
     """Forgets the tasks that are gone: names of the others."""
 
@@ -111,6 +136,7 @@ class Statements:
     """Makes what dead workers ran ready: the worker's own name."""
 
 
+@cache
 def statements(of: Dialect) -> Statements:
     """Return the statements in a dialect."""
     return Statements(
@@ -118,6 +144,7 @@ def statements(of: Dialect) -> Statements:
             "INSERT INTO _bbops_steps (job, path, result) SELECT NULL, '', NULL WHERE"
             f" (SELECT count(*) FROM _bbops_outbox WHERE id IN ({of.ids})) <> ?"
             " OR (SELECT coalesce(max(seq), 0) FROM _bbops_events) <> ?"
+            f" OR {AWAITED} <> CAST(? AS bigint)"
         ),
         log=(
             "INSERT INTO _bbops_events (seq, name, key, payload, at, cause, depth)"
@@ -176,6 +203,32 @@ def statements(of: Dialect) -> Statements:
                 "SELECT id FROM _bbops_jobs WHERE state = 'later' AND run_at <= ?"
                 f" ORDER BY run_at LIMIT ? {of.skips_locked}"
             )
+        ),
+        listen=(
+            "INSERT INTO _bbops_awaited (job, path, event, value, since, until) SELECT id, '',"
+            " CAST(? AS text), '', (SELECT coalesce(max(seq), 0) FROM _bbops_events), 0"
+            f" FROM _bbops_jobs WHERE {_MINE} ON CONFLICT (job, path, event) DO NOTHING"
+        ),
+        unwait=(
+            "DELETE FROM _bbops_awaited WHERE path <> ''"
+            f" AND job IN (SELECT id FROM _bbops_jobs WHERE {_MINE})"
+        ),
+        wait=(
+            "INSERT INTO _bbops_awaited (job, path, event, value, since, until) SELECT id,"
+            " CAST(? AS text), CAST(? AS text), CAST(? AS text), CAST(? AS bigint),"
+            f" CAST(? AS bigint) FROM _bbops_jobs WHERE {_MINE}"
+        ),
+        doze=(
+            "UPDATE _bbops_jobs SET state = CASE WHEN EXISTS (SELECT 1 FROM _bbops_awaited AS w"
+            " JOIN _bbops_events AS e ON e.name = w.event AND e.seq > w.since"
+            " WHERE w.job = _bbops_jobs.id AND w.until = CAST(? AS bigint)) THEN 'ready'"
+            " ELSE 'later' END, run_at = CAST(? AS bigint), error = '', owner = NULL,"
+            f" attempts = attempts - 1 WHERE {_MINE} RETURNING id"
+        ),
+        wake_waiting=(
+            "UPDATE _bbops_jobs SET state = 'ready' WHERE state = 'later' AND id IN (SELECT w.job"
+            f" FROM {of.new_wakes} JOIN _bbops_awaited AS w ON w.event = j.event"
+            f" AND w.value = j.value AND w.path <> '') AND {IS_WAITING}"
         ),
         forget_ticks=f"DELETE FROM _bbops_ticks WHERE task NOT IN ({of.texts})",
         set_ticks=(

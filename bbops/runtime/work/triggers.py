@@ -99,11 +99,11 @@ def job_payload(event: Event) -> str:
     """Return what the job of a trigger is given of an event."""
     if is_row_event(event.name):
         return job_of_rows(event.payload)
-    return json.dumps({"name": shown_event(event.name), "payload": _read(event.payload)})
+    return json.dumps({"name": shown_event(event.name), "payload": read_payload(event.payload)})
 
 
-def _read(payload: str) -> Any:
-    """Return a payload; what SQL has written that is not JSON is a text."""
+def read_payload(payload: str) -> Any:
+    """Return the payload of an event; what SQL has written that is not JSON is a text."""
     try:
         return json.loads(payload)
     except ValueError:

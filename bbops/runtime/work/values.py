@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal
@@ -70,6 +70,10 @@ class NewJob:
     run_at: int = 0
     is_debounced: bool = False
     cause: Cause = Cause()
+
+
+Route = Callable[[Event], Iterable[NewJob]]
+"""Says which jobs an event makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +161,38 @@ Counts = Mapping[State, int]
 
 class FencedError(Exception):
     """Somebody else has the job: what was to be written is undone, and the run ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What a job waits for at one of its steps.
+
+    Attributes:
+        path: of the step.
+        until: when it goes on in any case.
+        event: the event that it waits for; empty where it waits for the time alone.
+        value: what an event must hold somewhere to be of interest, as `runtime.work.waits` writes
+            it; empty where any may be.
+        since: it has looked at the events up to this one.
+    """
+
+    path: str
+    until: int
+    event: str = ""
+    value: str = ""
+    since: int = 0
+
+
+class AsleepError(BaseException):
+    """A job waits: its run ends here and goes on from the record. No step can catch it.
+
+    Attributes:
+        waits: what for; several where branches wait at the same time.
+    """
+
+    def __init__(self, *waits: Wait) -> None:
+        super().__init__()
+        self.waits = waits
 
 
 class HeldError(Exception):

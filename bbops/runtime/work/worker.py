@@ -12,10 +12,19 @@ from time import perf_counter
 from typing import Final, Literal
 
 from bbops.runtime.values.failures import Failure
-from bbops.runtime.work.engine import Engine, Route
+from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.retry import Retry
-from bbops.runtime.work.values import Claim, FencedError, HeldError, NewJob, Tick, TickDue
+from bbops.runtime.work.values import (
+    AsleepError,
+    Claim,
+    FencedError,
+    HeldError,
+    NewJob,
+    Route,
+    Tick,
+    TickDue,
+)
 
 MOST_AT_A_TIME: Final = 50
 """Jobs of one project that run in one process."""
@@ -53,13 +62,14 @@ class Attempt:
     """How an attempt of a job went.
 
     Attributes:
-        outcome: `done`, `again` for one that is tried again, `dead`, `held`.
+        outcome: `done`, `waits` for one that sleeps, `again` for one that is tried again, `dead`,
+            `held`.
         error: the failure, None for one that is done.
         reason: why it failed or is held.
     """
 
     job: Claim
-    outcome: Literal["done", "again", "dead", "held"]
+    outcome: Literal["done", "waits", "again", "dead", "held"]
     seconds: float
     error: Exception | None = None
     reason: str = ""
@@ -169,7 +179,12 @@ class Worker:
             return Attempt(job, "dead", perf_counter() - began, reason=CRASHED)
         try:
             known = await self.engine.steps(job) if job.attempt > 1 or job.fence > 1 else {}
-            result = await plan.run(Recorded(self.engine, job, known))
+            recorded = Recorded(self.engine, job, known)
+            try:
+                result = await plan.run(recorded)
+            except AsleepError as asleep:
+                await recorded.sleep(asleep.waits)
+                return Attempt(job, "waits", perf_counter() - began)
             await self.engine.end(job, result=result)
         except FencedError:
             raise

@@ -33,7 +33,7 @@ _COLOURS = {2: "green", 3: "cyan", 4: "yellow", 5: "red"}
 """Of a status by its first digit."""
 
 
-_OUTCOMES = {"done": "green", "again": "yellow", "dead": "red", "held": "yellow"}
+_OUTCOMES = {"done": "green", "waits": "cyan", "again": "yellow", "dead": "red", "held": "yellow"}
 
 
 def print_json(project: str, event: Event) -> None:

@@ -169,7 +169,7 @@ class WorkProcess:
             self._channel.tell(JobEnded(
                 job.work, job.uid, attempt.outcome, job.attempt, milliseconds, attempt.reason, at
             ))  # fmt: skip
-        elif attempt.outcome != "done":
+        elif attempt.outcome in _SAID:
             said = _SAID[attempt.outcome].format(at=f" at {at}" if at else "")
             named = f"{project}: {job.uid}" if project else job.uid
             _log.warning("job %s %s: %s", named, said, attempt.reason)

@@ -13,7 +13,7 @@ class JobEnded(Event, frozen=True):
     Attributes:
         work: what ran, such as `tasks/nightly`.
         job: its name, which no other job has.
-        outcome: `again` for one that is tried again.
+        outcome: `again` for one that is tried again, `waits` for one that sleeps.
         attempt: 1 for the first.
         reason: why it failed or is held.
         at: file and line of the step that failed.
@@ -21,7 +21,7 @@ class JobEnded(Event, frozen=True):
 
     work: str
     job: str
-    outcome: Literal["done", "again", "dead", "held"]
+    outcome: Literal["done", "waits", "again", "dead", "held"]
     attempt: int
     milliseconds: float
     reason: str = ""
