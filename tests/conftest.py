@@ -20,7 +20,10 @@ from hypothesis import settings
 from bbops.build.testing.client import Client, serve
 from bbops.source.tree import MemoryTree, Tree
 
-pytest_plugins = ["tests.support.postgres", "tests.support.browser", "tests.vendors.fixtures"]
+pytest_plugins = [
+    "tests.support.postgres", "tests.support.browser", "tests.support.shop",
+    "tests.vendors.fixtures",
+]  # fmt: skip
 
 # Without deadlines, since a busy machine is no mistake, and with the same examples for everybody:
 # what fails is what was changed. `--hypothesis-profile=explore` looks for new ones.

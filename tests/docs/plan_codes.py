@@ -7,7 +7,9 @@ from tests.conftest import ROOT
 
 PAGE = ROOT / "docs/plans.md"
 _HEADING = "## Codes\n\nThe meaning of a code never changes.\n"
-_TITLES: dict[Section, str] = {"break": "Breaks for clients", "access": "Access that is loosened"}
+_TITLES: dict[Section, str] = {
+    "break": "Breaks for clients", "access": "Access that is loosened", "work": "Jobs",
+}  # fmt: skip
 
 
 def plans_page() -> str:

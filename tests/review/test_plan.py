@@ -36,5 +36,7 @@ def test_a_plan_says_what_the_golden_folder_expects(
 @pytest.mark.parametrize("code", CODES)
 def test_a_golden_folder_shows_the_code(code: str) -> None:
     plans = [json.loads((case / "expected.json").read_text())["plan"] for case in CASES]
-    told = {one["code"] for plan in plans for one in (*plan["breaks"], *plan["access"])}
+    told = {
+        one["code"] for plan in plans for one in (*plan["breaks"], *plan["access"], *plan["work"])
+    }
     assert code in told

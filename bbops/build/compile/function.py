@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import marshal
 from importlib.util import MAGIC_NUMBER
 from typing import Any
 
@@ -56,6 +57,11 @@ def compile_function(
         "needs": sorted(flow.roots | ({"vars"} if flow.exports else set())),
         "shapes": {part: _spec(getattr(function.model, part)) for part in _PARTS},
     }  # fmt: skip
+
+
+def pack_value(value: Any) -> bytes:
+    """Return what marshal writes of a value: equal projects give equal bytes."""
+    return marshal.dumps(value, 2)  # later versions write references, by who else holds an object
 
 
 def code_key(project: CheckedProject, name: str, checked: CheckedFlow, dialect: Dialect) -> str:

@@ -7,7 +7,6 @@ user on one machine, and never come from git.
 from __future__ import annotations
 
 import hashlib
-import marshal
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -18,7 +17,7 @@ from bbops.base.names import env_name
 from bbops.build.check import Cache as CheckCache
 from bbops.build.check import CheckedProject, validate
 from bbops.build.check._features import check_features
-from bbops.build.compile.function import code_key, compile_function
+from bbops.build.compile.function import code_key, compile_function, pack_value
 from bbops.build.compile.wording import compile_wording
 from bbops.build.compile.work import compile_webhooks, compile_work
 from bbops.language.project import Project, Route
@@ -87,19 +86,21 @@ def build(
         key = code_key(project, name, checked, dialect)
         if key not in cache.code:
             misses += 1
-        code[key] = cache.code.get(key) or _pack(compile_function(project, name, checked, dialect))
+        code[key] = cache.code.get(key) or pack_value(
+            compile_function(project, name, checked, dialect)
+        )
         functions.append(code[key])
 
     def pack(name: str) -> bytes:
         checked = project.flows.of(name)
         key = f"{code_key(project, name, checked, dialect)} durable"
-        code[key] = cache.code.get(key) or _pack(
+        code[key] = cache.code.get(key) or pack_value(
             compile_function(project, name, checked, dialect, is_durable=True)
         )
         return code[key]
 
     work = compile_work(project, dialect, pack)
-    artifact = _pack(_artifact(project, functions, dialect) | {"work": work})
+    artifact = pack_value(_artifact(project, functions, dialect) | {"work": work})
     cache.code = code
     digest = hashlib.sha256(artifact).hexdigest()
     return Built(project, diagnostics, artifact, digest, misses)
@@ -130,12 +131,6 @@ def _other_database(project: Project, engine: Engine, found: Engine) -> Diagnost
         "serve it with DATABASE_URL, and test it with --database-url" if engine == "postgres"
         else "serve and test it without the URL of a database",
     )  # fmt: skip
-
-
-def _pack(value: Any) -> bytes:
-    # version 2 writes no references, which depend on who else holds an object: equal
-    # projects give equal bytes
-    return marshal.dumps(value, 2)
 
 
 def _artifact(project: Project, functions: list[bytes], dialect: Dialect) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import marshal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from bbops.base.names import env_name
@@ -12,12 +13,14 @@ from bbops.build.check import CheckedProject
 from bbops.build.check._order import called
 from bbops.build.check.triggers import find_input, find_outside
 from bbops.build.compile.conditions import compile_lane, compile_where
+from bbops.build.compile.function import compile_function, pack_value
 from bbops.build.compile.row_events import read_columns
 from bbops.language.project import Project, Resource
 from bbops.language.resources._job import Job, Retry
 from bbops.language.resources.trigger import Trigger
 from bbops.language.sql.dialect import Dialect
 from bbops.language.steps.emit import Emit
+from bbops.runtime.data.statements import Statement
 from bbops.runtime.values.durations import seconds
 from bbops.runtime.work.jobs import WORK
 from bbops.runtime.work.row_triggers import row_event
@@ -78,6 +81,48 @@ def compile_work(
             for name in sorted(project.started)
         ],
     }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class WorkCode:
+    """What jobs of a function run: with all that it calls.
+
+    Attributes:
+        digest: names it; a job goes on with what it began with.
+        statements: the SQL that it may run.
+    """
+
+    digest: str
+    statements: tuple[str, ...]
+
+
+def read_code(project: CheckedProject, function: str, dialect: Dialect) -> WorkCode:
+    """Return what jobs of a function would run, without a release."""
+    wanted, durable, statements = [function], dict[str, bytes](), dict[str, None]()
+    while wanted:
+        name = wanted.pop()
+        if name not in durable:
+            checked = project.flows.of(name)
+            code = compile_function(project, name, checked, dialect, is_durable=True)
+            durable[name] = pack_value(code)
+            statements |= dict.fromkeys(_statements(code))
+            wanted += code["calls"].values()
+    return WorkCode(_digests(durable)(function), tuple(statements))
+
+
+def _statements(code: Mapping[str, Any]) -> Iterator[str]:
+    for factory, arguments in code["constants"].values():
+        if factory == _STATEMENT:
+            yield from Statement(*arguments).samples()
+
+
+_STATEMENT: Final = f"{Statement.__module__}:{Statement.__name__}"
+
+
+def find_works(project: CheckedProject) -> Mapping[str, Resource[Any]]:
+    """Return what has jobs, by the name that they know it by, such as `triggers/order-paid`."""
+    functions = {f"{WORK}{name}": project.functions[name] for name in project.started}
+    return {f"{one.kind}s/{one.name}": one for one in _every(project)} | functions
 
 
 def _enqueued(project: CheckedProject, name: str, dialect: Dialect) -> Work:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Final
 
 from bbops.base.errors import DatabaseError
@@ -107,10 +108,14 @@ def is_undecodable(error: Exception) -> bool:
     return str(error).startswith("Could not decode")
 
 
+_TRIES: Final = count()
+
+
 def compile_error(connection: sqlite3.Connection, sql: str) -> str:
     """Return what SQLite has against the text of a statement, or an empty text; runs nothing."""
+    # A text of its own each time: the module keeps statements, and would not compile one again.
     try:
-        connection.execute(f"EXPLAIN {sql}").close()
+        connection.execute(f"EXPLAIN /* {next(_TRIES)} */ {sql}").close()
     except sqlite3.ProgrammingError as error:
         # it compiled, and now misses its parameters
         return "" if str(error).startswith(("Incorrect number of b", "Binding")) else str(error)

@@ -120,15 +120,16 @@ def _document(base: Tree, head: Tree, ask: _Ask | None) -> Document:
     from bbops.build.check import Cache  # noqa: PLC0415 - after --help
     from bbops.review.plan.document import describe  # noqa: PLC0415
     from bbops.review.plan.plan import plan  # noqa: PLC0415
+    from bbops.runtime.work.engine import now_ms  # noqa: PLC0415
 
     cache = Cache()
     before, after = _project(base, cache, base), _project(head, cache, base)
     if ask is None:
-        return describe(plan(before, after), base, head)
+        return describe(plan(before, after, now=now_ms()), base, head)
     from bbops.review.plan.live import complete, read_answer  # noqa: PLC0415 - only for this
 
     answer = read_answer(ask(after))
-    found = plan(before, after, values=answer.env)
+    found = plan(before, after, values=answer.env, now=now_ms())
     return describe(complete(found, answer), base, head)
 
 

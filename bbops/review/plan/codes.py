@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-Section = Literal["break", "access"]
+Section = Literal["break", "access", "work"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,8 @@ class Code:
     """What a code means.
 
     Attributes:
-        section: `break` if existing clients stop working; `access` if somebody gets more access.
+        section: `break` if existing clients stop working; `access` if somebody gets more access;
+            `work` if it is about jobs.
         text: what it means.
         cure: what to do if that was not intended.
     """
@@ -30,6 +31,10 @@ def _breaks(text: str, cure: str) -> Code:
 
 def _opens(text: str, cure: str) -> Code:
     return Code("access", text, cure)
+
+
+def _works(text: str, cure: str) -> Code:
+    return Code("work", text, cure)
 
 
 _BESIDE = "keep the old route, and add the new one beside it, for example under /v2"
@@ -167,6 +172,24 @@ CODES: Final[Mapping[str, Code]] = {
     "review-loosened": _opens(
         "changes need fewer approvals, or no passing tests",
         "keep the rules; this change itself is still reviewed by the current ones",
+    ),
+    "jobs-stranded": _works(
+        "the code that jobs have begun with does not fit the new tables",
+        "let the jobs end first, or keep what they read until they have:"
+        " 'bbops jobs list' shows them",
+    ),
+    "work-removed": _works(
+        "a trigger or task was removed, or nothing enqueues a function any more",
+        "keep it, with 'enabled: false' if it is a trigger or task, until its jobs have ended",
+    ),
+    "work-changed": _works(
+        "jobs that begin from now on run other code",
+        "nothing; 'bbops jobs retry JOB --from-start' moves a job to the new code",
+    ),
+    "schedule-changed": _works("a task runs at other times", "keep the schedule"),
+    "trigger-cost": _works(
+        "the database starts to report changed rows of a table",
+        "emit an event where the rows are changed, if that is in a few places",
     ),
 }  # fmt: skip
 """Every code, breaks first."""

@@ -13,6 +13,7 @@ from bbops.review.plan.needs import Needs
 from bbops.review.plan.plan import Plan
 from bbops.review.plan.review import judge
 from bbops.review.plan.tables import TableChange, sort_changes
+from bbops.review.plan.work import JobCounts, count_jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +38,14 @@ class Answer:
     Attributes:
         hash: names the state of the live tables and what would become of it; null for nothing.
         env: names of the env variables that have a value, where somebody said so.
+        work: the jobs that there are, where somebody counted them.
     """
 
     hash: str | None
     waits: bool
     changes: tuple[LiveChange, ...]
     env: tuple[str, ...] | None = None
+    work: JobCounts | None = None
 
 
 def read_answer(data: bytes | Mapping[str, Any]) -> Answer:
@@ -71,9 +74,10 @@ def complete(plan: Plan, answer: Answer) -> Plan:
         answer: counts alone: the live tables may be those of another commit than the old project.
     """
     tables = sort_changes(_told(answer.changes, plan.tables))
-    verdict = judge(plan.rules, plan.resources, plan.access, tables)
+    work = plan.work if answer.work is None else count_jobs(plan.work, answer.work)
+    verdict = judge(plan.rules, plan.resources, plan.access, tables, work)
     needs = plan.needs if answer.env is None else _without(plan.needs, answer.env)
-    return replace(plan, tables=tables, looked=True, verdict=verdict, needs=needs)
+    return replace(plan, tables=tables, work=work, looked=True, verdict=verdict, needs=needs)
 
 
 def _told(changes: Iterable[LiveChange], known: Iterable[TableChange]) -> Iterable[TableChange]:

@@ -17,6 +17,7 @@ from bbops.review.plan.needs import Needs, find_needs
 from bbops.review.plan.pairs import Pairs
 from bbops.review.plan.review import Rules, Verdict, judge, read_rules
 from bbops.review.plan.tables import TableChange, find_tables
+from bbops.review.plan.work import WorkChange, find_work
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Plan:
         rules: by which it is judged: those of the project as it is now.
         breaks: what clients of today can no longer rely on.
         access: where somebody may more than today.
+        work: what becomes of jobs.
         looked: whether the live database has said which rows are touched.
     """
 
@@ -35,6 +37,7 @@ class Plan:
     breaks: tuple[Finding, ...]
     access: tuple[Finding, ...]
     tables: tuple[TableChange, ...]
+    work: tuple[WorkChange, ...]
     looked: bool
     needs: Needs
     routes: tuple[RouteChange, ...]
@@ -47,24 +50,28 @@ class Plan:
 
 
 def plan(
-    base: CheckedProject, head: CheckedProject, *, values: Collection[str] | None = None
-) -> Plan:
+    base: CheckedProject, head: CheckedProject, *, values: Collection[str] | None = None,
+    now: int | None = None,
+) -> Plan:  # fmt: skip
     """Return what turning one project into another will do. Pure; O(what differs) and the routes.
 
     Args:
         base: as it is now, without mistakes.
         head: as it would be, without mistakes.
         values: names of the env variables that have a value; None where nobody knows.
+        now: the time in milliseconds since 1970, to say when tasks run next.
     """
     pairs = Pairs(base, head)
     resources, access, tables = find_resources(pairs), find_access(pairs), find_tables(pairs)
+    work = find_work(pairs, now)
     rules = read_rules(base)
     return Plan(
         rules=rules,
-        verdict=judge(rules, resources, access, tables),
+        verdict=judge(rules, resources, access, tables, work),
         breaks=find_breaks(pairs),
         access=access,
         tables=tables,
+        work=work,
         looked=False,
         needs=find_needs(pairs, values),
         routes=find_routes(pairs),
@@ -76,8 +83,8 @@ def digest(plan: Plan, files: Collection[tuple[str, str]]) -> str:
     """Return the name of a plan: a review of it binds a merge to it.
 
     What others merge meanwhile changes it only where it changes what this plan does. So numbers of
-    rows do not count, which change while a plan is read, nor where a file says something, how large
-    the project is, and what the server has values for; what that means for the plan does.
+    rows and jobs do not count, which change while a plan is read, nor where a file says something,
+    how large the project is, and what the server has values for; what that means for the plan does.
 
     Args:
         plan: as it was read.
@@ -87,7 +94,9 @@ def digest(plan: Plan, files: Collection[tuple[str, str]]) -> str:
     said = msgspec.to_builtins(plan)
     for change in said["tables"]:
         del change["rows"], change["keys"]
-    for one in (*said["tables"], *said["breaks"], *said["access"]):
+    for change in said["work"]:
+        del change["begun"], change["waiting"], change["ticks"]
+    for one in (*said["tables"], *said["breaks"], *said["access"], *said["work"]):
         one.pop("line", None)
     said["verdict"].pop("refused")  # says numbers of rows; `tables` says what stands in the way
     del said["rules"]["size"], said["needs"], said["looked"]

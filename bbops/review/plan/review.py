@@ -13,6 +13,7 @@ from bbops.language.project import Project
 from bbops.review.plan.changes import ResourceChange
 from bbops.review.plan.finding import Finding
 from bbops.review.plan.tables import Risk, TableChange
+from bbops.review.plan.work import STRANDED, WorkChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +66,23 @@ def judge(
     resources: Collection[ResourceChange],
     access: Collection[Finding],
     tables: Collection[TableChange],
+    work: Collection[WorkChange] = (),
 ) -> Verdict:
     """Return what a change takes."""
-    reasons = tuple(_reasons(access, tables))
+    reasons = tuple(_reasons(access, tables, work))
     approvals = max(rules.approvals, rules.destructive if reasons else 0)
     return Verdict(tuple(_refusals(rules, resources, tables)), approvals, reasons)
 
 
-def _reasons(access: Collection[Finding], tables: Collection[TableChange]) -> Iterator[str]:
+def _reasons(
+    access: Collection[Finding], tables: Collection[TableChange], work: Collection[WorkChange]
+) -> Iterator[str]:  # fmt: skip
     if losing := _names(tables, "destructive"):
         yield f"values would be lost: {_few(losing)}"
     if unknown := _names(tables, "depends"):
         yield f"rows may block the migration, or lose values: {_few(unknown)}"
+    if stranded := [f"'{one.work}'" for one in work if one.code == STRANDED and not one.is_moot]:
+        yield f"jobs that have begun would be held: {_few(stranded)}"
     if access:
         yield f"access is loosened: {_few(sorted({one.code for one in access}))}"
 

@@ -73,6 +73,8 @@ class Release:
         self.beside: Beside | None = None
         """Is asked what no route answers, by any method."""
         self.key_channels = frozenset[str]()
+        self.env: Mapping[str, str | None] = {}
+        """What it was linked with."""
         self.has_work = False
         """Whether something is to run outside of requests."""
         self.routes: Sequence[tuple[str, str]] = ()
@@ -111,15 +113,20 @@ class Release:
     def statements(self) -> Iterator[str]:
         """Yield every SQL text of the release, for the smoke test."""
         for space in self.spaces:
-            for value in space.values():
-                if isinstance(value, Statement):
-                    yield from value.samples()
+            yield from statements_of(space)
 
     def close(self) -> None:
         """Free the functions of a drained release: their name spaces are reference cycles."""
         for space in self.spaces:
             space.clear()
         self.spaces.clear()
+
+
+def statements_of(space: Mapping[str, Any]) -> Iterator[str]:
+    """Yield every SQL text of a function's name space."""
+    for value in space.values():
+        if isinstance(value, Statement):
+            yield from value.samples()
 
 
 class Given(TypedDict, total=False):
@@ -206,7 +213,7 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     release = Release(table, functions, answering, lasting.active_requests)
     release.spaces = [space for _, space in spaces]
     release.routes = [(route["method"], route["path"]) for route in data["routes"]]
-    release.has_work = data["work"] is not None
+    release.has_work, release.env = data["work"] is not None, given["env"]
     release.triggers = {one["name"]: one["events"] for one in _triggers(data)}
     release.key_channels = frozenset(
         route["channel"] for route in data["routes"] if route["authentication"] == "API Key"

@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import marshal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from bbops.runtime.flow.caching import Cache
 from bbops.runtime.flow.run import Answer, Function, Run, given_to
 from bbops.runtime.http.in_flight import ActiveRequest
-from bbops.runtime.linking.release import Release, link_condition, link_function, resolve
+from bbops.runtime.linking.release import (
+    Release,
+    link_condition,
+    link_function,
+    resolve,
+    statements_of,
+)
 from bbops.runtime.values.failures import NOTHING, FlowError
 from bbops.runtime.values.filters.maps import write_json
 from bbops.runtime.work.durable import durable
@@ -45,6 +51,15 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class _Linked:
+    """A function's name space, and the functions that it names by their local names."""
+
+    space: dict[str, Any]
+    calls: Mapping[str, str]
+    starts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class _Work:
     """A task or a trigger.
 
@@ -74,15 +89,17 @@ class Work:
 
     def __init__(self, release: Release, data: Mapping[str, Any]) -> None:
         """Link the functions. Their name spaces are freed with the release."""
-        functions, spaces = dict[str, Function](), list[tuple[Mapping[str, str], dict[str, Any]]]()
+        functions = dict[str, Function]()
+        self._linked = dict[str, _Linked]()
         for packed in data["code"]:
             each = marshal.loads(packed)  # noqa: S302 - a part of our own artifact
-            functions[each["name"]], space = link_function(each, release.answering.wording.say)
-            spaces.append(({**each["calls"], **each["starts"]}, space))
-        for calls, space in spaces:
-            for local, callee in calls.items():
-                space[local] = functions[callee]
-            release.spaces.append(space)
+            name = each["name"]
+            functions[name], space = link_function(each, release.answering.wording.say)
+            self._linked[name] = _Linked(space, each["calls"], each["starts"])
+        for one in self._linked.values():
+            for local, callee in {**one.calls, **one.starts}.items():
+                one.space[local] = functions[callee]
+            release.spaces.append(one.space)
         self._release = release
         works = [*data["triggers"], *data["tasks"], *data["functions"]]
         self._works = {one["name"]: _work(one, functions[one["function"]]) for one in works}
@@ -100,6 +117,21 @@ class Work:
         self.hears_rows = any(one["columns"] is not None for one in data["triggers"])
         """Whether changed rows run something."""
         self.plan = Plan(triggers.route, self.run, self.tasks.due, self._retry, self._arrange)
+
+    @property
+    def codes(self) -> Mapping[str, str]:
+        """The digest of what each work runs: its function, and the functions that this calls."""
+        return {name: one.code for name, one in self._works.items()}
+
+    def statements(self, work: str) -> Iterator[str]:
+        """Yield the SQL that a work may run."""
+        wanted, found = [self._works[work].function.name], set[str]()
+        while wanted:
+            name = wanted.pop()
+            if name not in found:
+                found.add(name)
+                wanted += self._linked[name].calls.values()
+                yield from statements_of(self._linked[name].space)
 
     def _retry(self, work: str) -> Retry:
         return self._works[work].retry if work in self._works else Retry()
@@ -229,7 +261,10 @@ def _event(function: Function, payload: str) -> Any:
     return {**event, "payload": typed}
 
 
-def link_work(artifact: bytes, release: Release) -> Work | None:
-    """Return the work of a release that was linked from the same artifact; None without any."""
+def link_work(artifact: bytes, release: Release) -> Work:
+    """Return the work of a release that was linked from the same artifact."""
     data = marshal.loads(artifact)["work"]  # noqa: S302 - our own file
-    return None if data is None else Work(release, data)
+    return Work(release, data or _NOTHING)
+
+
+_NOTHING: Final[Mapping[str, Any]] = {"code": (), "triggers": (), "tasks": (), "functions": ()}

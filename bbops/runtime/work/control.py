@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from bbops.base.host import Database
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.engine import NEVER_MS, now_ms
 from bbops.runtime.work.outbox import enqueue
+from bbops.runtime.work.recorded import CODE
+from bbops.runtime.work.results import unpack
 from bbops.runtime.work.statements import IS_WAITING, KEPT, Statement, statements
 from bbops.runtime.work.values import Listed, NewJob, State, Story, Tick
 
@@ -65,6 +68,14 @@ _FORGET_AWAITED: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Code that jobs have begun with: the name of the work and the digest, and how many jobs."""
+
+    code: tuple[str, str]
+    jobs: int
+
+
 class WorkControl:
     """The queue of one project, as people see it. Any process may use it beside the workers."""
 
@@ -108,6 +119,28 @@ class WorkControl:
             (number,),
         )
         return Story(Listed(*listed), payload, cause, tuple(path for (path,) in steps))
+
+    async def counts_by_work(self) -> dict[str, tuple[int, int]]:
+        """Return how many jobs have begun, and how many wait, by what they run; without dead ones.
+
+        O(jobs).
+        """
+        rows = await self._database.read(
+            "SELECT work, sum(is_begun), sum(1 - is_begun) FROM (SELECT work, CASE WHEN EXISTS"
+            " (SELECT 1 FROM _bbops_steps WHERE job = id AND path = ?) THEN 1 ELSE 0 END"
+            " AS is_begun FROM _bbops_jobs WHERE state <> 'dead') AS jobs GROUP BY work",
+            (CODE,),
+        )
+        return {work: (int(begun), int(waiting)) for work, begun, waiting in rows}
+
+    async def begun(self) -> list[Begun]:
+        """Return which code jobs have begun with that have not ended, dead ones included."""
+        rows = await self._database.read(
+            "SELECT j.work, s.result, count(*) FROM _bbops_steps AS s JOIN _bbops_jobs AS j"
+            " ON j.id = s.job WHERE s.path = ? GROUP BY j.work, s.result",
+            (CODE,),
+        )
+        return [Begun((work, str(unpack(code))), jobs) for work, code, jobs in rows]
 
     async def ticks(self) -> list[Tick]:
         """Return when tasks run next, the next one first."""

@@ -73,3 +73,10 @@ async def read_status(database: Database, uid: str) -> Mapping[str, Any] | None:
     state, attempts, error, value = rows[0]
     result = None if value is None else json.loads(value)
     return {"state": state, "attempts": attempts, "result": result, "error": error or None}
+
+
+HAS_JOBS: Final = (
+    "SELECT 1 WHERE EXISTS (SELECT 1 FROM _bbops_jobs WHERE state <> 'dead')"
+    " OR EXISTS (SELECT 1 FROM _bbops_outbox)"
+)
+"""Gives a row where there are jobs that have not ended, or events that make some."""

@@ -30,7 +30,7 @@ Note = Callable[[str, Any], None]
 
 CHANGED: Final = "its function has changed since it began"
 
-_CODE: Final = "code"
+CODE: Final = "code"
 """The path under which a job records what it has begun with."""
 
 _UNTIL: Final = "~until"
@@ -62,6 +62,11 @@ class Recorded:
         self._listens: Mapping[tuple[str, str], int] = {}
         self._heard = set[int]()
 
+    @property
+    def code(self) -> str:
+        """The digest of what it has begun with; empty before it has done anything."""
+        return str(self._known.get(CODE, ""))
+
     def begin(self, code: str = "") -> None:
         """Begin, or go on, in the current task.
 
@@ -72,10 +77,10 @@ class Recorded:
             HeldError: it has begun with other code, and has done something there.
         """
         _AT.set(_At(self))
-        if self._known.get(_CODE, code) != code:
+        if self._known.get(CODE, code) != code:
             raise HeldError(CHANGED)
-        if _CODE not in self._known:
-            self.note(_CODE, code)
+        if CODE not in self._known:
+            self.note(CODE, code)
 
     def enter(self, step: str) -> None:
         """Say that the run has come to a step."""
@@ -257,7 +262,7 @@ class Recorded:
         path = self.place()
         if self.is_known(path):
             return await self.recall(path)
-        if any(at != _CODE for at, _ in self._notes):
+        if any(at != CODE for at, _ in self._notes):
             with self.taking() as take:
                 *others, (at, value) = take()
                 await self.engine.checkpoint(self.job, at, value, also=others)

@@ -17,12 +17,13 @@ from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.values import RESTORED, Listed
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.data.change_jobs import Changed, ChangeJobs
+from bbops_server.process.messages.data.count_jobs import CountJobs, JobCounts
 from bbops_server.process.messages.data.list_jobs import Jobs, ListJobs
 from bbops_server.process.messages.data.show_job import ShowJob, ShownJob
 from bbops_server.process.messages.request import Answer
 from bbops_server.process.messages.service import Handler, Handlers
 
-JobRequest: TypeAlias = ListJobs | ShowJob | ChangeJobs
+JobRequest: TypeAlias = CountJobs | ListJobs | ShowJob | ChangeJobs
 
 HELD_BY_PEOPLE: Final = "held by hand"
 
@@ -47,7 +48,12 @@ def job_handlers(find: Callable[[JobRequest], Live], ring: Callable[[], None]) -
 
         return handle
 
-    return {ListJobs: about(_list), ShowJob: about(_show), ChangeJobs: about(_change)}
+    return {
+        CountJobs: about(_count),
+        ListJobs: about(_list),
+        ShowJob: about(_show),
+        ChangeJobs: about(_change),
+    }
 
 
 def database_of(live: Live) -> Opened:
@@ -66,6 +72,11 @@ def database_of(live: Live) -> Opened:
 def _control(live: Live) -> WorkControl:
     database = database_of(live)
     return WorkControl(database, work_dialect(database))
+
+
+async def _count(control: WorkControl, request: CountJobs) -> JobCounts:
+    del request
+    return JobCounts(await control.counts_by_work())
 
 
 async def _list(control: WorkControl, request: ListJobs) -> Jobs:

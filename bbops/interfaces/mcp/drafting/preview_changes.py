@@ -104,7 +104,8 @@ def _tell(found: Consequences) -> dict[str, Any]:
     )
     return {
         "routes": [*routes][:MOST_TOLD], "breaking": _findings(found.breaks),
-        "access": _findings(found.access), "migration": migrations(found.tables),
+        "access": _findings(found.access), "jobs": _jobs(found),
+        "migration": migrations(found.tables),
         "missing_env": [one.name for one in found.needs.env][:MOST_TOLD],
         "approvals": found.verdict.approvals, "reasons": list(found.verdict.reasons),
         "refused": list(found.verdict.refused), "live_data": found.looked,
@@ -115,6 +116,13 @@ def _findings(found: Sequence[Finding]) -> list[Consequence]:
     return [
         Consequence(one.code, one.subject, one.message, one.cure, one.file)
         for one in found[:MOST_TOLD]
+    ]
+
+
+def _jobs(found: Consequences) -> list[Consequence]:
+    return [
+        Consequence(one.code, one.work, phrases.of_jobs(one), one.cure, one.file)
+        for one in phrases.of_work(found)[:MOST_TOLD]
     ]
 
 

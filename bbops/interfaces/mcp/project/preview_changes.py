@@ -51,8 +51,8 @@ class Preview(Gives, frozen=True, kw_only=True):
     Attributes:
         plan: what apply_changes takes; it names commits and trees, nothing else.
         files: what changes, by path.
-        routes, breaking, access, migration, missing_env: against what the live branch held when
-            the draft left it.
+        routes, breaking, access, jobs, migration, missing_env: against what the live branch held
+            when the draft left it.
         live_data: whether the live database has said which rows are touched.
     """
 
@@ -68,6 +68,7 @@ class Preview(Gives, frozen=True, kw_only=True):
     routes: list[str] = []
     breaking: list[Consequence] = []
     access: list[Consequence] = []
+    jobs: list[Consequence] = []
     migration: list[Migration] = []
     missing_env: list[str] = []
     approvals: int = 0

@@ -70,6 +70,7 @@ def _parts(document: Document, rows: int) -> Iterator[str]:
     yield from _findings(phrases.BREAKS, plan.breaks, rows)
     yield from _findings(phrases.ACCESS, plan.access, rows)
     yield from _tables(plan, rows)
+    yield from _work(plan, rows)
     if needs := list(phrases.needs(plan)):
         yield f"#### {phrases.NEEDS}"
         yield _bullets(needs, rows)
@@ -103,6 +104,17 @@ def _tables(plan: Plan, rows: int) -> Iterator[str]:
     yield _table(("", "change", "cure"), listed, rows)
     if not plan.looked and any(change.risk != "safe" for change in plan.tables):
         yield escape(phrases.NOBODY_LOOKED[:1].upper() + phrases.NOBODY_LOOKED[1:] + ".")
+
+
+def _work(plan: Plan, rows: int) -> Iterator[str]:
+    found = phrases.of_work(plan)
+    if found:
+        yield f"#### {phrases.JOBS}"
+        listed = [
+            (code(one.work), escape(phrases.of_jobs(one)), code(f"{one.file}:{one.line}"),
+             code(one.code)) for one in found
+        ]  # fmt: skip
+        yield _table(("whose", "what", "where", "code"), listed, rows)
 
 
 def _routes(plan: Plan) -> list[Row]:

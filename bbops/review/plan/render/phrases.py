@@ -10,10 +10,12 @@ from bbops.review.plan.changes import ResourceChange, RouteChange
 from bbops.review.plan.document import Document
 from bbops.review.plan.plan import Plan
 from bbops.review.plan.tables import TableChange
+from bbops.review.plan.work import STRANDED, WorkChange
 
 BREAKS = "Breaks for clients"
 ACCESS = "Access that is loosened"
 DATA = "Data"
+JOBS = "Jobs"
 NEEDS = "Needed before it goes live"
 ROUTES = "Routes"
 FILES = "Files"
@@ -44,6 +46,8 @@ def _counts(plan: Plan) -> Iterator[str]:
         yield "1 loss of data" if losses == 1 else f"{losses} losses of data"
     if unknown:
         yield f"{plural(unknown, 'change')} of data that rows decide on"
+    if stranded := sum(one.code == STRANDED for one in of_work(plan)):
+        yield f"jobs held in {plural(stranded, 'place')}"
     for word, changes in (("route", plan.routes), ("file", plan.resources)):
         if changes:
             yield plural(len(changes), word)
@@ -101,6 +105,19 @@ def of_table(change: TableChange) -> str:
         why = f"{why}: {change.keys}"
     said = f"{change.kind} '{change.name}'" + (f" ({why})" if why else "")
     return f"{said}, {change.when}" if change.when else said
+
+
+def of_work(plan: Plan) -> list[WorkChange]:
+    """Return what there is to say of jobs."""
+    return [one for one in plan.work if not one.is_moot]
+
+
+def of_jobs(change: WorkChange) -> str:
+    """Return what is the matter with jobs, with their numbers and the next times."""
+    said = change.message
+    if change.begun or change.waiting:
+        said += f" ({change.begun} begun, {change.waiting} waiting)"
+    return f"{said}; next: {', '.join(change.ticks)}" if change.ticks else said
 
 
 def needs(plan: Plan) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
+from operator import itemgetter
 
 import click
 
@@ -39,6 +40,7 @@ def _lines(document: Document) -> Lines:
     yield from _section(phrases.BREAKS, _findings(plan.breaks), "red")
     yield from _section(phrases.ACCESS, _findings(plan.access), "yellow")
     yield from _section(phrases.DATA, _tables(plan))
+    yield from _section(phrases.JOBS, _work(plan))
     yield from _section(phrases.NEEDS, (_wrapped(need, "  ") for need in phrases.needs(plan)))
     yield from _section(phrases.ROUTES, _routes(plan))
     yield from _section(phrases.FILES, _files(plan))
@@ -56,12 +58,23 @@ def _section(title: str, lines: Iterable[str], color: str | None = None) -> Line
 
 
 def _findings(found: Iterable[Finding]) -> Lines:
-    for code, group in groupby(found, key=lambda one: one.code):
+    yield from _by_code(
+        (one.code, f"{one.subject}: {one.message} ({one.file}:{one.line})") for one in found
+    )
+
+
+def _work(plan: Plan) -> Lines:
+    yield from _by_code(
+        (one.code, f"{one.work}: {phrases.of_jobs(one)} ({one.file}:{one.line})")
+        for one in phrases.of_work(plan)
+    )
+
+
+def _by_code(found: Iterable[tuple[str, str]]) -> Lines:
+    for code, group in groupby(found, key=itemgetter(0)):
         about = CODES[code]
         yield _wrapped(f"{code}: {about.text}", "  ").replace(code, _bold(code), 1)
-        for one in group:
-            where = f"({one.file}:{one.line})"
-            yield _wrapped(f"{one.subject}: {one.message} {where}", "    ", hang="  ")
+        yield from (_wrapped(text, "    ", hang="  ") for _, text in group)
         yield _wrapped(f"hint: {about.cure}", "    ", style=_dim)
 
 

@@ -27,12 +27,13 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Weighed(msgspec.Struct, frozen=True):
-    """What `bbops db plan --json` prints, and the names of variables that have a value."""
+    """What `bbops db plan --json` prints, the names of variables that have a value, and jobs."""
 
     hash: str | None
     waits: bool
     changes: list[dict[str, Any]]
     env: list[str]
+    work: dict[str, tuple[int, int]] | None
 
 
 @post(

@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 import msgspec
 
-from bbops.base.errors import ServerError
+from bbops.base.errors import DatabaseError, ServerError
 from bbops.base.host import Clock, Host, Http, Log, Random
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.database.open import Opened, open_database, work_dialect
@@ -26,7 +26,8 @@ from bbops.runtime.linking.release import Release, link_in_slices
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.engine import now_ms
 from bbops.runtime.work.events import Outbox
-from bbops_server.data_plane.live.artifact import read_artifact
+from bbops.runtime.work.jobs import HAS_JOBS
+from bbops_server.data_plane.live.artifact import fill_env, read_artifact
 from bbops_server.data_plane.live.history import History, RestingHistory
 from bbops_server.data_plane.pages.assets import read_manifest
 from bbops_server.data_plane.pages.frontend import Contents, Frontend
@@ -136,8 +137,25 @@ class Live:
                 release.beside = await asyncio.to_thread(self._open_frontend, frontend, name, url)
             if start is not None:
                 release.beside = StartPage(start, release.routes, release.beside)
+            if events is not None:
+                release.has_work = release.has_work or await _has_jobs(opened)
             self._drop_linked()
             self._linked = release, project
+
+    async def link_old(self, artifact: bytes) -> Release:
+        """Return a release that was live before, with the values and databases of the live one.
+
+        Raises:
+            ServerError: nothing is live, or a value that it requires is not there any more.
+            Failure: another version built it.
+        """
+        if self.release is None:
+            raise ServerError("nothing is live")
+        live = self.release
+        return await link_in_slices(
+            artifact, name=live.name, host=live.answering.host, lasting=self._lasting,
+            env=fill_env(artifact, live.env),
+        )  # fmt: skip
 
     def _open_frontend(self, path: Path, release: str, url: str) -> Frontend:
         """Raises: ServerError: it is gone or damaged."""
@@ -272,6 +290,15 @@ class Live:
         if self._linked is not None:
             self._linked[0].close()
             self._linked = None
+
+
+async def _has_jobs(database: Opened) -> bool:
+    """Return whether a release before has left jobs; a new database has no tables for them yet."""
+    try:
+        await database.prepare(HAS_JOBS)
+    except DatabaseError:
+        return False
+    return bool(await database.read(HAS_JOBS))
 
 
 async def _drain(release: Release) -> None:

@@ -8,6 +8,8 @@ import logging
 import os
 import socket
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +26,8 @@ from bbops_server.data_plane.live.bell import listen
 from bbops_server.data_plane.live.directory import Directory
 from bbops_server.data_plane.live.linking import link
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.data_plane.work.project import ProjectWork
+from bbops_server.data_plane.work.pins import Pins
+from bbops_server.data_plane.work.project import Assigned, ProjectWork
 from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.egress import Egress
 from bbops_server.process.host.http import OutsideHttp
@@ -50,13 +53,22 @@ ORPHAN_GRACE_SECONDS: Final = 2.0
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class _LinkedWork:
+    """The work of a release that is linked, and not live yet."""
+
+    work: Work
+    place: Place
+    pins: Pins
+
+
 class WorkProcess:
     """What the parent can ask of the work process."""
 
     def __init__(self, directory: Directory, http: OutsideHttp, channel: Channel) -> None:
         self._directory, self._http, self._channel = directory, http, channel
         self._projects: dict[str, ProjectWork] = {}
-        self._linked: dict[tuple[str, str], tuple[Work | None, Place]] = {}
+        self._linked: dict[tuple[str, str], _LinkedWork] = {}
         self._is_telling = False
 
     @property
@@ -87,25 +99,32 @@ class WorkProcess:
     async def _link(self, request: LinkRelease) -> Linked:
         live = self._live(request.project)
         await link(live, replace(request, frontend="", start=None))  # there are no visitors here
-        data, _ = await asyncio.to_thread(read_artifact, Path(request.artifact))
-        work = None if live.linked is None else link_work(data, live.linked)
-        self._linked[request.project, request.name] = work, read_place(request.database)
-        return Linked(has_work=work is not None)
+        assert live.linked is not None  # noqa: S101 - it has just been linked
+        artifact = Path(request.artifact)
+        data, _ = await asyncio.to_thread(read_artifact, artifact)
+        work, pins = link_work(data, live.linked), Pins(artifact.parent.with_name("pins"))
+        await asyncio.to_thread(pins.keep, artifact, work.codes.items())
+        place = read_place(request.database)
+        self._linked[request.project, request.name] = _LinkedWork(work, place, pins)
+        return Linked(live.linked.has_work)
 
     async def _swap(self, request: SwapRelease) -> Done:
         live = self._live(request.project)
         live.swap(request.name)
-        work, place = self._linked[request.project, request.name]
+        linked = self._linked[request.project, request.name]
         for key in [one for one in self._linked if one[0] == request.project]:
             del self._linked[key]
         assert live.release is not None  # noqa: S101 - it has just been swapped
         project = self._project(request.project)
         project.go_on()
-        if work is None:
-            await project.stop(0)
-        else:
-            await project.use(work, live.release.answering.host.database, place)
+        database = live.release.answering.host.database
+        await project.use(Assigned(linked.work, database, linked.place, linked.pins))
         return Done()
+
+    async def _link_old(self, project: str, artifact: Path) -> Work:
+        """Link the work of a release before the live one. Raises as `Live.link_old`."""
+        data, _ = await asyncio.to_thread(read_artifact, artifact)
+        return link_work(data, await self._live(project).link_old(data))
 
     async def _hold(self, request: Hold) -> Done:
         live, project = self._live(request.project), self._project(request.project)
@@ -131,7 +150,9 @@ class WorkProcess:
 
     def _project(self, name: str) -> ProjectWork:
         if name not in self._projects:
-            self._projects[name] = ProjectWork(lambda attempt: self._tell(name, attempt))
+            self._projects[name] = ProjectWork(
+                partial(self._tell, name), partial(self._link_old, name)
+            )
         return self._projects[name]
 
     # ---- the process itself

@@ -60,7 +60,7 @@ class Impact:
         looked = None if tables is None else await self._tables.look(place, tables)
         told = looked.told if looked is not None else None
         found = await asyncio.to_thread(
-            judge, pair, told, read_live_rules(request.review)
+            judge, pair, told, read_live_rules(request.review), request.work
         )  # fmt: skip
         if looked is None:
             return found

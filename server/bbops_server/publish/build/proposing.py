@@ -25,6 +25,8 @@ from bbops.review.plan.render.phrases import summary
 from bbops.review.plan.render.text import render_text
 from bbops.review.plan.review import find_removal, read_rules
 from bbops.review.plan.rules import compare_reviews, find_loosened_review
+from bbops.review.plan.work import JobCounts
+from bbops.runtime.work.engine import now_ms
 from bbops.source.tree import Tree
 from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.messages.build.proposals.propose import ProposedChange
@@ -61,13 +63,16 @@ def read_pair(
     return Pair(before, after, now, then, found)
 
 
-def judge(pair: Pair, migration: Migration | None, live: Review) -> ProposedChange:
+def judge(
+    pair: Pair, migration: Migration | None, live: Review, work: JobCounts | None
+) -> ProposedChange:  # fmt: skip
     """Return what the change would do and takes, by the rules of the project as it is now.
 
     Args:
         pair: what was read.
         migration: what it would do to the data; None where nothing can be planned.
         live: the rules of the release that is live, for a project that has mistakes now.
+        work: the jobs that there are; None where nobody could count them.
     """
     whole: dict[str, Any] = {
         "diagnostics": [JsonDiagnostic.of(one) for one in pair.diagnostics],
@@ -76,8 +81,8 @@ def judge(pair: Pair, migration: Migration | None, live: Review) -> ProposedChan
     }  # fmt: skip
     if migration is None or pair.now is None or pair.then is None:
         return ProposedChange(**whole, **_judge_mistakes(pair, live))
-    answer = read_answer(as_json(migration))
-    found = complete(plan(pair.now, pair.then), answer)
+    answer = read_answer(as_json(migration) | {"work": work})
+    found = complete(plan(pair.now, pair.then, now=now_ms()), answer)
     document: Document = describe(found, pair.before, pair.after)
     return ProposedChange(
         **whole, digest=document.digest, plan=encode(document), text=render_text(document),

@@ -24,6 +24,7 @@ from bbops_server.publish.proposals.proposal_tests import (
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.record import applied_commit, read_record
 from bbops_server.publish.sources.sources import BranchSource, describe
+from bbops_server.publish.stages.impact import count_jobs
 
 LOOK_SECONDS: Final = 120.0
 
@@ -95,7 +96,7 @@ class Parts:
         asked = Propose(
             source=_source(one, commit), base=_source(one, base), engine=one.at.engine,
             off=tuple(off), review=live.review if live is not None else {}, digest=digest,
-            agreed_by=agreed_by, **one.at.asked_of,
+            agreed_by=agreed_by, work=await count_jobs(one.at), **one.at.asked_of,
         )  # fmt: skip
         return await self._build.ask(asked, timeout_seconds=LOOK_SECONDS)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from bbops.base.errors import BbopsError
 from bbops_server.process.messages.build.proposals.weigh_tables import WeighTables
+from bbops_server.process.messages.data.count_jobs import CountJobs
 from bbops_server.publish.sources.context import PublishContext
 
 WEIGH_SECONDS: Final = 120.0
@@ -14,7 +16,7 @@ WEIGH_SECONDS: Final = 120.0
 async def weigh(
     at: PublishContext, tables: Mapping[str, Mapping[str, Any]], env: Sequence[str]
 ) -> dict[str, Any]:
-    """Return what `bbops db plan --json` would print, and the names in `env` that have a value.
+    """Return what `bbops db plan --json` would print, the names in `env` with a value, and jobs.
 
     Args:
         at: of the project.
@@ -26,4 +28,14 @@ async def weigh(
     """
     asked = WeighTables(tables=tables, engine=at.engine, **at.asked_of)
     answer = await at.plane.build.ask(asked, timeout_seconds=WEIGH_SECONDS)
-    return answer.plan | {"env": [name for name in env if at.secrets.has(name)]}
+    values = [name for name in env if at.secrets.has(name)]
+    return answer.plan | {"env": values, "work": await count_jobs(at)}
+
+
+async def count_jobs(at: PublishContext) -> Mapping[str, tuple[int, int]] | None:
+    """Return how many jobs have begun, and wait, by what they run; None where nothing is live."""
+    try:
+        answer = await at.plane.ask_project(at.project.name, CountJobs(at.project.name))
+    except BbopsError:
+        return None
+    return answer.counts

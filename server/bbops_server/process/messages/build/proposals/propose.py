@@ -59,3 +59,6 @@ class Propose(Request[ProposedChange], frozen=True):
     """Of what somebody agreed to; empty where nobody did."""
 
     agreed_by: str = ""
+
+    work: Mapping[str, tuple[int, int]] | None = None
+    """Jobs that have begun, and jobs that wait, by trigger, task or function."""
