@@ -70,6 +70,25 @@ events:
   note.added: { title: string }
 """
 
+MAIL = """
+enabled: true
+config:
+  apiKey: ${ env.JWT_SECRET }
+  senderEmail: me@example.com
+  senderName: Me
+"""
+"""An addon whose steps this version does not run."""
+
+HELPER = """
+description: Answers.
+model: { addon: aiModel, name: gpt-large }
+instructions: Answer questions.
+tools: [double]
+runsOn:
+  chat: { authentication: JWT }
+"""
+"""An agent, which this version does not run."""
+
 DOUBLE = """
 input: { number: number }
 steps:

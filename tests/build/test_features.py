@@ -9,12 +9,11 @@ import pytest
 
 from bbops.interfaces.lsp.descriptions import NOT_YET, about_key
 from bbops.language.loading.load import kinds
+from bbops.language.resources.agent import Agent
 from bbops.language.resources.channel import Channel
 from bbops.language.resources.function import Function
-from bbops.language.resources.realtime import Realtime
 from bbops.language.resources.trigger import Trigger
-from bbops.language.steps._base import step_kinds
-from bbops.language.steps.publish import Publish
+from bbops.language.steps._base import find_step_kind, step_kinds
 from tests.conftest import ROOT
 from tests.support.features import (
     Feature,
@@ -58,10 +57,10 @@ def silent(rows: list[Feature]) -> set[str]:
 
 
 def test_a_kind_and_a_step_that_claim_to_run_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Realtime, "run_by", "")
-    assert silent([*kind_features()]) == {"realtime"}
-    assert {one for one in silent([*key_features()]) if one.startswith("Realtime.")} >= {
-        "Realtime.topic", "Realtime.subscribe",
+    monkeypatch.setattr(Agent, "run_by", "")
+    assert silent([*kind_features()]) == {"agents"}
+    assert {one for one in silent([*key_features()]) if one.startswith("Agent.")} >= {
+        "Agent.model", "Agent.tools",
     }  # fmt: skip
 
 
@@ -74,4 +73,6 @@ def test_an_editor_says_of_a_key_what_validate_says(monkeypatch: pytest.MonkeyPa
     without_webhooks(monkeypatch)
     assert about_key(Trigger, "webhook").endswith(NOT_YET)
     assert NOT_YET not in about_key(Function, "output")
-    assert about_key(Publish, "publish").partition("\n")[0].endswith(NOT_YET)
+    kind = find_step_kind("email.sendEmail")
+    assert kind is not None
+    assert about_key(kind, "email.sendEmail").partition("\n")[0].endswith(NOT_YET)

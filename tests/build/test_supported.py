@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bbops import runtime
 from bbops.base import registry
 from bbops.base.model import _unsupported_keys
 from bbops.build.check import Cache, validate
@@ -20,8 +19,9 @@ from bbops.build.compile.release import build
 from bbops.interfaces.cli._group import Commands
 from bbops.language.loading.load import kinds
 from bbops.language.steps._base import step_kinds
+from bbops.runtime import work
 from bbops.source.tree import MemoryTree
-from tests.conftest import BOARD, Files, sample
+from tests.conftest import HELPER, MAIL, Files, sample
 from tests.docs.examples import upcoming_files
 from tests.docs.marks import PAGES, find_wrong_marks, with_sentence
 from tests.support.cases import write
@@ -29,16 +29,15 @@ from tests.support.features import without_webhooks
 from tests.support.served import git
 from tests.support.unsupported import CODE, files_with_unsupported, told_of
 
-PUBLISH = (
-    "steps:\n"
-    "  - publish: { realtime: board, params: { id: 1 }, event: note.added,"
-    " payload: { title: new } }\n"
-)
-HERE = {"realtime/board.yaml": BOARD}
-STEP = "[not-supported]\n    hint: remove the step until a version supports it: it would do nothing"
+SEND = "steps:\n  - email.sendEmail: { to: a@b.example, subject: One, text: Hello }\n"
+HERE = {"addons/email.yaml": MAIL}
+STEP = "[not-supported]\n    hint: call the service with the step 'http' instead"
 FILE = (
+    "[not-supported]\n    hint: remove the file, and call the service with the step 'http'"
+)
+KIND = (
     "[not-supported]\n"
-    "    hint: leave realtime/board.yaml out until a version supports it: nothing would start it"
+    "    hint: leave agents/helper.yaml out until a version supports it: nothing would start it"
 )
 CLEAN = "steps:\n  - log: { message: cleaned }\n"
 
@@ -51,11 +50,14 @@ def severities(files: Files, base: Files | None = None) -> list[tuple[str, str]]
 
 # ---- where it is written
 def test_a_kind_is_told_at_its_file_and_a_step_at_its_line() -> None:
-    files = sample(functions__tell=PUBLISH) | HERE
+    files = sample(functions__tell=SEND) | HERE
+    files |= {"agents/helper.yaml": HELPER}
     told = [str(one) for one in validate(MemoryTree(files))[1] if one.code == CODE]
+    sends = "functions/tell.yaml:2:5: error: this version does not run 'email.sendEmail' steps yet"
     assert told == [
-        f"functions/tell.yaml:2:5: error: this version does not run 'publish' steps yet {STEP}",
-        f"realtime/board.yaml:1:1: error: this version does not run realtime yet {FILE}",
+        f"addons/email.yaml:1:1: error: this version does not run addon 'email' yet {FILE}",
+        f"agents/helper.yaml:1:1: error: this version does not run agents yet {KIND}",
+        f"{sends} {STEP}",
     ]
 
 
@@ -71,43 +73,45 @@ def test_nothing_is_built_of_a_project_that_adds_it() -> None:
 
 # ---- what was there before
 def test_what_was_there_before_is_a_warning_and_publishes() -> None:
-    files = sample(functions__tell=PUBLISH) | HERE
-    wanted = [("functions/tell.yaml", "warning"), ("realtime/board.yaml", "warning")]
+    files = sample(functions__tell=SEND) | HERE
+    wanted = [("addons/email.yaml", "warning"), ("functions/tell.yaml", "warning")]
     assert severities(files, files) == wanted
     tree = MemoryTree(files)
     assert build(tree, base=tree).project is not None
 
 
 def of_steps(files: Files, base: Files) -> list[tuple[str, str]]:
-    """Return what is told of functions, in projects that have the topic."""
+    """Return what is told of functions, in projects that have the addon."""
     told = severities(files | HERE, base | HERE)
     return [one for one in told if one[0].startswith("functions/")]
 
 
 def test_a_step_that_is_changed_or_copied_is_an_error() -> None:
-    base = sample(functions__tell=PUBLISH)
-    changed = sample(functions__tell=PUBLISH.replace("id: 1", "id: 2"))
+    base = sample(functions__tell=SEND)
+    changed = sample(functions__tell=SEND.replace("One", "Two"))
     assert of_steps(changed, base) == [("functions/tell.yaml", "error")]
-    copied = sample(functions__tell=PUBLISH, functions__again=PUBLISH)
+    copied = sample(functions__tell=SEND, functions__again=SEND)
     assert of_steps(copied, base) == [
         ("functions/again.yaml", "error"), ("functions/tell.yaml", "warning"),
     ]  # fmt: skip
 
 
 def test_other_edits_of_its_file_and_a_move_leave_it_a_warning() -> None:
-    base = sample(functions__tell=PUBLISH)
+    base = sample(functions__tell=SEND)
     edited = (
-        "description: Tells.\nsteps:\n  # why\n  - publish:\n      realtime: board\n"
-        "      params: { id: 1 }\n      event: note.added\n"
+        "description: Tells.\nsteps:\n  # why\n  - email.sendEmail:\n      to: a@b.example\n"
+        "      subject: One\n"
     )
-    edited = sample(functions__tell=f"{edited}      payload: {{ title: new }}\n{CLEAN[7:]}")
+    edited = sample(functions__tell=f"{edited}      text: Hello\n{CLEAN[7:]}")
     assert of_steps(edited, base) == [("functions/tell.yaml", "warning")]
-    assert of_steps(sample(functions__told=PUBLISH), base) == [("functions/told.yaml", "warning")]
+    assert of_steps(sample(functions__told=SEND), base) == [("functions/told.yaml", "warning")]
 
 
 def test_a_kind_that_is_changed_is_an_error() -> None:
-    changed = {"realtime/board.yaml": BOARD.replace("boards/", "walls/")}
-    assert severities(sample() | changed, sample() | HERE) == [("realtime/board.yaml", "error")]
+    here = {"agents/helper.yaml": HELPER}
+    changed = {"agents/helper.yaml": HELPER.replace("Answer questions", "Ask")}
+    assert severities(sample() | here, sample() | here) == [("agents/helper.yaml", "warning")]
+    assert severities(sample() | changed, sample() | here) == [("agents/helper.yaml", "error")]
 
 
 def test_a_key_that_is_not_run_is_told_where_it_is_written(
@@ -129,8 +133,8 @@ def test_an_addon_without_steps_that_run_is_told_unless_it_is_disabled() -> None
 
 
 def test_a_warm_cache_says_the_same() -> None:
-    cache, base = Cache(), MemoryTree(sample(functions__tell=PUBLISH) | HERE)
-    more = MemoryTree(sample(functions__tell=PUBLISH, functions__again=PUBLISH) | HERE)
+    cache, base = Cache(), MemoryTree(sample(functions__tell=SEND) | HERE)
+    more = MemoryTree(sample(functions__tell=SEND, functions__again=SEND) | HERE)
     for _ in range(2):
         assert validate(base, cache, base=base)[0] is not None
         assert validate(more, cache, base=base)[0] is None
@@ -160,14 +164,14 @@ def test_validate_compares_with_what_is_committed(checkout: Path) -> None:
     assert validated(checkout) == ["error"]
     commit(checkout)
     assert validated(checkout) == ["warning"]
-    (checkout / "realtime/wall.yaml").write_text(BOARD.replace("boards/", "walls/"))
+    (checkout / "functions/tell.yaml").write_text(SEND)
     assert sorted(validated(checkout)) == ["error", "warning"]
     shutil.rmtree(checkout / ".git")
     assert validated(checkout) == ["error", "error"]
 
 
 def test_a_branch_is_compared_with_main_and_main_with_its_origin(checkout: Path) -> None:
-    (checkout / "realtime/board.yaml").unlink()
+    (checkout / "addons/email.yaml").unlink()
     commit(checkout)
     git(checkout.parent, "clone", "-q", str(checkout), "clone")
     clone = checkout.parent / "clone"
@@ -182,14 +186,14 @@ def test_a_branch_is_compared_with_main_and_main_with_its_origin(checkout: Path)
 
 # ---- it goes by itself
 @pytest.fixture
-def with_realtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Lay the module that runs realtime beside those that are there."""
-    (tmp_path / "realtime.py").write_text('"""Realtime."""\n')
-    monkeypatch.setattr(runtime, "__path__", [*runtime.__path__, str(tmp_path)])
+def with_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Lay the module that runs agents beside those that are there."""
+    (tmp_path / "agents.py").write_text('"""Agents."""\n')
+    monkeypatch.setattr(work, "__path__", [*work.__path__, str(tmp_path)])
     forget()
     yield
     monkeypatch.undo()
-    sys.modules.pop("bbops.runtime.realtime", None)
+    sys.modules.pop("bbops.runtime.work.agents", None)
     forget()
 
 
@@ -198,12 +202,12 @@ def forget() -> None:
         cached.cache_clear()
 
 
-@pytest.mark.usefixtures("with_realtime")
+@pytest.mark.usefixtures("with_agents")
 def test_a_part_that_is_built_is_told_of_nowhere_and_each_page_wants_its_mark_removed() -> None:
-    assert severities(sample(functions__tell=PUBLISH) | HERE) == []
-    assert "realtime" not in find_unsupported_parts().kinds
+    assert severities(sample(agents__helper=HELPER)) == []
+    assert "agents" not in find_unsupported_parts().kinds
     wrong = [line for page in PAGES for line in find_wrong_marks(page)]
-    assert {line.partition(": ")[2] for line in wrong} == {"realtime °", "publish °"}
+    assert {line.partition(": ")[2] for line in wrong} == {"agents °"}
     assert {line.partition(":")[0] for line in wrong} >= {"README.md", "docs/language.md"}
 
 
@@ -218,8 +222,10 @@ def test_a_page_marks_what_this_version_does_not_run_and_nothing_else(page: Path
 def test_a_missing_mark_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.md"
     monkeypatch.setattr("tests.docs.marks.ROOT", tmp_path)
-    page.write_text("`realtime/` and `email.sendEmail`, [publish](language/steps/publish.md) ° x\n")
-    assert list(find_wrong_marks(page)) == ["page.md: realtime", "page.md: email.sendEmail"]
+    page.write_text("`agents/` and `email.sendEmail`, [publish](language/steps/publish.md) ° x\n")
+    assert list(find_wrong_marks(page)) == [
+        "page.md: agents", "page.md: email.sendEmail", "page.md: publish °",
+    ]  # fmt: skip
 
 
 def test_what_is_not_run_says_which_module_will_run_it() -> None:

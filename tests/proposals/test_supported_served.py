@@ -9,7 +9,7 @@ import pytest
 
 from bbops.source.tree import MemoryTree
 from bbops_server.publish.build.build_input import BuildInput
-from tests.conftest import BOARD, sample
+from tests.conftest import MAIL, sample
 from tests.support.proposing import Asking, propose, wait_for_tests, world
 from tests.support.pushing import World, make_repository
 from tests.support.served import Served, git
@@ -18,12 +18,13 @@ from tests.support.small_project import hello
 pytestmark = pytest.mark.long
 
 __all__ = ["world"]
-TOPIC = {"realtime/board.yaml": BOARD}
-WITHOUT = TOPIC | {
-    "functions/said.yaml": "steps:\n  - publish: { realtime: board, params: { id: 1 },"
-    " event: note.added, payload: { title: new } }\n"
+TEXT = MAIL.replace("JWT_SECRET", "SECRET")
+ADDON = {"addons/email.yaml": TEXT}
+WITHOUT = ADDON | {
+    "functions/said.yaml": "steps:\n  - email.sendEmail: { to: a@b.example, subject: One,"
+    " text: Hello }\n"
 }
-STEP = "functions/said.yaml:2:5: error: this version does not run 'publish' steps yet"
+STEP = "functions/said.yaml:2:5: error: this version does not run 'email.sendEmail' steps yet"
 
 
 def test_a_push_that_adds_it_is_refused_with_its_line(world: World) -> None:
@@ -36,10 +37,10 @@ def test_a_push_that_adds_it_is_refused_with_its_line(world: World) -> None:
 
 def test_a_draft_is_taken_and_told_and_its_proposal_cannot_be_merged(world: World) -> None:
     clone = world.clone()
-    clone.commit(world.next_version() | TOPIC)
+    clone.commit(world.next_version() | ADDON)
     done = clone.push("origin", "HEAD:refs/heads/later")
     assert done.code == 0
-    assert "realtime/board.yaml:1:1: error: this version does not run realtime yet" in done.text
+    assert "addons/email.yaml:1:1: error: this version does not run addon 'email' yet" in done.text
     number, owner = propose(clone, "later"), Asking(world, "owner")
     judged = owner.get(number)
     assert "not-supported" in {one["code"] for one in judged["diagnostics"]}
@@ -72,9 +73,9 @@ def test_a_project_that_had_it_before_an_upgrade_publishes_on(shop: Path, tmp_pa
         assert told["release"] == kept[:12]
         severities = {one["severity"] for one in told["warnings"] if one["code"] == CODE}
         assert severities == {"warning"}
-        pushed(work, shop, hello(3) | {"realtime/board.yaml": BOARD.replace("boards/", "walls/")})
+        pushed(work, shop, hello(3) | {"addons/email.yaml": TEXT.replace("Me", "You")})
         stalled = served.stalled()
-        assert (stalled["reason"], "does not run realtime yet" in stalled["message"]) == (
+        assert (stalled["reason"], "does not run addon 'email' yet" in stalled["message"]) == (
             "ProjectInvalid", True,
         )  # fmt: skip
         assert served.api.get("/hello").json()["version"] == 2

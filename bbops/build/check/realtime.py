@@ -1,7 +1,8 @@
-"""Who may subscribe to a topic and publish on it, as expressions say it."""
+"""Who may subscribe to a topic and publish on it, and what others see of them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from bbops.base.diagnostics import Diagnostic
@@ -20,17 +21,24 @@ _ELSEWHERE = dict.fromkeys(
 
 
 def check(project: CheckedProject) -> Iterator[Diagnostic]:
-    """Yield mistakes in `subscribe` and `publish`, and names that stand twice in a topic."""
+    """Yield mistakes in expressions, names that stand twice in a topic, and topics that do."""
+    seen: dict[str, Resource[Realtime]] = {}
     for realtime in project.realtime.values():
         names = realtime.model.parameters
         doubled = next((name for name in names if names.count(name) > 1), None)
         if doubled:
             message = f"':{doubled}' appears twice in {realtime.model.topic}"
             yield Diagnostic(realtime.place("topic"), "duplicate-parameter", message)
-        yield from _conditions(project, realtime)
+        first = seen.setdefault(re.sub(r":[^/]+", ":", realtime.model.topic), realtime)
+        if first is not realtime:
+            message = f"the topic '{realtime.model.topic}' is defined twice"
+            hint = f"the other definition is {first.file}"
+            yield Diagnostic(realtime.place("topic"), "duplicate-topic", message, hint)
+        yield from _expressions(project, realtime)
 
 
-def _conditions(project: CheckedProject, realtime: Resource[Realtime]) -> Iterator[Diagnostic]:
+def find_subscriber(project: CheckedProject, realtime: Resource[Realtime]) -> Outside:
+    """Return what expressions of a topic may read: of who subscribes, or publishes."""
     model = realtime.model
     roots = {"params": map_of(dict.fromkeys(model.parameters, TEXT), "params")}
     missing = dict(_ELSEWHERE)
@@ -43,8 +51,26 @@ def _conditions(project: CheckedProject, realtime: Resource[Realtime]) -> Iterat
         return project.flows.of(middleware).left
 
     known = left_by_chain(project, tuple(model.middleware), left_by)
-    outside = Outside(realtime, roots, known=known, missing=missing)
+    return Outside(realtime, roots, known=known, missing=missing)
+
+
+def _expressions(project: CheckedProject, realtime: Resource[Realtime]) -> Iterator[Diagnostic]:
+    model, outside = realtime.model, find_subscriber(project, realtime)
     outside.condition(model.subscribe, "subscribe")
     outside.condition(model.publish, "publish")
+    hidden = [*_shown(outside, model)]
     if all(name in project.functions for name in model.middleware):
         yield from outside.found
+        yield from hidden
+
+
+def _shown(outside: Outside, model: Realtime) -> Iterator[Diagnostic]:
+    """Check what others see of a subscriber; yield what they may not."""
+    for name, value in (model.presence.show if model.presence else {}).items():
+        path = ("presence", "show", name)
+        if outside.value(value, *path).hides:
+            yield Diagnostic(
+                outside.resource.place(*path), "private-data",
+                "'presence' would expose a private column or a secret",
+                "show what others may know of a subscriber",
+            )  # fmt: skip

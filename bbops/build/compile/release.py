@@ -18,6 +18,7 @@ from bbops.build.check import Cache as CheckCache
 from bbops.build.check import CheckedProject, validate
 from bbops.build.check._features import check_features
 from bbops.build.compile.function import code_key, compile_function, pack_value
+from bbops.build.compile.topics import compile_origins, compile_topics
 from bbops.build.compile.wording import compile_wording
 from bbops.build.compile.work import compile_webhooks, compile_work
 from bbops.language.project import Project, Route
@@ -133,7 +134,7 @@ def _other_database(project: Project, engine: Engine, found: Engine) -> Diagnost
     )  # fmt: skip
 
 
-def _artifact(project: Project, functions: list[bytes], dialect: Dialect) -> dict[str, Any]:
+def _artifact(project: CheckedProject, functions: list[bytes], dialect: Dialect) -> dict[str, Any]:
     settings = project.settings.model
     return {
         "format": FORMAT,
@@ -150,6 +151,8 @@ def _artifact(project: Project, functions: list[bytes], dialect: Dialect) -> dic
         "env": declared_env(project),
         "private": _private(project),
         "webhooks": [*compile_webhooks(project)],
+        "topics": compile_topics(project, dialect),
+        "origins": compile_origins(project),
     }
 
 

@@ -29,7 +29,7 @@ def scope_outside(
         return _scope({}, table.column_types if table else {}, name)
     if folder in {"triggers", "agents"} and path[-1] == "where":
         return _of_rows(project, node_at(root, path[:-1]))
-    if folder == "realtime" and path[-1] in {"subscribe", "publish"}:
+    if folder == "realtime" and (path[-1] in {"subscribe", "publish"} or path[0] == "presence"):
         return _of_topic(project, root)
     if folder == "tests" and "check" in path:
         headers = t.map_of({}, "headers", rest=t.TEXT.or_null())

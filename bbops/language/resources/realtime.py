@@ -5,30 +5,64 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import StringConstraints
+from pydantic import Field, StringConstraints, field_validator
+from pydantic_core import PydanticCustomError
 
+from bbops.base.model import Model
+from bbops.base.names import Duration
 from bbops.language.expressions.nodes import Literal as Constant
 from bbops.language.expressions.values import BareField, Expression
 from bbops.language.resources._kind import FunctionName, Kind
-from bbops.language.shape import Shape
+from bbops.language.shape import FieldName, Shape
+from bbops.runtime.values.durations import seconds
 
+LONGEST_HISTORY_SECONDS = 86_400
 _SEGMENT = r"(?::[a-z][A-Za-z0-9_]*|[A-Za-z0-9_.~-]+)"
 Topic = Annotated[str, StringConstraints(pattern=rf"^{_SEGMENT}(?:/{_SEGMENT})*$", max_length=500)]
 MessageName = Annotated[str, StringConstraints(pattern=r"^[a-z][A-Za-z0-9_.-]{0,126}$")]
 
 
+class History(Model):
+    """How many messages are kept for clients that come back, and for how long; a day at most."""
+
+    size: Annotated[int, Field(ge=1, le=10_000)]
+    for_: Annotated[Duration, Field(alias="for")]
+
+    @field_validator("for_")
+    @classmethod
+    def check_length(cls, given: str) -> str:
+        """Refuse more than a day: that is what tables are for."""
+        if seconds(given) > LONGEST_HISTORY_SECONDS:
+            message, hint = "messages are kept for a day at most", "keep them in a table"
+            raise PydanticCustomError("bad_value", message, {"hint": hint})
+        return given
+
+
+class Presence(Model):
+    """Who is there: what others see of a subscriber, as expressions over `params` and `vars`."""
+
+    show: dict[FieldName, BareField] = {}
+
+
 class Realtime(Kind):
     """A topic that clients subscribe to, and the events that are published on it.
 
-    - `:name` segments of the topic are `params`.
+    - Clients connect to `/~realtime`, with any client of the Centrifuge protocol, or read
+      `/~realtime/<topic>` as server-sent events.
+    - `:name` segments of the topic are `params`: texts, which stand percent-encoded in its name.
     - `subscribe` and `publish` say which clients may: true, false, or an expression over `params`
       and `vars` (what middleware left, and `vars.auth` with JWT). Functions may always publish.
-    - Middleware that throws refuses the subscription.
-    - The step `publish` sends an event; its payload must fit the shape that stands here.
+    - Middleware that throws refuses the subscription. It runs again every `recheck`, by default a
+      minute, when the client has a new token, and when a release goes live; who may not subscribe
+      any more is unsubscribed.
+    - The step `publish` sends an event; its payload must fit the shape that stands here. Clients
+      send `{event, payload}`, and get that.
+    - With `history`, clients that come back get what they missed, or are told that they cannot.
+    - With `presence`, subscribers see who else is there, up to 1,000 of them.
     """
 
     folder: ClassVar[str] = "realtime"
-    run_by: ClassVar[str] = "bbops.runtime.realtime"
+    run_by: ClassVar[str] = "bbops.runtime.realtime.topics"
     rank: ClassVar[int] = 70
     nests: ClassVar[bool] = False
     noun: ClassVar[str] = "topic"
@@ -44,6 +78,17 @@ class Realtime(Kind):
     subscribe: BareField = Expression(Constant(0, 0, True))  # noqa: FBT003 - a YAML `true`
     publish: BareField = Expression(Constant(0, 0, False))  # noqa: FBT003
     events: dict[MessageName, Shape] = {}
+    history: History | None = None
+    presence: Presence | None = None
+    recheck: Duration | None = None
+
+    @field_validator("recheck")
+    @classmethod
+    def check_recheck(cls, given: str | None) -> str | None:
+        """Refuse less than a second."""
+        if given is not None and seconds(given) < 1:
+            raise PydanticCustomError("bad_value", "'recheck' is a second at least", {"hint": ""})
+        return given
 
     @property
     def parameters(self) -> tuple[str, ...]:

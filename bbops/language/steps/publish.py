@@ -25,12 +25,14 @@ class PublishParameters(Model):
 
 
 class Publish(Step):
-    """Send at once; nobody who subscribes later gets it.
+    """Send at once, at most once; who subscribes later gets it only if the topic has a `history`.
 
     - The `payload` must fit the shape of the event in `realtime/`, `params` its topic.
+    - A message has 64 KB at most.
+    - In tests, `expect.events` names what was published, in order.
     """
 
-    run_by: ClassVar[str] = "bbops.runtime.realtime"
+    run_by: ClassVar[str] = "bbops.runtime.realtime.topics"
     title: ClassVar[str] = "Publish"
     examples: ClassVar[tuple[Example, ...]] = (
         Example(

@@ -139,6 +139,10 @@ class Tokens:
         del self._verified[token]
         return None
 
+    def ends_at(self, token: str) -> float | None:
+        """Return when a valid token ends, in seconds since 1970; otherwise None."""
+        return self._verified[token][0] if self.verify(token) is not None else None
+
     async def prepare(self, token: str) -> None:
         """Look for the key that a token names, if others may have published it since."""
         named = _read_head(token) if token not in self._verified else None

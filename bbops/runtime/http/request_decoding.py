@@ -245,6 +245,12 @@ def _json(body: bytes) -> Any:
         raise InvalidInput({}, f"the body is not valid JSON{detail[:120]}") from None
 
 
+def read_request(answering: Answering, scope: Any) -> tuple[dict[str, str], Mapping[str, Any]]:
+    """Return headers and request as functions see those that a connection began with."""
+    given = {"method": "GET", "query_string": b"", **scope}
+    return _given_headers(scope["headers"]), _request(answering, given, b"")
+
+
 def _request(answering: Answering, scope: Any, body: bytes) -> Mapping[str, Any]:
     query = scope["query_string"].decode("latin-1")
     client = scope.get("client")

@@ -25,6 +25,11 @@ class Lasting:
         self._limits: dict[tuple[str, int], Limit] = {}
         self._tokens: dict[Hashable, Tokens] = {}
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes answer for the same project."""
+        return self._counters is not None
+
     def limit(self, channel: str, per_minute: int, clock: Clock) -> Limit:
         """Return the counter of a channel."""
         key = (channel, per_minute)

@@ -47,7 +47,7 @@ FUEL = 100_000
 """Loop rounds and calls that one request may spend."""
 
 
-FORMAT = f"9 {MAGIC_NUMBER.hex()}"
+FORMAT = f"10 {MAGIC_NUMBER.hex()}"
 """Of artifacts: how they are laid out, and whose byte code is in them."""
 
 SLICE_SECONDS = 0.001

@@ -24,6 +24,7 @@ from bbops.base.host import (
     Log,
     Parameters,
     Random,
+    Realtime,
 )
 from bbops.runtime.work.events import Outbox
 from bbops.runtime.work.fences import fenced
@@ -49,6 +50,7 @@ def durable(host: Host, recorded: Recorded) -> Host:
         waits=recorded,
         http=host.http and _JobHttp(host.http, recorded),
         addons=host.addons and _JobAddons(host.addons, recorded),
+        realtime=host.realtime and _JobRealtime(host.realtime, recorded),
     )  # fmt: skip
 
 
@@ -252,3 +254,16 @@ class _JobAddons:
 
     async def call(self, step: str, parameters: Mapping[str, Any]) -> Any:
         return await self.recorded.once(lambda: self.door.call(step, parameters))
+
+
+@dataclass(slots=True)
+class _JobRealtime:
+    door: Realtime
+    recorded: Recorded
+
+    async def publish(
+        self, realtime: str, params: Mapping[str, Any], event: str, payload: Any
+    ) -> None:
+        """Publish at most once: it is recorded first, so that no later attempt does so again."""
+        if await self.recorded.before():
+            await self.door.publish(realtime, params, event, payload)

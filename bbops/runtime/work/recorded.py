@@ -272,6 +272,19 @@ class Recorded:
             await self.engine.checkpoint(self.job, path, result, also=take())
         return result
 
+    async def before(self) -> bool:
+        """Record that something is about to be done; return False where it was done before.
+
+        Raises:
+            FencedError: somebody else has the job.
+        """
+        path = self.place()
+        if self.is_known(path):
+            return False
+        with self.taking() as take:
+            await self.engine.checkpoint(self.job, path, None, also=take())
+        return True
+
 
 @contextmanager
 def failures_to(note: Note, path: str) -> Iterator[None]:

@@ -12,5 +12,6 @@ signal.signal(signal.SIGINT, signal.SIG_IGN)
 from bbops_server.data_plane.serve import run  # noqa: E402 - see above
 
 if __name__ == "__main__":
-    control, listening, bell, *shared = map(int, sys.argv[1:])
-    run(control=control, listening=listening, bell=bell, shared=shared)
+    (center,) = (one for one in sys.argv[1:] if not one.isdigit())
+    control, listening, bell, *shared = (int(one) for one in sys.argv[1:] if one.isdigit())
+    run(control=control, listening=listening, bell=bell, center=center, shared=shared)

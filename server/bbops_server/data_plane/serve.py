@@ -7,6 +7,7 @@ import gc
 import os
 import socket
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import uvloop
 
@@ -24,6 +25,8 @@ from bbops_server.data_plane.live.linking import link
 from bbops_server.data_plane.live.request_lines import RequestLines
 from bbops_server.data_plane.live.shared import join
 from bbops_server.data_plane.live.swap import Live
+from bbops_server.data_plane.realtime.fanout.stream import RemoteEnd
+from bbops_server.data_plane.realtime.limits import MOST_FRAME_BYTES
 from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.egress import Egress
 from bbops_server.process.host.http import OutsideHttp
@@ -64,7 +67,10 @@ class DataProcess:
         self._directory, self._drafts, self._channel = directory, drafts, channel
         self._listening, self._http, self._ring = listening, http, ring
         self._plane = DataPlane(directory, drafts)
-        self._server = Server(self._plane)
+        self._server = self._serve(self._plane)
+
+    def _serve(self, app: Any) -> Server:
+        return Server(app, most_frame_bytes=MOST_FRAME_BYTES)
 
     @property
     def service(self) -> Service:
@@ -93,6 +99,7 @@ class DataProcess:
 
     async def stop(self, grace_seconds: float) -> None:
         """Accept no more requests, answer those under way, close the databases."""
+        self._close_realtime()
         await self._server.stop(grace_seconds)
         self._listening.close()
         await self._directory.close()
@@ -154,7 +161,7 @@ class DataProcess:
     # ---- the process itself
     async def _report_requests(self, request: ReportRequests) -> Done:
         del request
-        self._server = Server(RequestLines(self._plane, self._directory, self._channel))
+        self._server = self._serve(RequestLines(self._plane, self._directory, self._channel))
         return Done()
 
     async def _listen(self, request: Listen) -> Done:
@@ -163,8 +170,14 @@ class DataProcess:
         return Done()
 
     async def _leave(self, request: Leave) -> Done:
+        self._close_realtime()
         await self._server.leave(request.seconds)
         return Done()
+
+    def _close_realtime(self) -> None:
+        """Let clients that stay connected come back, to another process."""
+        for live in self._directory.projects.values():
+            live.realtime.close()
 
     async def _stop(self, request: Stop) -> Done:
         await self.stop(request.grace_seconds)
@@ -177,31 +190,34 @@ class DataProcess:
         return ProcessStatus(os.getpid(), sum(one.in_flight for one in releases), name)
 
 
-def run(*, control: int, listening: int, bell: int, shared: Sequence[int] = ()) -> None:
+def run(
+    *, control: int, listening: int, bell: int, center: str, shared: Sequence[int] = ()
+) -> None:
     """Serve until the parent says stop, or is gone.
 
     Args:
         control: the channel to the parent.
         listening: where requests come in.
         bell: what wakes the work process.
+        center: the path of the socket at which it numbers messages.
         shared: descriptor, lane and number of lanes of `bbops_server.data_plane.live.shared`, if
         there is one.
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(control, listening, bell, shared))
+        runner.run(_run(control, listening, bell, center, shared))
     os._exit(0)  # to take down all that was imported takes longer than to drain
 
 
-async def _run(control: int, listening: int, bell: int, shared: Sequence[int]) -> None:
+async def _run(control: int, listening: int, bell: int, center: str, shared: Sequence[int]) -> None:
     log = start_logging()
     counters = join(*shared) if shared else None
 
-    http, ring = OutsideHttp(), Bell(bell).ring
+    http, ring, end = OutsideHttp(), Bell(bell).ring, RemoteEnd(center)
 
     def make() -> Live:
         return Live(
             clock=SystemClock(), random=SystemRandom(), log=log, counters=counters, http=http,
-            ring=ring,
+            ring=ring, end=end,
         )  # fmt: skip
 
     channel = await Channel.open(_adopt(control))

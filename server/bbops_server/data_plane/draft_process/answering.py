@@ -12,6 +12,7 @@ from bbops.runtime.http.in_flight import SWEEP_SECONDS
 from bbops_server.data_plane.drafts.pages import is_of_frontend
 from bbops_server.data_plane.drafts.wire import Head, Lead, Part, Start, Wire
 from bbops_server.data_plane.live.swap import Live
+from bbops_server.data_plane.realtime.serving import answer_request, is_realtime
 
 _ASGI: Final[Any] = {"version": "3.0", "spec_version": "2.3"}
 _NO_RELEASE: Final = b'{"error":{"code":"draftSleeps","message":"this draft is being made"}}'
@@ -71,6 +72,8 @@ class Answering:
             json = (b"content-type", b"application/json")
             await send({"type": "http.response.start", "status": 503, "headers": [json]})
             await send({"type": "http.response.body", "body": _NO_RELEASE})
+        elif live.realtime.hub.topics and is_realtime(scope["path"]):
+            await answer_request(live.realtime.hub, scope, _receiving(wire), _sending(wire))
         else:
             await live.release(scope, _receiving(wire), _sending(wire))
 

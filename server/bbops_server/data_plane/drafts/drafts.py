@@ -121,12 +121,16 @@ class Drafts:
         """Whether drafts answer on hosts of their own: then every request may be for one."""
         return bool(self._suffix)
 
+    def is_own_host(self, scope: Any) -> bool:
+        """Return whether a request is for a host that only drafts have."""
+        return bool(self._suffix) and read_host(scope).endswith(self._suffix)
+
     async def answer(self, scope: Any, receive: Any, send: Any) -> bool:
         """Answer a request for a draft; return False, with nothing sent, when it is for none."""
         asked = self._find(scope)
         if asked is None:
             # what was a draft's host once must not become one of what is live
-            if not self._suffix or not read_host(scope).endswith(self._suffix):
+            if not self.is_own_host(scope):
                 return False
             gone = _say("notFound", "no draft at this host")
             await _send(send, 404, gone, [], is_own_host=True)

@@ -12,18 +12,26 @@ from litestar import Response, get
 
 from bbops.runtime.auth.published_keys import PATH as JWKS
 from bbops.runtime.flow.run import code_of
-from bbops_server.data_plane.drafts.drafts import Drafts
+from bbops_server.data_plane.drafts.drafts import MARK, Drafts
 from bbops_server.data_plane.gateway.forwarded import Proxies
 from bbops_server.data_plane.live.directory import Directory
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.data_plane.pages.frontend import CONFIG
 from bbops_server.data_plane.pages.not_ready import answer_not_ready
+from bbops_server.data_plane.realtime.serving import PATH as REALTIME
+from bbops_server.data_plane.realtime.serving import (
+    answer_request,
+    is_realtime,
+    refuse_socket,
+    serve_socket,
+)
 from bbops_server.process.application import Application
 from bbops_server.process.sockets.request_bounds import Trouble, find_trouble
 
 _OF_PROJECTS = frozenset((CONFIG, JWKS))
 _JSON = (b"content-type", b"application/json")
 _NO_STORE = (b"cache-control", b"no-store")
+_NO_SOCKET = "drafts have no websockets: read their topics as server-sent events"
 _NO_PROJECT = b'{"error":{"code":"notFound","message":"no project answers here"}}'
 
 Headers = list[tuple[bytes, bytes]]
@@ -45,7 +53,10 @@ class DataPlane(Application):
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request, or one event of the server's life."""
         if scope["type"] != "http":
-            await super().__call__(scope, receive, send)
+            if scope["type"] == "websocket":
+                await self._serve_socket(scope, receive, send)
+            else:
+                await super().__call__(scope, receive, send)
             return
         live = self._directory.only
         trouble = find_trouble(scope)
@@ -57,7 +68,8 @@ class DataPlane(Application):
         if "/~" in scope["path"] or (self._drafts is not None and self._drafts.have_hosts):
             if self._drafts is not None and await self._drafts.answer(scope, receive, send):
                 return
-            if scope["path"].startswith("/~") and scope["path"] not in _OF_PROJECTS:
+            path = scope["path"]
+            if path.startswith("/~") and path not in _OF_PROJECTS and not is_realtime(path):
                 await super().__call__(scope, receive, send)
                 return
         if live is None and (live := self._directory.find(scope)) is None:
@@ -69,8 +81,24 @@ class DataPlane(Application):
             await _send(scope, send, 503, live.refusal, [_NO_STORE, *_release(live)])
         elif live.release is None:
             await answer_not_ready(scope, send)
+        elif live.realtime.hub.topics and is_realtime(scope["path"]):
+            await answer_request(live.realtime.hub, scope, receive, send)
         else:
             await live.release(scope, receive, send)
+
+    async def _serve_socket(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one websocket; drafts have none, they send events."""
+        if self.proxies is not None:
+            self.proxies.apply(scope)
+        live = self._directory.only or self._directory.find(scope)
+        if MARK in scope["path"] or (self._drafts is not None and self._drafts.is_own_host(scope)):
+            await refuse_socket(send, 404, _NO_SOCKET)
+        elif scope["path"] != REALTIME or find_trouble(scope) is not None:
+            await refuse_socket(send, 404, "no topics here")
+        elif live is None or live.refusal is not None or live.release is None:
+            await refuse_socket(send, 503, "no release is live yet")
+        else:
+            await serve_socket(live.realtime.hub, scope, receive, send)
 
 
 def _readiness(directory: Directory) -> Any:

@@ -23,4 +23,4 @@ async def link(live: Live, request: LinkRelease) -> Linked:
         url=request.url,
         start=request.start,
     )
-    return Linked(live.linked is not None and live.linked.has_work)
+    return Linked(live.linked is not None and (live.linked.has_work or live.needs_center))

@@ -23,6 +23,7 @@ from bbops.runtime.http.responses import Record
 from bbops.runtime.http.shared_counters import SharedCounters
 from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.linking.release import Release, link_in_slices
+from bbops.runtime.realtime.publisher import Publisher
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.engine import now_ms
 from bbops.runtime.work.events import Outbox
@@ -32,6 +33,8 @@ from bbops_server.data_plane.live.history import History, RestingHistory
 from bbops_server.data_plane.pages.assets import read_manifest
 from bbops_server.data_plane.pages.frontend import Contents, Frontend
 from bbops_server.data_plane.pages.start_page import StartPage
+from bbops_server.data_plane.realtime.fanout.end import End, LocalEnd
+from bbops_server.data_plane.realtime.live_topics import LiveTopics
 from bbops_server.process.host.run_folders import RunFolders
 from bbops_server.process.messages.data.link_release import Start
 from bbops_server.process.sockets.wire import send_whole
@@ -64,13 +67,14 @@ class Live:
     def __init__(
         self, *, clock: Clock, random: Random, log: Log, counters: SharedCounters | None = None,
         http: Http | None = None, quota: Quota | None = None,
-        ring: Callable[[], None] | None = None, answers: bool = True,
+        ring: Callable[[], None] | None = None, answers: bool = True, end: End | None = None,
     ) -> None:  # fmt: skip
         """Make one without a release.
 
         Args:
             ring: wakes the work process, which drafts do not have.
             answers: whether requests come here.
+            end: the way of messages to other processes; without one this process is alone.
         """
         if quota is not None:
             limit_size(quota.database_bytes)
@@ -81,6 +85,7 @@ class Live:
         self.held: asyncio.Event | None = None
         self._doors, self._http, self._ring = (clock, random, log), http, ring
         self._linked: tuple[Release, str] | None = None
+        self.realtime = LiveTopics(end or LocalEnd(), self.wait)
         self._databases: dict[tuple[Place, Durability], Opened] = {}
         self._lasting, self._contents = Lasting(counters), Contents()
         self._sweeping: asyncio.Task[None] | None = None
@@ -123,7 +128,11 @@ class Live:
             events = None
             if self._ring is not None:
                 events = Outbox(opened, work_dialect(opened), now_ms, self._ring)
-            host = Host(clock, random, opened, log, events=events, http=self._http, files=files)
+            realtime = Publisher(self.realtime.carrier(str(database)))
+            host = Host(
+                clock, random, opened, log, events=events, realtime=realtime, http=self._http,
+                files=files,
+            )  # fmt: skip
             try:
                 remember = self._remember(history) if history else None
                 release = await link_in_slices(
@@ -132,6 +141,7 @@ class Live:
                 )  # fmt: skip
             except Failure as failure:
                 raise ServerError(failure.message) from None
+            self.realtime.link(data, release, realtime)
             await release.prepare()
             if frontend is not None:
                 release.beside = await asyncio.to_thread(self._open_frontend, frontend, name, url)
@@ -172,6 +182,15 @@ class Live:
         """The release that waits for `swap`."""
         return self._linked[0] if self._linked else None
 
+    @property
+    def needs_center(self) -> bool:
+        """Whether what is linked has topics that need the work process.
+
+        It numbers their messages, or takes them from one data process to others.
+        """
+        topics = self.realtime
+        return topics.need_center or (self._lasting.is_shared and topics.has_topics)
+
     def swap(self, name: str) -> None:
         """Let the linked release answer from now on; requests under way end where they began.
 
@@ -183,6 +202,8 @@ class Live:
         old = self.release
         self.release, self.project = self._linked
         self._linked = self.refusal = None
+        if self._answers:
+            self.realtime.swap()
         self.go_on()
         if old is not None:
             self._old.add(old)
@@ -213,6 +234,11 @@ class Live:
             self.release = None
             self.go_on()
 
+    async def wait(self) -> None:
+        """Return once requests may go on."""
+        if self.held is not None:
+            await self.held.wait()
+
     async def drain(self) -> None:
         """Return once the releases before have answered their last request, or are late."""
         if self._drains:
@@ -234,6 +260,7 @@ class Live:
 
     async def retire(self) -> None:
         """Close once every request under way has ended: no new one comes here."""
+        self.realtime.close()
         releases = [*self._old, *filter(None, [self.release])]
         await self.active_requests.wait(lambda: not any(one.in_flight for one in releases), None)
         self._drop_linked()
@@ -243,6 +270,7 @@ class Live:
 
     async def close(self) -> None:
         """Close the databases; nothing is answered after this."""
+        self.realtime.close()
         for task in (*self._drains, *filter(None, [self._sweeping, self._noting])):
             task.cancel()
         with suppress(TimeoutError):

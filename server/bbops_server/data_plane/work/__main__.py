@@ -1,4 +1,4 @@
-"""`python -m bbops_server.data_plane.work CONTROL_FD BELL_FD`."""
+"""`python -m bbops_server.data_plane.work CONTROL_FD BELL_FD CENTER_FD`."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ signal.signal(signal.SIGINT, signal.SIG_IGN)
 from bbops_server.data_plane.work.process import run  # noqa: E402 - see above
 
 if __name__ == "__main__":
-    control, bell = map(int, sys.argv[1:])
-    run(control=control, bell=bell)
+    control, bell, center = map(int, sys.argv[1:])
+    run(control=control, bell=bell, center=center)

@@ -26,6 +26,9 @@ from bbops_server.data_plane.live.bell import listen
 from bbops_server.data_plane.live.directory import Directory
 from bbops_server.data_plane.live.linking import link
 from bbops_server.data_plane.live.swap import Live
+from bbops_server.data_plane.realtime.fanout.center import Center
+from bbops_server.data_plane.realtime.fanout.end import CenterEnd
+from bbops_server.data_plane.realtime.fanout.stream import listen as meet
 from bbops_server.data_plane.work.pins import Pins
 from bbops_server.data_plane.work.project import Assigned, ProjectWork
 from bbops_server.process.host.clock import SystemClock
@@ -202,21 +205,25 @@ _SAID: Final = {
 }  # fmt: skip
 
 
-def run(*, control: int, bell: int) -> None:
+def run(*, control: int, bell: int, center: int) -> None:
     """Work until the parent says stop, or is gone."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(control, bell))
+        runner.run(_run(control, bell, center))
     os._exit(0)  # to take down all that was imported takes longer than to drain
 
 
-async def _run(control: int, bell: int) -> None:
+async def _run(control: int, bell: int, center: int) -> None:
     log, http = start_logging(), OutsideHttp()
     os.set_inheritable(control, False)  # noqa: FBT003 - its signature
     channel = await Channel.open(socket.socket(fileno=control))
 
+    numbering = Center()
+    meeting = await meet(numbering, center)
+
     def make() -> Live:
         return Live(
-            clock=SystemClock(), random=SystemRandom(), log=log, http=http, answers=False
+            clock=SystemClock(), random=SystemRandom(), log=log, http=http, answers=False,
+            end=CenterEnd(numbering),
         )  # fmt: skip
 
     process = WorkProcess(Directory(make), http, channel)
@@ -225,3 +232,4 @@ async def _run(control: int, bell: int) -> None:
     gc.freeze()
     await process.service.run(channel)
     await process.stop(ORPHAN_GRACE_SECONDS)
+    meeting.close()

@@ -75,7 +75,7 @@ class Zygotes:
     def make_path(self, ending: str) -> Path:
         """Return a path for a socket that only this user reaches."""
         if self._folder is None:
-            self._folder = _make_folder()
+            self._folder = make_socket_folder()
         return self._folder / f"{next(self._numbers)}.{ending}"
 
     async def warm(self) -> None:
@@ -188,7 +188,8 @@ class Fork:
             self.zygote.kill()  # what it has forked ends with it
 
 
-def _make_folder() -> Path:
+def make_socket_folder() -> Path:
+    """Return a new folder that only this user reaches, and whose path is short enough."""
     folder = Path(tempfile.mkdtemp(prefix="bbops-"))
     if len(os.fsencode(folder)) + len("/100000.control") <= _LONGEST_SOCKET:
         return folder

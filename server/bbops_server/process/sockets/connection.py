@@ -25,6 +25,7 @@ from uvicorn.protocols.http.httptools_impl import (
 
 from bbops.runtime.flow.run import code_of
 from bbops_server.process.sockets import descriptors
+from bbops_server.process.sockets.upgrading import become_websocket
 from bbops_server.process.sockets.wire import Corked, Corks
 
 MAX_HEAD_BYTES: Final = 256 << 10
@@ -109,7 +110,8 @@ class Connection(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            self._parse_again(data, upgrade.args[0])
+            if not become_websocket(self, is_alone=upgrade.args[0] == len(data)):
+                self._parse_again(data, upgrade.args[0])
         except httptools.HttpParserError as error:
             self._refuse_for(error)
 
@@ -338,6 +340,11 @@ class Connection(HttpToolsProtocol):
             url = b"/" + path
         path, _, query = url.partition(b"?")
         return path, query
+
+    @property
+    def is_free(self) -> bool:
+        """Whether no request is before the newest one."""
+        return self._is_idle() and not self.pipeline and self.stage == Stage.HEAD
 
     def _is_idle(self) -> bool:
         """Return whether nobody works on an answer."""

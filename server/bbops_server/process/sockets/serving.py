@@ -26,10 +26,15 @@ class Server(uvicorn.Server):
 
     ticks_per_look = 10
 
-    def __init__(self, app: Any, *, connection: type[Connection] = Connection) -> None:
+    def __init__(
+        self, app: Any, *, connection: type[Connection] = Connection, most_frame_bytes: int = 0
+    ) -> None:
+        """Args: `most_frame_bytes`: of what a websocket may send at once; 0 for no websockets."""
         super().__init__(
             uvicorn.Config(
-                app, http=connection, ws="none", lifespan="on", proxy_headers=False,
+                app, http=connection, ws="websockets-sansio" if most_frame_bytes else "none",
+                ws_max_size=most_frame_bytes, ws_ping_interval=None, ws_per_message_deflate=False,
+                lifespan="on", proxy_headers=False,
                 server_header=False, access_log=False, log_config=None,
                 timeout_keep_alive=round(connection.idle_seconds), backlog=BACKLOG,
             )

@@ -116,5 +116,10 @@ class Corked:
         self.corks.release()
         self._transport.close()
 
+    def handed_over(self) -> asyncio.Transport:
+        """Send what was kept, and return the transport for another protocol."""
+        self.corks.release()
+        return self._transport
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)

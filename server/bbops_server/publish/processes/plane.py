@@ -35,6 +35,7 @@ from bbops_server.process.messages.data.update_draft import UpdateDraft
 from bbops_server.process.messages.request import A, Request
 from bbops_server.publish.processes.arrangement import Arrangement
 from bbops_server.publish.processes.awake import AwakeDrafts
+from bbops_server.publish.processes.center import CenterSocket
 from bbops_server.publish.processes.link import Link
 from bbops_server.publish.processes.requests import (
     LINK_SECONDS,
@@ -91,12 +92,13 @@ class Plane:
 
         self._shared = Shared(settings.workers) if settings.workers > 1 else None
         self._bell, self._hearing = make_bell()
+        self._center = CenterSocket()
         starts = [
-            partial(start_data, listening, self._bell, self._shared, n)
+            partial(start_data, listening, self._bell, self._center.path, self._shared, n)
             for n in range(settings.workers)
         ]
         self._data = [LivingChild(start, self._prepare) for start in starts]
-        self.work = WorkChild(self._hearing, self._prepare_work)
+        self.work = WorkChild((self._hearing, self._center.listening), self._prepare_work)
         self.awake = AwakeDrafts(self._tell_all, lambda: self.settings.drafts.awake)
 
     @property
@@ -340,8 +342,8 @@ class Plane:
         if self._shared is not None:
             self._shared.close()
             self._shared = None
-        self._bell.close()
-        self._hearing.close()
+        for one in (self._bell, self._hearing, self._center):
+            one.close()
 
     async def _prepare(self, child: Child) -> None:
         """Bring a new process up to date before it takes its first connection."""

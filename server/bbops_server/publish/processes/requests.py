@@ -35,15 +35,16 @@ class Ask(Protocol):
 
 
 async def start_data(
-    listening: socket.socket, bell: socket.socket, shared: Shared | None, number: int
+    listening: socket.socket, bell: socket.socket, center: str, shared: Shared | None, number: int
 ) -> Child:
     """Start a data process; it accepts nothing yet. Raises: ServerError: it does not start."""
     fds = [listening.fileno(), bell.fileno()]
     if shared is None:
-        return await Child.start("bbops_server.data_plane", fds=fds)
+        return await Child.start("bbops_server.data_plane", fds=fds, words=[center])
     # a process that takes the place of a dead one goes on with its lane
     fds.append(shared.descriptor)
-    return await Child.start("bbops_server.data_plane", fds=fds, words=shared.words(number))
+    words = [center, *shared.words(number)]
+    return await Child.start("bbops_server.data_plane", fds=fds, words=words)
 
 
 async def start_build() -> Child:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from bbops.base.errors import ServerError
@@ -23,15 +23,17 @@ class WorkChild:
         projects: those whose newest release has work, or whose release before it had.
     """
 
-    def __init__(self, hearing: socket.socket, prepare: Callable[[Child], Awaitable[None]]) -> None:
+    def __init__(
+        self, inherited: Sequence[socket.socket], prepare: Callable[[Child], Awaitable[None]]
+    ) -> None:
         """Start nothing yet.
 
         Args:
-            hearing: the side of a bell that hears; the process inherits it.
+            inherited: the side of a bell that hears, and where data processes meet it.
             prepare: brings a new process up to date.
         """
         self.projects = set[str]()
-        self._hearing, self._prepare = hearing, prepare
+        self._inherited, self._prepare = inherited, prepare
         self._child: LivingChild | None = None
         self._may_run = False
         self._starting = asyncio.Lock()
@@ -85,5 +87,5 @@ class WorkChild:
             return self._child
 
     async def _make(self) -> Child:
-        fds = [self._hearing.fileno()]
+        fds = [one.fileno() for one in self._inherited]
         return await Child.start("bbops_server.data_plane.work", fds=fds, nice=NICENESS)

@@ -1,0 +1,1 @@
+"""Topics of a release: who may subscribe to them, and what their messages look like."""

@@ -1,0 +1,1 @@
+"""Live data: clients that stay connected, their topics, and the messages they get."""

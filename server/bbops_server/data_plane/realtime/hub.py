@@ -1,0 +1,252 @@
+"""The clients of one project in one process. They stay connected from release to release."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from bbops.runtime.realtime.judging import Identity, Judge, Verdict
+from bbops.runtime.realtime.topics import Kept, Params, Topic, Topics
+from bbops_server.data_plane.realtime.codes import (
+    DENIED,
+    ENDED,
+    INTERNAL,
+    LIMIT,
+    LOST,
+    SHUTDOWN,
+    UNKNOWN,
+    Closing,
+    Refused,
+    refusal_of,
+)
+from bbops_server.data_plane.realtime.fanout.end import End
+from bbops_server.data_plane.realtime.fanout.frames import Moved, Seen
+from bbops_server.data_plane.realtime.limits import MOST_CLIENTS
+from bbops_server.data_plane.realtime.pinging import Pinging
+from bbops_server.data_plane.realtime.rejudging import Rejudging
+from bbops_server.data_plane.realtime.rooms import Rooms, Subscription
+from bbops_server.data_plane.realtime.tokens import may_use_cookie
+
+NO_CENTER: Final = "the place that numbers messages cannot be asked now"
+
+
+class Connection:
+    """What a hub asks of a client."""
+
+    __slots__ = ()
+    client: str
+    identity: Identity
+
+    def close(self, why: Closing) -> None:
+        """End the connection."""
+        raise NotImplementedError
+
+
+class Hub:
+    """Connections, subscriptions, and what decides about them."""
+
+    def __init__(self, end: End, hold: Callable[[], Awaitable[None]]) -> None:
+        """Begin without a release.
+
+        Args:
+            end: where messages come from and go to.
+            hold: returns once the project's requests may go on.
+        """
+        self._end, self._hold = end, hold
+        self.project = ""
+        self.topics = Topics(())
+        self.origins: Mapping[str, bool] = {}
+        self.rooms, self.rejudging = Rooms(), Rejudging(self.judge_again)
+        self.connections: set[Connection] = set()
+        self.pinging = Pinging()
+        self.users: Counter[Any] = Counter()
+        self._judge: Judge | None = None
+
+    # ---- releases
+    def use(
+        self, project: str, topics: Topics, judge: Judge, origins: Mapping[str, bool]
+    ) -> None:  # fmt: skip
+        """Decide by a release from now on, also about those who have subscribed before.
+
+        Args:
+            project: what the center knows it by.
+            topics: those of the release.
+            judge: decides about clients.
+            origins: whose pages may ask, and whether with cookies.
+        """
+        self.project, self.topics, self._judge = project, topics, judge
+        self.origins = origins
+        self._end.take(project, self)
+        self.rejudging.take(self.rooms.every)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more clients may connect."""
+        return len(self.connections) >= MOST_CLIENTS
+
+    async def verify(self, token: str) -> tuple[Any, float] | None:
+        """Return what a token says, and when it ends; None of one that does not count."""
+        tokens = self._judge.answering.tokens if self._judge else None
+        if tokens is None:
+            return None
+        if tokens.sets:
+            await tokens.prepare(token)
+        claims, ends_at = tokens.verify(token), tokens.ends_at(token)
+        return None if claims is None or ends_at is None else (claims, ends_at)
+
+    def find_token(self, scope: Any) -> str | None:
+        """Return the token among the headers of a request, if its page may use it."""
+        token = self._judge.answering.credentials.find(scope) if self._judge else None
+        if scope["bbops"].by_cookie and not may_use_cookie(scope, self.origins):
+            return None
+        return token
+
+    def now(self) -> float:
+        """Return the time in seconds since 1970."""
+        assert self._judge is not None  # noqa: S101 - somebody has connected
+        return float(self._judge.answering.host.clock.now().timestamp())
+
+    # ---- deciding
+    async def judge(self, name: str, identity: Identity) -> tuple[Topic, Params, Verdict]:
+        """Return what somebody may do on a topic.
+
+        Raises:
+            Refused: nothing, or that cannot be said now.
+        """
+        while True:
+            await self._hold()
+            topics, judge = self.topics, self._judge
+            found = topics.find(name)
+            if found is None or judge is None:
+                raise Refused(UNKNOWN, "unknown topic")
+            try:
+                verdict = await judge.judge(*found, identity)
+            except Exception as error:  # noqa: BLE001 - of one client; others are not touched
+                judge.surprise(error, identity)
+                raise refusal_of(error) from None
+            if topics is self.topics:  # else a release went live meanwhile
+                return *found, verdict
+
+    async def admit(self, name: str, identity: Identity) -> tuple[Topic, Params, Verdict]:
+        """Do as `judge`, for who wants to subscribe. Raises: Refused: it may not."""
+        found = await self.judge(name, identity)
+        if not found[2].may_subscribe:
+            raise Refused(DENIED, "permission denied")
+        return found
+
+    async def judge_again(self, one: Subscription) -> None:
+        """Keep a subscription, or end it."""
+        try:
+            topic, params, verdict = await self.admit(one.name, one.owner.identity)
+        except Refused as refused:
+            self.end(one, LOST if refused.is_temporary else ENDED)
+            return
+        if not one.is_live:
+            return
+        if topic.is_counted != one.topic.is_counted or topic.history != one.topic.history:
+            self.end(one, LOST)  # it comes back as the topic now is
+            return
+        one.topic, one.params, one.verdict = topic, params, verdict
+        self.rejudging.plan(one)
+
+    # ---- subscriptions
+    async def subscribe(
+        self, one: Subscription, done: Callable[[Seen | None], None],
+        *, recover: bool = False, epoch: str = "", offset: int = 0,
+    ) -> None:  # fmt: skip
+        """Let a subscription begin.
+
+        Args:
+            done: is called as it begins, ahead of its first message; with None where nothing of
+                the topic is counted.
+
+        Raises:
+            Refused: it does not.
+        """
+        if not one.topic.is_counted:
+            self._begin(one)
+            done(None)
+            return
+        if not await self._end.ready():
+            raise Refused(INTERNAL, NO_CENTER, is_temporary=True)
+        joined: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def on_seen(seen: Seen | None) -> None:
+            if joined.done() or one.owner.is_closed:
+                if seen is not None and not seen.refusal:  # its client has left meanwhile
+                    self._end.part(self.project, one.name, one.owner.client)
+                joined.cancel()
+            elif seen is None:
+                joined.set_exception(Refused(INTERNAL, NO_CENTER, is_temporary=True))
+            elif seen.refusal:
+                joined.set_exception(Refused(LIMIT, seen.refusal))
+            else:
+                one.epoch = seen.epoch
+                done(seen)
+                self._begin(one)
+                joined.set_result(None)
+
+        kept = one.topic.history or Kept(0, 0.0)
+        shown = None if one.topic.show is None else msgspec.json.encode(one.verdict.shown)
+        self._end.join(
+            on_seen, project=self.project, name=one.name, client=one.owner.client, shown=shown,
+            size=kept.size, seconds=kept.seconds, recover=recover, epoch=epoch, offset=offset,
+        )  # fmt: skip
+        await joined
+
+    def _begin(self, one: Subscription) -> None:
+        self.rooms.add(one)
+        self.rejudging.plan(one)
+
+    def leave(self, one: Subscription) -> None:
+        """Take a subscription away."""
+        if self.rooms.remove(one) and one.topic.is_counted:
+            self._end.part(self.project, one.name, one.owner.client)
+
+    def end(self, one: Subscription, why: Closing) -> None:
+        """Take a subscription away, and say so to its client."""
+        if one.is_live:
+            self.leave(one)
+            one.owner.tell_end(one.name, why)
+
+    # ---- messages
+    async def publish(self, topic: Topic, name: str, data: bytes) -> None:
+        """Send a message of a client. Raises: Refused: it cannot be sent now."""
+        if topic.is_counted and not await self._end.ready():
+            raise Refused(INTERNAL, NO_CENTER, is_temporary=True)
+        self._end.publish(self.project, name, data, topic.history, is_counted=topic.is_counted)
+
+    async def look(self, name: str, **given: Any) -> Seen:
+        """Return who is there and what is kept. Raises: Refused: that cannot be said now."""
+        if not await self._end.ready():
+            raise Refused(INTERNAL, NO_CENTER, is_temporary=True)
+        seen = await self._end.look(self.project, name, **given)
+        if seen is None:
+            raise Refused(INTERNAL, NO_CENTER, is_temporary=True)
+        return seen
+
+    def deliver(self, name: str, data: bytes, offset: int) -> None:
+        """Give a message to the subscribers of a topic."""
+        self.rooms.deliver(name, data, offset)
+
+    def move(self, moved: Moved) -> None:
+        """Tell the subscribers of a topic who has come or gone."""
+        shown = msgspec.Raw(moved.shown)
+        self.rooms.move(moved.name, moved.client, shown, is_there=moved.is_there)
+
+    def lose(self) -> None:
+        """Let subscribers of counted topics come back: nobody knows what they have missed."""
+        for one in self.rooms.every:
+            if one.topic.is_counted:
+                self.end(one, LOST)
+
+    # ---- connections
+    def close(self, why: Closing = SHUTDOWN) -> None:
+        """End every connection."""
+        self.rejudging.close()
+        for one in tuple(self.connections):
+            one.close(why)

@@ -1,0 +1,73 @@
+"""The topics of what is live, and of what is linked beside it."""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Awaitable, Callable, Mapping
+from hashlib import sha256
+
+from bbops.runtime.linking.release import Release
+from bbops.runtime.realtime.judging import Judge
+from bbops.runtime.realtime.linking import link_topics
+from bbops.runtime.realtime.publisher import Publisher
+from bbops.runtime.realtime.topics import Kept, Topics
+from bbops_server.data_plane.realtime.fanout.end import End
+from bbops_server.data_plane.realtime.hub import Hub
+
+
+class _Carrier:
+    """Carries messages of one project."""
+
+    def __init__(self, end: End, project: str) -> None:
+        self._end, self.project = end, project
+
+    def publish(self, name: str, data: bytes, kept: Kept | None, *, is_counted: bool) -> None:
+        """Send a message to subscribers, wherever they are."""
+        self._end.publish(self.project, name, data, kept, is_counted=is_counted)
+
+
+class LiveTopics:
+    """One project's topics in a process; its clients stay connected across releases."""
+
+    def __init__(self, end: End, wait: Callable[[], Awaitable[None]]) -> None:
+        """Args: `wait`: returns once the project's requests may go on."""
+        self._end, self.hub = end, Hub(end, wait)
+        self._project = ""
+        self._linked: tuple[Topics, Judge, Mapping[str, bool]] | None = None
+
+    def carrier(self, place: str) -> _Carrier:
+        """Return what carries messages of the project with this database: every process knows it.
+
+        The place of a database may hold a password, so it is not named.
+        """
+        self._project = sha256(place.encode()).hexdigest()[:16]
+        return _Carrier(self._end, self._project)
+
+    def link(self, artifact: bytes, release: Release, door: Publisher) -> None:
+        """Link the topics of a release, and keep them for `swap`."""
+        topics = door.topics = link_topics(artifact, release)
+        origins = dict(marshal.loads(artifact)["origins"])  # noqa: S302 - our own file
+        judge = Judge(release.answering, release.active_requests)
+        self._linked = topics, judge, origins
+
+    @property
+    def need_center(self) -> bool:
+        """Whether what is linked has topics that one process numbers."""
+        return self._linked is not None and self._linked[0].need_center
+
+    @property
+    def has_topics(self) -> bool:
+        """Whether what is linked has topics."""
+        return self._linked is not None and bool(self._linked[0])
+
+    def swap(self) -> None:
+        """Decide by what is linked from now on."""
+        if self._linked is not None:
+            if self._linked[0]:
+                self._end.open()
+            self.hub.use(self._project, *self._linked)
+
+    def close(self) -> None:
+        """End every connection."""
+        self.hub.close()
+        self._end.leave(self._project)

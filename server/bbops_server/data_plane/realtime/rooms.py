@@ -1,0 +1,127 @@
+"""Subscriptions of this process, by their topics; a message is written once for all of them."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from bbops.runtime.realtime.judging import Identity, Verdict
+from bbops.runtime.realtime.topics import Params, Topic
+from bbops_server.data_plane.realtime import protocol
+from bbops_server.data_plane.realtime.codes import Closing
+from bbops_server.process.sockets.websocket import text_frame
+
+
+class Told:
+    """Something that all subscribers of a topic are told: each form of it is made once."""
+
+    __slots__ = ("_frame", "data", "event", "offset", "text")
+
+    def __init__(self, text: bytes, data: bytes = b"", offset: int = 0) -> None:
+        self.text, self.data, self.offset = text, data, offset
+        self._frame: bytes | None = None
+        self.event: bytes | None = None
+        """As it goes over a stream of events, once somebody has made it."""
+
+    @property
+    def frame(self) -> bytes:
+        """As it goes over a websocket."""
+        if self._frame is None:
+            self._frame = text_frame(self.text)
+        return self._frame
+
+
+class Owner(Protocol):
+    """A connection that has subscriptions."""
+
+    @property
+    def client(self) -> str:
+        """Its name, which nobody can guess."""
+        ...
+
+    @property
+    def identity(self) -> Identity:
+        """Who it is."""
+        ...
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has ended."""
+        ...
+
+    def tell(self, told: Told) -> None:
+        """Send something of a topic, without waiting."""
+        ...
+
+    def tell_end(self, name: str, why: Closing) -> None:
+        """Say that a subscription has ended; it is gone already."""
+        ...
+
+
+class Subscription:
+    """One client of one topic."""
+
+    __slots__ = (
+        "due", "epoch", "is_live", "name", "owner", "params", "topic", "verdict", "wants_moves",
+    )  # fmt: skip
+
+    def __init__(
+        self, owner: Owner, name: str, topic: Topic, params: Params, verdict: Verdict
+    ) -> None:
+        self.owner, self.name, self.topic, self.params = owner, name, topic, params
+        self.verdict, self.is_live, self.wants_moves = verdict, False, False
+        self.epoch, self.due = "", 0
+
+
+class Rooms:
+    """Who has subscribed to what."""
+
+    def __init__(self) -> None:
+        self._rooms: dict[str, dict[str, Subscription]] = {}
+
+    def add(self, one: Subscription) -> None:
+        """Give what comes from now on to a subscription, too."""
+        one.is_live = True
+        self._rooms.setdefault(one.name, {})[one.owner.client] = one
+
+    def remove(self, one: Subscription) -> bool:
+        """Take a subscription away; return whether it was there."""
+        room = self._rooms.get(one.name)
+        one.is_live = False
+        if room is None or room.get(one.owner.client) is not one:
+            return False
+        del room[one.owner.client]
+        if not room:
+            del self._rooms[one.name]
+        return True
+
+    def of(self, name: str) -> tuple[Subscription, ...]:
+        """Return the subscriptions to a topic."""
+        return tuple(self._rooms.get(name, {}).values())
+
+    @property
+    def every(self) -> list[Subscription]:
+        """All subscriptions."""
+        return [one for room in self._rooms.values() for one in room.values()]
+
+    def deliver(self, name: str, data: bytes, offset: int) -> int:
+        """Give a message to the subscribers of a topic; return how many there are."""
+        found = self.of(name)
+        if found:
+            pub = protocol.publication(data, offset)
+            told = Told(protocol.push(name, pub=pub), data, offset)
+            for one in found:
+                one.owner.tell(told)
+        return len(found)
+
+    def move(self, name: str, client: str, shown: Any, *, is_there: bool) -> None:
+        """Tell those who want to know that somebody has come or gone."""
+        info = {"info": client_info(client, shown)}
+        told = Told(protocol.push(name, **{"join" if is_there else "leave": info}))
+        for one in self.of(name):
+            if one.wants_moves and one.owner.client != client:
+                one.owner.tell(told)
+
+
+def client_info(client: str, shown: Any) -> dict[str, Any]:
+    """Return what others see of a client: nothing that its topic does not show."""
+    return {"user": "", "client": client, "chan_info": shown}
