@@ -153,6 +153,14 @@ class Events(Protocol):
         """
         ...
 
+    async def require_room(self) -> None:
+        """Do nothing where the queue takes more.
+
+        Raises:
+            Unavailable: it does not.
+        """
+        ...
+
     async def cancel(self, uid: str) -> bool:
         """End a job that has not ended; return whether there was one."""
         ...

@@ -70,6 +70,19 @@ def place(
     return Place(file, *document.position(found, 0)) if found is not None else Place(file)
 
 
+@dataclass(frozen=True, slots=True)
+class OnDead:
+    """A function that runs when a job of some work, such as `triggers/order-paid`, is dead.
+
+    Attributes:
+        renamed_from: the work's name before; empty for none.
+    """
+
+    work: str
+    function: str
+    renamed_from: str = ""
+
+
 @dataclass(frozen=True)
 class Route:
     """An endpoint with what its channel gives it."""
@@ -229,6 +242,22 @@ class Project:
             for function in dict.fromkeys(one.model.started):
                 found[function] = (*found.get(function, ()), name)
         return found
+
+    @property
+    def on_dead(self) -> Iterator[OnDead]:
+        """What runs when jobs are dead."""
+        named: tuple[Mapping[str, Resource[Any]], ...] = (self.triggers, self.tasks)
+        for one in (one for group in named for one in group.values()):
+            model, old = one.model, one.model.renamed_from
+            if model.on_dead is not None and model.enabled:
+                folder = model.folder
+                yield OnDead(
+                    f"{folder}/{one.name}", model.on_dead, f"{folder}/{old}" if old else ""
+                )
+        for name in sorted(self.started.keys() & self.functions.keys()):
+            job = self.functions[name].model.job
+            if job is not None and job.on_dead is not None:
+                yield OnDead(f"functions/{name}", job.on_dead)
 
     @cached_property
     def callers(self) -> dict[str, str]:

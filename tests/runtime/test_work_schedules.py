@@ -55,7 +55,7 @@ HOUR = 3_600_000
 def test_what_was_missed_is_made_up_for_as_wanted(missed: str, off_hours: int, ran: int) -> None:
     schedule = Schedule("0 * * * *", missed=missed)  # type: ignore[arg-type]
     now = NOON + off_hours * HOUR + 1000
-    ticks, coming = schedule.due(NOON, now)
+    ticks, coming, _ = schedule.due(NOON, now)
     assert len(ticks) == ran
     assert ticks[-1] == NOON + off_hours * HOUR
     assert coming == NOON + (off_hours + 1) * HOUR
@@ -63,7 +63,7 @@ def test_what_was_missed_is_made_up_for_as_wanted(missed: str, off_hours: int, r
 
 def test_a_tick_that_is_late_is_skipped_where_that_is_wanted() -> None:
     daily = Schedule("0 12 * * *", missed="skip")
-    assert daily.due(NOON, NOON + HOUR) == ((), NOON + 24 * HOUR)
+    assert daily.due(NOON, NOON + HOUR) == ((), NOON + 24 * HOUR, (NOON,))
     old = Schedule("0 12 1 * *")
     first = NOON - 3 * 24 * HOUR
     assert old.due(first, first + 25 * HOUR)[0] == ()
@@ -71,13 +71,14 @@ def test_a_tick_that_is_late_is_skipped_where_that_is_wanted() -> None:
 
 def test_a_schedule_that_has_changed_counts_from_now() -> None:
     monthly = Schedule("0 12 1 * *")
-    assert monthly.due(NOON, NOON + HOUR) == ((), NOON + 28 * 24 * HOUR)
+    assert monthly.due(NOON, NOON + HOUR) == ((), NOON + 28 * 24 * HOUR, ())
 
 
 def test_so_often_counts_from_the_last_time() -> None:
     schedule = Schedule(every_ms=10_000)
-    assert schedule.due(NOON, NOON) == ((NOON,), NOON + 10_000)
-    assert schedule.due(NOON, NOON + 25_000) == ((NOON + 20_000,), NOON + 30_000)
+    assert schedule.due(NOON, NOON) == ((NOON,), NOON + 10_000, ())
+    last, missed = NOON + 20_000, (NOON, NOON + 10_000)
+    assert schedule.due(NOON, NOON + 25_000) == ((last,), NOON + 30_000, missed)
 
 
 CRONS = ("*/7 * * * *", "15 2 * * *", "0 3 * * 1-5", "59 23 28-31 * *", "30 1 * * *")
@@ -104,7 +105,7 @@ def test_going_back_finds_the_times_that_going_on_does(
     onward = [first]
     while (following := schedule.after(onward[-1])) <= now:
         onward.append(following)
-    assert schedule.due(first, now) == (tuple(onward[-MOST_MISSED:]), following)
+    assert schedule.due(first, now) == (tuple(onward[-MOST_MISSED:]), following, ())
 
 
 @given(st.integers(1, 200), st.floats(0, 1))

@@ -103,11 +103,34 @@ database: { table: notes, operation: update }
 lane: { key: newRow.id, limit: 2 }
 priority: low
 timeout: 1m
+unique: { key: newRow.id, for: 1h }
+onDead: failed
+renamedFrom: was
 function: changed
+""",
+    "triggers/settled.yaml": """
+database: { table: notes, operation: update }
+debounce: { key: newRow.id, for: 1s }
+function: changed
+""",
+    "tasks/given.yaml": """
+every: 1h
+jitter: 1m
+input: { number: 1 }
+onDead: failed
+renamedFrom: before
+function: later
+""",
+    "functions/failed.yaml": """
+payload: { job: string }
+steps:
+  - log: { message: "${ event.payload.job }" }
 """,
     "functions/later.yaml": """
 input: { number: integer }
-job: { lane: { key: input.number }, priority: low, timeout: 1m, retry: { attempts: 2 } }
+job:
+  { lane: { key: input.number }, priority: low, timeout: 1m, retry: { attempts: 2 },
+    onDead: failed }
 steps:
   - wait: { for: 1s }
   - log: { message: "${ input.number }" }

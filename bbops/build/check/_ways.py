@@ -7,11 +7,12 @@ function has only what it is handed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bbops.language.expressions.types import ANY, NULL, TEXT, Type, join, map_of
 from bbops.language.project import Authentication, Project, Route
 from bbops.language.resources.endpoint import Upload
+from bbops.language.resources.task import Task
 from bbops.language.resources.trigger import DatabaseTrigger, Trigger
 from bbops.language.shape import Shape, shape_types
 
@@ -60,12 +61,16 @@ def _ways(project: Project) -> Iterator[tuple[str, Way]]:
     yield from _of_realtime(project)
     yield from _of_agents(project)
     for name, task in project.tasks.items():
-        yield task.model.function, _silent(f"task '{name}'")
+        yield task.model.function, _of_task(name, task.model)
     for function, starting in project.started.items():
         for one in starting:
             yield function, Way(f"'enqueue' in function '{one}'", has_request=False, is_job=True)
     for name, trigger in project.triggers.items():
         yield trigger.model.function, _of_trigger(project, name, trigger.model)
+    for dead in project.on_dead:
+        failed = project.functions.get(dead.function)
+        of = event_of(failed.model.payload if failed else None)
+        yield dead.function, _silent(f"'onDead' of {dead.work}", {"event": of})
 
 
 def _of_route(route: Route) -> Iterator[tuple[str, Way]]:
@@ -104,6 +109,10 @@ def _silent(what: str, given: Mapping[str, Type] | None = None) -> Way:
         what, has_request=False, has_arguments=False, answers=False, is_job=True,
         given=given or {},
     )  # fmt: skip
+
+
+def _of_task(name: str, task: Task) -> Way:
+    return replace(_silent(f"task '{name}'"), has_arguments=task.input is not None)
 
 
 def _of_trigger(project: Project, name: str, trigger: Trigger) -> Way:

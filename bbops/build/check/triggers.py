@@ -12,13 +12,14 @@ from bbops.language.expressions.nodes import Call, Node, children
 from bbops.language.expressions.types import map_of
 from bbops.language.expressions.values import Bare, Expression
 from bbops.language.project import Project, Resource
-from bbops.language.resources._job import Lane
+from bbops.language.resources._job import Debounce, Lane, Unique
 from bbops.language.resources.function import Function
 from bbops.language.resources.trigger import DatabaseTrigger, Trigger
 from bbops.language.shape import shape_types
 from bbops.runtime.values.filters import FUNCTIONS
-from bbops.runtime.work.own_events import OWN_EVENTS, is_reserved
+from bbops.runtime.work.own_events import JOB_DEAD, OWN_EVENTS, is_reserved
 
+_A: Final = {"lane": "a lane", "unique": "'unique'", "debounce": "'debounce'"}
 _KEYS: Final = frozenset({"text", "integer", "any"})
 
 
@@ -28,10 +29,15 @@ def check(project: Project) -> Iterator[Diagnostic]:
         yield from _where(project, trigger, trigger.model.database, "database")
         yield from _of_event(project, trigger)
         yield from _own_events(project, trigger)
-        yield from _lane(find_outside(project, trigger), trigger, trigger.model.lane, "lane")
+        for key in ("lane", "unique", "debounce"):
+            keyed = getattr(trigger.model, key)
+            yield from _key(find_outside(project, trigger), trigger, keyed, key)
     for function in project.functions.values():
         if function.model.job is not None:
-            yield from _lane(find_input(function), function, function.model.job.lane, "job", "lane")
+            yield from _key(find_input(function), function, function.model.job.lane, "job", "lane")
+    for one in project.on_dead:
+        if one.function in project.functions:
+            yield from _brought(project.functions[one.function], JOB_DEAD, OWN_EVENTS[JOB_DEAD])
     for agent in project.agents.values():
         yield from _where(project, agent, agent.model.runs_on.database, "runsOn", "database")
 
@@ -50,19 +56,20 @@ def _where(
     yield from _decides_alone(resource, database.where, *path, "where")
 
 
-def _lane(
-    outside: Outside | None, resource: Resource[Any], lane: Lane | None, *path: str
+def _key(
+    outside: Outside | None, resource: Resource[Any], keyed: Lane | Unique | Debounce | None,
+    *path: str,
 ) -> Iterator[Diagnostic]:  # fmt: skip
-    if lane is None or outside is None:
+    if keyed is None or outside is None:
         return
-    path = (*path, "key")
-    of = outside.value(lane.key, *path)
+    what, path = path[-1], (*path, "key")
+    of = outside.value(keyed.key, *path)
     yield from outside.found
-    yield from _decides_alone(resource, lane.key, *path)
+    yield from _decides_alone(resource, keyed.key, *path)
     if not outside.found and (of.kind not in _KEYS or of.nullable):
         yield Diagnostic(
             resource.place(*path), "lane-key",
-            f"the key of a lane is a text or an integer, found {of}",
+            f"the key of {_A[what]} is a text or an integer, found {of}",
             "add '| default(…)'" if of.nullable else "use one field of what has happened",
         )  # fmt: skip
 

@@ -15,10 +15,11 @@ from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import Type
 from bbops.language.expressions.values import Bare, Expression
 from bbops.language.project import Project, Resource
-from bbops.language.resources._job import Lane
+from bbops.language.resources._job import Debounce, Lane, Unique
 from bbops.language.resources.trigger import Trigger
 from bbops.language.sql.dialect import Dialect
 from bbops.language.steps._flow import Flow
+from bbops.runtime.values.durations import seconds
 
 Part = dict[str, Any]
 _WHERE = "where"
@@ -44,6 +45,16 @@ def compile_lane(outside: Outside | None, lane: Lane | None, dialect: Dialect) -
         return None
     found = _compile(outside, lane.key, dialect, is_condition=False)
     return found and {**found, "seats": lane.limit}
+
+
+def compile_keyed(
+    outside: Outside | None, keyed: Unique | Debounce | None, dialect: Dialect
+) -> Part | None:
+    """Return what gives the key of a job, with `for_ms` beside it; None without one."""
+    if keyed is None:
+        return None
+    found = _compile(outside, keyed.key, dialect, is_condition=False)
+    return found and {**found, "for_ms": round(1000 * seconds(keyed.for_))}
 
 
 def _unheard(*_: object) -> None:

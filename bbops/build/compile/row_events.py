@@ -33,15 +33,16 @@ def find_row_events(project: Project) -> Mapping[str, RowEvents]:
 def read_columns(
     project: Project, trigger: Resource[Trigger], database: DatabaseTrigger
 ) -> Mapping[str, Column]:
-    """Return the columns that a trigger reads: in `where`, for its lane, or in its function.
+    """Return the columns that a trigger reads: in `where`, for its keys, or in its function.
 
     All of them where the function hands on a row as a whole.
     """
     columns = project.sql_tables[database.table].columns
     source = project.functions[trigger.model.function].document.source
-    named, lane = _ONE.findall(source), trigger.model.lane
+    named, model = _ONE.findall(source), trigger.model
     if len(_ANY.findall(source)) > len(named):
         return columns
-    asked = [one for one in (database.where, lane and lane.key) if isinstance(one, Expression)]
+    keys = [one.key for one in (model.lane, model.unique, model.debounce) if one]
+    asked = [one for one in (database.where, *keys) if isinstance(one, Expression)]
     wanted = {*named, *(name for one in asked for name in names_in(one.node))}
     return {name: one for name, one in columns.items() if name in wanted}

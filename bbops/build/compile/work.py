@@ -11,11 +11,12 @@ from typing import Any, Final
 from bbops.base.names import env_name
 from bbops.build.check import CheckedProject
 from bbops.build.check._order import called
+from bbops.build.check.tasks import constant_of
 from bbops.build.check.triggers import find_input, find_outside
-from bbops.build.compile.conditions import compile_lane, compile_where
+from bbops.build.compile.conditions import compile_keyed, compile_lane, compile_where
 from bbops.build.compile.function import compile_function, pack_value
 from bbops.build.compile.row_events import read_columns
-from bbops.language.project import Project, Resource
+from bbops.language.project import OnDead, Project, Resource
 from bbops.language.resources._job import Job, Retry
 from bbops.language.resources.trigger import Trigger
 from bbops.language.sql.dialect import Dialect
@@ -23,6 +24,7 @@ from bbops.language.steps.emit import Emit
 from bbops.runtime.data.statements import Statement
 from bbops.runtime.values.durations import seconds
 from bbops.runtime.work.jobs import WORK
+from bbops.runtime.work.own_events import JOB_DEAD
 from bbops.runtime.work.row_triggers import row_event
 from bbops.runtime.work.values import HIGH, LOW, NORMAL
 from bbops.runtime.work.webhooks import webhook_event
@@ -57,18 +59,25 @@ def compile_work(
                 "columns": _columns(project, one, dialect),
                 "where": compile_where(project, one, dialect),
                 "lane": compile_lane(find_outside(project, one), one.model.lane, dialect),
+                "unique": compile_keyed(find_outside(project, one), one.model.unique, dialect),
+                "debounce": compile_keyed(find_outside(project, one), one.model.debounce, dialect),
+                "renamed_from": _old_name("triggers", one.model.renamed_from),
                 "priority": _PRIORITIES[one.model.priority],
                 "function": one.model.function, "code": digest(one.model.function),
                 "retry": _retry(one.model.retry), "timeout_seconds": _timeout(one.model.timeout),
                 "hears": _hears(project, one.model.function),
             } for name, one in sorted(project.triggers.items()) if one.model.enabled
         ],
+        "on_dead": [_on_dead(project, one, digest) for one in project.on_dead],
         "tasks": [
             {
                 "name": f"tasks/{name}", "cron": one.model.schedule or "",
                 "timezone": one.model.timezone,
                 "every_ms": round(1000 * seconds(one.model.every)) if one.model.every else 0,
                 "missed": one.model.missed, "overlap": one.model.overlap,
+                "jitter_ms": round(1000 * seconds(one.model.jitter)) if one.model.jitter else 0,
+                "input": constant_of(one.model.input),
+                "renamed_from": _old_name("tasks", one.model.renamed_from),
                 "function": one.model.function, "code": digest(one.model.function),
                 "priority": _PRIORITIES[one.model.priority],
                 "retry": _retry(one.model.retry),
@@ -140,7 +149,9 @@ def _enqueued(project: CheckedProject, name: str, dialect: Dialect) -> Work:
 
 def _find_functions(project: CheckedProject) -> list[str]:
     """Return the functions that jobs run, and those that they call, at any depth."""
-    return called(project, [*(one.model.function for one in _every(project)), *project.started])
+    wanted = [one.model.function for one in _every(project)]
+    wanted += [one.function for one in project.on_dead]
+    return called(project, [*wanted, *project.started])
 
 
 def _hears(project: CheckedProject, function: str) -> list[str]:
@@ -150,6 +161,21 @@ def _hears(project: CheckedProject, function: str) -> list[str]:
         for step in project.functions[name].model.every_step
     )  # fmt: skip
     return sorted({event for step in steps if (event := step.hears())})
+
+
+def _on_dead(project: CheckedProject, one: OnDead, digest: Callable[[str], str]) -> Work:
+    """Return what runs when a job of some work is dead: as a trigger of its own."""
+    names = [name for name in (one.work, one.renamed_from) if name]
+    return {
+        "name": f"{one.work}:dead", "of": names, "events": [JOB_DEAD], "function": one.function,
+        "renamed_from": f"{one.renamed_from}:dead" if one.renamed_from else "",
+        "code": digest(one.function), "priority": NORMAL, "retry": None,
+        "timeout_seconds": LONGEST_SECONDS, "hears": _hears(project, one.function),
+    }  # fmt: skip
+
+
+def _old_name(folder: str, name: str | None) -> str:
+    return f"{folder}/{name}" if name else ""
 
 
 def _every(project: CheckedProject) -> Iterator[Any]:
@@ -174,10 +200,10 @@ def compile_webhooks(project: Project) -> Iterator[dict[str, Any]]:
 def _events(name: str, trigger: Trigger) -> list[str]:
     """Return what a trigger waits for, as it is in the outbox."""
     if trigger.webhook is not None:
-        return [webhook_event(name)]
+        return [webhook_event(one) for one in (name, trigger.renamed_from) if one]
     rows = trigger.database
     if rows is None:
-        return trigger.event or []
+        return [*(trigger.event or ())]
     return [row_event(rows.table, one) for one in rows.operation]
 
 

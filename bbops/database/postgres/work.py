@@ -45,8 +45,9 @@ class PostgresWork:
     )  # fmt: skip
     new_ticks = _rows(
         task="text", at="bigint", next_at="bigint", uid="text", overlap="text", ord="bigint",
-        schedule="text",
+        schedule="text", run_at="bigint",
     )  # fmt: skip
+    new_keys = _rows(key="text", until="bigint")
     new_wakes = _rows(event="text", value="text")
     ids = (
         "SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(CAST(? AS text) AS json))"

@@ -65,6 +65,7 @@ CREATE TABLE IF NOT EXISTS _bbops_awaited (job {number} NOT NULL, path {text} NO
   event {text} NOT NULL, value {text} NOT NULL, since {number} NOT NULL, until {number} NOT NULL,
   PRIMARY KEY (job, path, event)){ends};
 CREATE INDEX IF NOT EXISTS _bbops_awaited_event ON _bbops_awaited (event, value);
+CREATE TABLE IF NOT EXISTS _bbops_unique (key {text} PRIMARY KEY, until {number} NOT NULL){ends};
 CREATE TABLE IF NOT EXISTS _bbops_job_log (id {number} NOT NULL PRIMARY KEY, uid {text} NOT NULL,
   work {text} NOT NULL, payload {text} NOT NULL, outcome {text} NOT NULL,
   attempts {number} NOT NULL, error {text} NOT NULL, seq {number} NOT NULL, cause {text} NOT NULL,

@@ -19,7 +19,8 @@ class SqliteWork:
         "cause", "depth", "seq", "at",
     )  # fmt: skip
     new_events = _rows("ord", "name", "key", "payload", "at", "cause", "depth")
-    new_ticks = _rows("task", "at", "next_at", "uid", "overlap", "ord", "schedule")
+    new_ticks = _rows("task", "at", "next_at", "uid", "overlap", "ord", "schedule", "run_at")
+    new_keys = _rows("key", "until")
     new_wakes = _rows("event", "value")
     ids = texts = "SELECT value FROM json_each(?)"
     among = "IN ({})"

@@ -9,6 +9,7 @@ from pydantic import Field
 from bbops.base.model import Model
 from bbops.base.names import Duration
 from bbops.language.expressions.values import BareField
+from bbops.language.resources._kind import FunctionName
 
 Priority = Literal["high", "normal", "low"]
 
@@ -20,6 +21,20 @@ class Lane(Model):
     limit: Annotated[int, Field(ge=1, le=50)] = 1
 
 
+class Unique(Model):
+    """What comes with a key that a job has had within `for` runs nothing."""
+
+    key: BareField
+    for_: Duration = Field(default="24h", alias="for")
+
+
+class Debounce(Model):
+    """Of what comes with one key only the last runs, once nothing has come for so long."""
+
+    key: BareField
+    for_: Duration = Field(alias="for")
+
+
 class Retry(Model):
     """How often a failing run is tried, and how long it waits before the second one."""
 
@@ -29,9 +44,14 @@ class Retry(Model):
 
 
 class Job(Model):
-    """How the jobs run that a step `enqueue` makes of a function; `key` of `lane` reads `input`."""
+    """How the jobs run that a step `enqueue` makes of a function; `key` of `lane` reads `input`.
+
+    `onDead` is a function that runs when one has failed for the last time, with the event
+    `bbops.job-dead`.
+    """
 
     lane: Lane | None = None
     priority: Priority = "normal"
     timeout: Duration | None = None
     retry: Retry | None = None
+    on_dead: FunctionName | None = None

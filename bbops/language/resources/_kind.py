@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, get_args, get_origin
 
+from pydantic import StringConstraints
+
 from bbops.base.model import Model
 
 ANY = "*"
@@ -52,6 +54,9 @@ class Names:
 
     folder: str
 
+
+KebabName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(?:-[a-z0-9]+)*$")]
+"""A name that a resource had before."""
 
 FunctionName = Annotated[str, Names("functions")]
 EndpointName = Annotated[str, Names("endpoints")]

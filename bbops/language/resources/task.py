@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import model_validator
+from pydantic_core import PydanticCustomError
 
 from bbops.base.names import Duration
 from bbops.base.one_of import need_one_of
+from bbops.language.expressions.values import ValueField
 from bbops.language.resources._job import Priority, Retry
-from bbops.language.resources._kind import FunctionName, Kind
+from bbops.language.resources._kind import FunctionName, KebabName, Kind
 from bbops.language.resources._schedule import Cron, Every, TimeZone
+
+_FOR_OTHERS: Final = frozenset({"lane", "unique", "debounce"})
 
 
 class Task(Kind):
@@ -29,7 +33,13 @@ class Task(Kind):
     - Each run is a job: one that fails is tried again, up to 5 times unless `retry` says otherwise,
       and what it writes to the project's tables happens once. `timeout` is for one attempt, by
       default 15 minutes, `priority` for jobs that wait for room.
-    - Its function gets no request: `params`, `query`, `input`, `headers`, `request` and `vars.auth`
+    - `jitter` lets each run begin up to so much later, so that tasks of one time do not all begin
+      at once.
+    - `input` is what the function gets as `input`: constants that fit what it declares.
+    - `onDead` is a function that runs when a run has failed for the last time, with the event
+      `bbops.job-dead`. `renamedFrom` is the name that the task had before: its runs and its next
+      time go on under the new one.
+    - Its function gets no request: `params`, `query`, `headers`, `request` and `vars.auth`
       are mistakes there. What it returns is ignored.
     """
 
@@ -49,12 +59,19 @@ class Task(Kind):
     priority: Priority = "normal"
     overlap: Literal["skip", "queue", "allow"] = "skip"
     missed: Literal["once", "skip", "all"] = "once"
+    jitter: Duration | None = None
+    input: ValueField | None = None
+    on_dead: FunctionName | None = None
+    renamed_from: KebabName | None = None
     enabled: bool = True
 
     @model_validator(mode="before")
     @classmethod
     def check_keys(cls, data: Any) -> Any:
-        """Refuse a task that says twice, or never, when it runs."""
+        """Refuse a task that says twice, or never, when it runs, and keys that tasks need not."""
+        for key in _FOR_OTHERS & data.keys() if isinstance(data, dict) else ():
+            message, hint = f"a task has no '{key}'", "'overlap' says how its runs take turns"
+            raise PydanticCustomError("one_of", message, {"key": key, "hint": hint})
         return need_one_of(cls, data, "schedule", "every")
 
     @classmethod

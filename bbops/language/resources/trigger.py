@@ -12,8 +12,8 @@ from bbops.base.model import Model, RunBy
 from bbops.base.names import Duration, EnvReference, EventName
 from bbops.base.one_of import need_one_of
 from bbops.language.expressions.values import BareField
-from bbops.language.resources._job import Lane, Priority, Retry
-from bbops.language.resources._kind import FunctionName, Kind, TableName
+from bbops.language.resources._job import Debounce, Lane, Priority, Retry, Unique
+from bbops.language.resources._kind import FunctionName, KebabName, Kind, TableName
 from bbops.language.resources.channel import HeaderName
 from bbops.runtime.work.signatures import Scheme
 
@@ -103,8 +103,16 @@ class Trigger(Kind):
       order of what has happened, also while one of them waits for another attempt. With a `limit`
       above 1 so many run at a time, without an order. `key` reads what `where` reads, and gives
       a text or an integer.
+    - `unique`: what comes with a `key` that a job has had within `for`, by default 24 hours, runs
+      nothing. `debounce`: of what comes with one `key` only the last runs, once nothing has come
+      `for` so long. Their keys read what `where` reads.
     - `priority` is for jobs that wait for room. `timeout` is for one attempt, by default 15
       minutes.
+    - `onDead` is a function that runs when a job has failed for the last time, with the event
+      `bbops.job-dead`. It does not run for its own jobs.
+    - The event `bbops.task-missed` says that a task did not run at its time, because the server
+      was down: its payload is `task`, `first`, `last` and `count`.
+    - `renamedFrom` is the name that the trigger had before: its jobs go on under the new one.
     - Its function gets no request: `params`, `query`, `input`, `headers`, `request` and `vars.auth`
       are mistakes there.
     """
@@ -124,6 +132,10 @@ class Trigger(Kind):
     priority: Priority = "normal"
     timeout: Duration | None = None
     retry: Retry | None = None
+    unique: Unique | None = None
+    debounce: Debounce | None = None
+    on_dead: FunctionName | None = None
+    renamed_from: KebabName | None = None
     enabled: bool = True
 
     @model_validator(mode="before")
@@ -133,6 +145,9 @@ class Trigger(Kind):
         if isinstance(data, dict) and "where" in data and "database" in data:
             message, hint = "'where' here is not about rows", "write it inside 'database'"
             raise PydanticCustomError("one_of", message, {"key": "where", "hint": hint})
+        if isinstance(data, dict) and {"unique", "debounce"} <= data.keys():
+            message = "'debounce' cannot be combined with 'unique'"
+            raise PydanticCustomError("one_of", message, {"key": "debounce"})
         return need_one_of(cls, data, "database", "event", "webhook")
 
     @field_validator("event", mode="before")

@@ -129,6 +129,9 @@ class _NotingEvents:
         self.touched.is_so = True
         return await self.door.enqueue(work, uid, payload, delay_ms=delay_ms, unique=unique)
 
+    async def require_room(self) -> None:
+        await self.door.require_room()
+
     async def cancel(self, uid: str) -> bool:
         self.touched.is_so = True
         return await self.door.cancel(uid)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import marshal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -19,19 +19,19 @@ from bbops.runtime.linking.release import (
     resolve,
     statements_of,
 )
-from bbops.runtime.values.failures import NOTHING, FlowError
+from bbops.runtime.values.failures import NOTHING, FlowError, JobFailure
 from bbops.runtime.values.filters.maps import write_json
 from bbops.runtime.work.durable import durable
 from bbops.runtime.work.jobs import WORK
-from bbops.runtime.work.own_events import JOB_DEAD
+from bbops.runtime.work.own_events import JOB_DEAD, TASK_MISSED
 from bbops.runtime.work.recorded import Recorded
-from bbops.runtime.work.results import MOST_BYTES
+from bbops.runtime.work.results import MOST_BYTES, TOO_LARGE
 from bbops.runtime.work.retry import Retry
 from bbops.runtime.work.row_triggers import ReadRows
 from bbops.runtime.work.schedules import Schedule
 from bbops.runtime.work.tasks import Task, Tasks
-from bbops.runtime.work.triggers import Trigger, Triggers, lane_of
-from bbops.runtime.work.values import MOST_DEPTH, NORMAL, TOO_DEEP, HeldError, NewJob
+from bbops.runtime.work.triggers import Keyed, KeyOf, Trigger, Triggers, lane_of
+from bbops.runtime.work.values import DEEP, MOST_DEPTH, NORMAL, TOO_DEEP, HeldError, NewJob
 from bbops.runtime.work.worker import Plan
 
 
@@ -77,7 +77,7 @@ class _Work:
     timeout_seconds: float
     see: Callable[[str], Seen]
     where: Callable[..., Any] | None = None
-    lane: Callable[[str], object] | None = None
+    lane: KeyOf | None = None
     seats: int = 1
     priority: int = NORMAL
     keeps_result: bool = False
@@ -101,19 +101,26 @@ class Work:
                 one.space[local] = functions[callee]
             release.spaces.append(one.space)
         self._release = release
-        works = [*data["triggers"], *data["tasks"], *data["functions"]]
+        waiting = [*data["triggers"], *data["on_dead"]]
+        works = [*waiting, *data["tasks"], *data["functions"]]
         self._works = {one["name"]: _work(one, functions[one["function"]]) for one in works}
-        triggers = Triggers(_trigger(one, self._works[one["name"]]) for one in data["triggers"])
+        self._works |= {old: self._works[new] for old, new in _renamed(works).items()}
+        triggers = Triggers(_trigger(one, self._works[one["name"]]) for one in waiting)
         self.tasks = Tasks({
             one["name"]: Task(
                 Schedule(one["cron"], one["timezone"], one["every_ms"], one["missed"]),
-                one["overlap"],
+                one["overlap"], one["jitter_ms"],
             ) for one in data["tasks"]
         })  # fmt: skip
         self.hears_dead = frozenset(
-            one["name"] for one in data["triggers"] if JOB_DEAD in one["events"]
-        )
-        """Triggers that run when a job is dead."""
+            name for one in waiting if JOB_DEAD in one["events"]
+            for name in (one["name"], one["renamed_from"]) if name
+        )  # fmt: skip
+        """What runs when a job is dead."""
+        self.hears_missed = any(TASK_MISSED in one["events"] for one in waiting)
+        """Whether something runs when a task did not."""
+        self.renamed = _renamed(data["tasks"])
+        """Names of tasks by those that they had before."""
         self.hears_rows = any(one["columns"] is not None for one in data["triggers"])
         """Whether changed rows run something."""
         self.plan = Plan(triggers.route, self.run, self.tasks.due, self._retry, self._arrange)
@@ -160,7 +167,7 @@ class Work:
             )
             raise HeldError(f"{gone} any more")
         if job.cause.depth > MOST_DEPTH:
-            raise HeldError(TOO_DEEP)
+            raise HeldError(f"{TOO_DEEP} [{DEEP}]")
         recorded.begin(work.code)
         await recorded.listen(work.hears)
         run = self._release.answering.run()
@@ -169,7 +176,7 @@ class Work:
         if work.where is not None and not seen.asks(work.where):
             return None  # it was made of a condition that failed, or has another one by now
         run.event, run.trigger = seen.event, seen.trigger
-        if job.work.startswith(WORK):
+        if seen.input is not None:
             run.input, run.params, run.query = given_to(work.function, seen.input)
         active = ActiveRequest()  # the release ends after its jobs, too
         active.answering, active.task = self._release.answering, asyncio.current_task()
@@ -182,15 +189,21 @@ class Work:
         return _kept(value) if work.keeps_result else None
 
 
+def _renamed(works: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return names of work by those that it had before, under which it has jobs."""
+    return {old: one["name"] for one in works if (old := one.get("renamed_from"))}
+
+
 def _kept(value: Any) -> str:
     """Return what a function returned as JSON.
 
     Raises:
-        FlowError: it is too large to be kept.
+        JobFailure: it is too large to be kept.
     """
     data = write_json(None if value is NOTHING else value)
     if len(data) > MOST_BYTES:
-        raise FlowError(f"what the function returns is larger than {MOST_BYTES:,} bytes")
+        message = f"what the function returns is larger than {MOST_BYTES:,} bytes"
+        raise JobFailure(TOO_LARGE, message)
     return data
 
 
@@ -202,28 +215,39 @@ async def _in_time(work: _Work, run: Run) -> Answer:
     except TimeoutError:
         if not limit.expired():
             raise
-        raise FlowError(f"it took longer than {work.timeout_seconds:g} s") from None
+        message = f"it took longer than {work.timeout_seconds:g} s"
+        raise JobFailure("jobTimeout", message) from None
 
 
 def _work(data: Mapping[str, Any], function: Function) -> _Work:
-    is_enqueued = data["name"].startswith(WORK)
-    see = _see_input if is_enqueued else _see(function, data.get("columns"))
-    lane, key = data.get("lane"), None
-    if lane:
-        found = link_condition(lane)
-
-        def key(payload: str) -> object:
-            return see(payload).asks(found)
-
+    is_enqueued = data["name"].startswith(WORK) and "of" not in data
+    see = _see_input if is_enqueued else _see(function, data)
+    lane = data.get("lane")
     return _Work(
         function, data["code"], Retry(**data["retry"] or {}), data["timeout_seconds"], see,
-        link_condition(data["where"]) if data.get("where") else None, key,
+        link_condition(data["where"]) if data.get("where") else None, _key_of(lane, see),
         lane["seats"] if lane else 1, data["priority"], is_enqueued, data["hears"],
     )  # fmt: skip
 
 
-def _see(function: Function, columns: Mapping[str, str] | None) -> Callable[[str], Seen]:
-    """Return what reads `event` or `trigger` out of a job's payload; a task's sees nothing."""
+def _key_of(key: Mapping[str, Any] | None, see: Callable[[str], Seen]) -> KeyOf | None:
+    """Return what gives a key of a job's payload; None without one."""
+    if key is None:
+        return None
+    found = link_condition(key)
+    return lambda payload: see(payload).asks(found)
+
+
+def _keyed(data: Mapping[str, Any] | None, work: _Work) -> Keyed | None:
+    key_of = _key_of(data, work.see)
+    return None if data is None or key_of is None else Keyed(key_of, data["for_ms"])
+
+
+def _see(function: Function, data: Mapping[str, Any]) -> Callable[[str], Seen]:
+    """Return what reads `event` or `trigger` out of a job's payload; a task's sees its input."""
+    columns, given = data.get("columns"), data.get("input")
+    if given is not None:
+        return lambda _: Seen(input=given)
     if columns is None:
         return lambda payload: Seen(event=_event(function, payload))
     read = ReadRows({name: resolve(how) if how else None for name, how in columns.items()})
@@ -236,12 +260,19 @@ def _see_input(payload: str) -> Seen:
 
 
 def _trigger(data: Mapping[str, Any], work: _Work) -> Trigger:
-    where = work.where
     return Trigger(
-        data["name"], data["events"],
-        (lambda payload: bool(work.see(payload).asks(where))) if where else None,
-        work.lane, work.seats, work.priority,
+        data["name"], data["events"], _where(data, work), work.lane, work.seats, work.priority,
+        _keyed(data.get("unique"), work), _keyed(data.get("debounce"), work),
+        data["renamed_from"],
     )  # fmt: skip
+
+
+def _where(data: Mapping[str, Any], work: _Work) -> Callable[[str], bool] | None:
+    """Return the condition of a trigger, or of what runs when a job of some work is dead."""
+    of, where = data.get("of"), work.where
+    if of is not None:
+        return lambda payload: json.loads(payload)["payload"]["work"] in of
+    return (lambda payload: bool(work.see(payload).asks(where))) if where else None
 
 
 def _event(function: Function, payload: str) -> Any:
@@ -267,4 +298,10 @@ def link_work(artifact: bytes, release: Release) -> Work:
     return Work(release, data or _NOTHING)
 
 
-_NOTHING: Final[Mapping[str, Any]] = {"code": (), "triggers": (), "tasks": (), "functions": ()}
+_NOTHING: Final[Mapping[str, Any]] = {
+    "code": (),
+    "triggers": (),
+    "on_dead": (),
+    "tasks": (),
+    "functions": (),
+}

@@ -7,6 +7,7 @@
   + Unavailable           503: the database cannot do it now, whatever the request
     + Conflict            another transaction came between
   + FlowError             a mistake in the function itself: the client sees only a 500
+    + JobFailure          a job meets a limit: it takes too long, goes too deep, gives too much
     + BadValue            400: of the right type, but none that the step can do anything with
       + TooLong           a text is longer than its column, or a search, takes
     + OutOfFuel           more loop rounds or calls than a run may spend
@@ -120,6 +121,14 @@ class Conflict(Unavailable):
 
 class FlowError(Failure):
     """The function did something that cannot be done, for example `1 + null`."""
+
+
+class JobFailure(FlowError):
+    """A job, or what makes one, meets a limit of background work; `code` says which."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class BadValue(FlowError):

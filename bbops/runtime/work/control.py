@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from bbops.base.host import Database
 from bbops.runtime.work.dialect import Dialect
-from bbops.runtime.work.engine import NEVER_MS, now_ms
+from bbops.runtime.work.engine import now_ms
 from bbops.runtime.work.outbox import enqueue
 from bbops.runtime.work.recorded import CODE
 from bbops.runtime.work.results import unpack
 from bbops.runtime.work.statements import IS_WAITING, KEPT, Statement, statements
+from bbops.runtime.work.ticks import NEVER_MS
 from bbops.runtime.work.values import Listed, NewJob, State, Story, Tick
 
 DAY_MS: Final = 86_400_000
@@ -61,6 +62,11 @@ _SEAT: Final = (
     f" WHEN run_at > CAST(? AS bigint) AND {_IS_LATER} THEN 'later' ELSE 'ready' END WHERE "
 )
 """One that waits for an event looks again: it may have come while the job was held."""
+
+_RENAME_TICK: Final = (
+    "UPDATE _bbops_ticks SET task = ? WHERE task = ?"
+    " AND NOT EXISTS (SELECT 1 FROM _bbops_ticks AS other WHERE other.task = ?)"
+)
 
 _FORGET_AWAITED: Final = (
     "DELETE FROM _bbops_awaited WHERE NOT EXISTS"
@@ -197,6 +203,11 @@ class WorkControl:
         await self._database.change(f"UPDATE _bbops_jobs SET attempts = 0 WHERE {where}", (uid,))
         return bool(await self._seat(where, [uid]))
 
+    async def rename(self, names: Mapping[str, str]) -> None:
+        """Let the next times of tasks go on under another name."""
+        given = [(new, old, new) for old, new in names.items()]
+        await self._database.write_all([(_RENAME_TICK, one) for one in given])
+
     async def cancel(self, uid: str) -> bool:
         """End a job without running it, or at the next step of one that runs."""
         rows = await self._database.read(
@@ -219,6 +230,7 @@ class WorkControl:
         old, dead = self._now() - KEPT_MS, self._now() - DEAD_KEPT_MS
         gone = await self._database.write_all([
             (_FORGET_AWAITED, ()),
+            ("DELETE FROM _bbops_unique WHERE until < ?", (self._now(),)),
             (_FORGET_EVENTS, (old,)),
             (_FORGET_ENDED, (old,)),
             (f"DELETE FROM _bbops_steps WHERE job IN (SELECT id {_OLD_DEAD})", (dead,)),

@@ -15,7 +15,11 @@ class Dialect(Protocol):
     """A table `j` of the rows of a JSON text: ord, name, key, payload, at, cause, depth."""
 
     new_ticks: str
-    """A table `j` of the rows of a JSON text: task, at, next_at, uid, overlap, ord, schedule."""
+    """A table `j` of the rows of a JSON text: task, at, next_at, uid, overlap, ord, schedule and
+    run_at."""
+
+    new_keys: str
+    """A table `j` of the rows of a JSON text: key, until."""
 
     new_wakes: str
     """A table `j` of the rows of a JSON text: event, value."""

@@ -15,7 +15,7 @@ from bbops.base.host import Database
 from bbops.runtime.values.failures import Failure, FlowError
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.fences import fenced, is_about_steps
-from bbops.runtime.work.own_events import JOB_DEAD
+from bbops.runtime.work.own_events import JOB_DEAD, TASK_MISSED
 from bbops.runtime.work.results import pack, rows_of, unpack
 from bbops.runtime.work.rows import (
     jobs_of,
@@ -24,6 +24,8 @@ from bbops.runtime.work.rows import (
     write_job,
 )
 from bbops.runtime.work.statements import AWAITED, Statement, statements
+from bbops.runtime.work.ticks import NEVER_MS, write_coming, write_missed, write_runs
+from bbops.runtime.work.uniqueness import choose_unique, read_keys, write_keys
 from bbops.runtime.work.values import (
     Cause,
     Claim,
@@ -31,7 +33,6 @@ from bbops.runtime.work.values import (
     Route,
     Tick,
     TickDue,
-    shown_time,
 )
 from bbops.runtime.work.waits import wakes_of
 
@@ -41,9 +42,6 @@ MOST_BYTES_AT_ONCE: Final = 4 << 20
 
 LEASE_MS: Final = 60_000
 """After so long without a word a worker counts as dead, whatever its connection says."""
-
-NEVER_MS: Final = 1 << 52
-"""The next tick of a task that is gone."""
 
 _EVERY_OLDEST: Final = 8
 """One claim in so many takes the oldest, so that nothing starves behind higher priorities."""
@@ -75,6 +73,7 @@ class Engine:
     Attributes:
         names_cause: somebody listens to rows: what a job changes is told as caused by it.
         hears_dead: triggers that run when a job is dead.
+        hears_missed: somebody listens to tasks that did not run.
     """
 
     def __init__(
@@ -85,7 +84,8 @@ class Engine:
         self.database, self.dialect, self.owner = database, dialect, owner
         self._say, self._now = statements(dialect), now
         self._claims = 0
-        self.names_cause, self.hears_dead = False, frozenset[str]()
+        self.names_cause = self.hears_missed = False
+        self.hears_dead = frozenset[str]()
 
     # ---- from the outbox into jobs
     async def pump(
@@ -110,7 +110,9 @@ class Engine:
         )
         ((newest, awaited),) = await self.database.read(_NEWEST)
         events = [row for row in rows if row[7] is None]
-        jobs, now = jobs_of(rows, newest, route, arrange), self._now()
+        now, made_of = self._now(), jobs_of(rows, newest, route, arrange)
+        taken = await read_keys(self.database, self.dialect, made_of)
+        jobs, keys = choose_unique(made_of, taken)
         ids = json.dumps([row[0] for row in rows])
         lanes = json.dumps(sorted({one.lane for one, _ in jobs if one.lane}))
         made = [write_job(one, at, seq, now) for at, (one, seq) in enumerate(jobs)]
@@ -121,6 +123,7 @@ class Engine:
                 *self._locks(lanes),
                 (say.guard, (ids, len(rows), newest, awaited)),
                 (say.log, (newest, json.dumps(told))),
+                *([(say.keep_keys, (write_keys(keys),))] if keys else []),
                 (say.route, (lanes, json.dumps(made))),
                 *([(say.wake_waiting, (wakes_of(events),))] if awaited else []),
                 (say.leave, (ids,)),
@@ -340,28 +343,28 @@ class Engine:
         )
         if not rows:
             return 0
-        ran, coming = list[dict[str, Any]](), list[dict[str, Any]]()
-        for tick in (Tick(*row) for row in rows):
-            made = due(tick, now)
-            first = {"task": tick.task, "at": tick.at}
-            times = made.times[-1:] if made.overlap == "skip" else made.times
-            ran += (
-                {
-                    **first,
-                    "uid": f"{tick.task}@{shown_time(at)}",
-                    "overlap": made.overlap,
-                    "ord": ord_,
-                }
-                for ord_, at in enumerate(times)
-            )
-            coming.append({**first, "next_at": made.coming or NEVER_MS})
+        ticks = [Tick(*row) for row in rows]
+        made = [(tick, due(tick, now)) for tick in ticks]
+        ran = [row for tick, one in made for row in write_runs(tick, one)]
         lanes = sorted({row["task"] for row in ran if row["overlap"] != "allow"})
-        lock = self.dialect.locks_lanes
+        lock, coming = self.dialect.locks_lanes, [write_coming(*one) for one in made]
         await self.database.write_all([
             *([(lock, (json.dumps(lanes),))] if lock and lanes else []),
-            (self._say.tick, (now, json.dumps(ran))), (self._say.tock, (json.dumps(coming),)),
+            *self._missed(made),
+            (self._say.tick, (now, now, json.dumps(ran))),
+            (self._say.tock, (json.dumps(coming),)),
         ])  # fmt: skip
         return len(rows)
+
+    def _missed(self, made: Iterable[tuple[Tick, TickDue]]) -> list[Statement]:
+        """Return what says that tasks did not run, where somebody listens."""
+        if not self.hears_missed:
+            return []
+        return [
+            (self._say.miss, (TASK_MISSED, tick.task, write_missed(tick, one), self._now(),
+                              tick.task, tick.at))
+            for tick, one in made if one.missed
+        ]  # fmt: skip
 
     def now(self) -> int:
         """Return the time in milliseconds since 1970."""

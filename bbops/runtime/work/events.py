@@ -8,11 +8,12 @@ from typing import Any
 import msgspec
 
 from bbops.base.host import Database
-from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.failures import JobFailure
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.jobs import cancel_job, make_job, read_status
 from bbops.runtime.work.outbox import emit
-from bbops.runtime.work.values import MOST_DEPTH, TOO_DEEP, Cause, NewJob
+from bbops.runtime.work.room import Room
+from bbops.runtime.work.values import DEEP, MOST_DEPTH, TOO_DEEP, Cause, NewJob
 from bbops.runtime.work.writes import HeardDatabase
 
 
@@ -30,6 +31,7 @@ class Outbox:
         self, database: Database, dialect: Dialect, now: Callable[[], int],
         wake: Callable[[], None] = _nothing, *,
         cause: Cause = Cause(),  # noqa: B008 - frozen
+        room: Room | None = None,
     ) -> None:  # fmt: skip
         """Make the door.
 
@@ -39,18 +41,20 @@ class Outbox:
             now: gives the time in milliseconds since 1970.
             wake: is called when an event or a job has been committed.
             cause: the job that emits.
+            room: says whether the queue takes more; None for jobs, which also make room.
         """
         self._database, self._dialect, self._now = database, dialect, now
-        self._wake, self._cause = wake, cause
+        self._wake, self._cause, self._room = wake, cause, room
 
     async def emit(self, event: str, payload: Any) -> None:
         """Write an event into the outbox, from where it reaches its triggers once committed.
 
         Raises:
-            FlowError: too many jobs have caused one another.
+            JobFailure: too many jobs have caused one another.
             Failure: it cannot be written.
         """
         self._check_depth(f"event '{event}' is not emitted")
+        await self.require_room()
         text = _encode(payload).decode()
         await self._database.write(*emit(event, text, self._now(), cause=self._cause))
         self._wake()
@@ -61,10 +65,11 @@ class Outbox:
         """Write a job into the outbox, see `Events.enqueue`.
 
         Raises:
-            FlowError: too many jobs have caused one another.
+            JobFailure: too many jobs have caused one another.
             Failure: it cannot be written.
         """
         self._check_depth(f"no job of '{work}' is made")
+        await self.require_room()
         now, text = self._now(), _encode(payload).decode()
         at = now + delay_ms if delay_ms else 0
         job = NewJob(uid, work, text, run_at=at, cause=self._cause)
@@ -82,13 +87,20 @@ class Outbox:
         """Return state, attempts, result and error of a job; None where there is none."""
         return await read_status(self._database, uid)
 
+    async def require_room(self) -> None:
+        """Do nothing where the queue takes more. Raises: Unavailable: 503 `queueFull`."""
+        if self._room is not None:
+            await self._room.require()
+
     def _check_depth(self, what: str) -> None:
         if self._cause.depth > MOST_DEPTH:
-            raise FlowError(f"{what}: {TOO_DEEP}")
+            raise JobFailure(DEEP, f"{what}: {TOO_DEEP}")
 
     def within(self, database: Database) -> Outbox:
         """Return the door of a transaction."""
-        return _Within(database, self._dialect, self._now, self._wake, cause=self._cause)
+        return _Within(
+            database, self._dialect, self._now, self._wake, cause=self._cause, room=self._room
+        )
 
     async def committed(self) -> None:
         """Wake whoever waits for events."""
@@ -102,9 +114,9 @@ class Outbox:
 class _Within(Outbox):
     def __init__(
         self, database: Database, dialect: Dialect, now: Callable[[], int],
-        wake: Callable[[], None], *, cause: Cause,
+        wake: Callable[[], None], *, cause: Cause, room: Room | None,
     ) -> None:  # fmt: skip
-        super().__init__(database, dialect, now, self._note, cause=cause)
+        super().__init__(database, dialect, now, self._note, cause=cause, room=room)
         self._is_told, self._outer = False, wake
 
     def _note(self) -> None:

@@ -25,7 +25,8 @@ _CLAIM_KEY: Final = (
 )
 _STATUS: Final = (
     "SELECT state, attempts, error, NULL FROM _bbops_jobs WHERE uid = ?"
-    " UNION ALL SELECT outcome, attempts, '', value FROM _bbops_results WHERE uid = ?"
+    " UNION ALL SELECT outcome, attempts, CASE outcome WHEN 'cancelled'"
+    " THEN 'it was cancelled [jobCancelled]' ELSE '' END, value FROM _bbops_results WHERE uid = ?"
     " UNION ALL SELECT 'ready', 0, '', NULL FROM _bbops_outbox WHERE name = '' AND key = ?"
 )
 

@@ -9,9 +9,11 @@ ENTITY: Final = "bbops"
 """Of all of them."""
 
 JOB_DEAD: Final = "bbops.job-dead"
+TASK_MISSED: Final = "bbops.task-missed"
 
 OWN_EVENTS: Final[Mapping[str, Sequence[str]]] = {
     JOB_DEAD: ("job", "work", "error", "attempts"),
+    TASK_MISSED: ("task", "first", "last", "count"),
 }
 """The fields of what each of them brings."""
 

@@ -13,10 +13,12 @@ from typing import Any, Final
 from msgspec import msgpack
 
 from bbops.runtime.values import failures
-from bbops.runtime.values.failures import NOTHING, Failure, FlowError
+from bbops.runtime.values.failures import NOTHING, Failure, JobFailure
 
 MOST_BYTES: Final = 1 << 20
 """Of the result of a step that is recorded."""
+
+TOO_LARGE: Final = "resultTooLarge"
 
 _PACKED_FROM_BYTES: Final = 16 << 10
 _DECIMAL, _DATE, _TIME, _FAILED, _DIGEST, _CUT = 1, 2, 3, 4, 5, 6
@@ -85,13 +87,14 @@ def pack(value: Any) -> bytes:
     """Return a value as bytes.
 
     Raises:
-        FlowError: it is larger than MOST_BYTES.
+        JobFailure: it is larger than MOST_BYTES.
     """
     if type(value) is Packed:
         return value
     data = msgpack.encode(_told(value))
     if len(data) > MOST_BYTES:
-        raise FlowError(f"the result of a step in a job is larger than {MOST_BYTES:,} bytes")
+        message = f"the result of a step in a job is larger than {MOST_BYTES:,} bytes"
+        raise JobFailure(TOO_LARGE, message)
     return _squeezed(data)
 
 

@@ -42,8 +42,8 @@ class Schedule:
             return at + self.every_ms
         return _ms(next(CronSim(self.cron, self._local(at))))
 
-    def due(self, first: int, now: int) -> tuple[tuple[int, ...], int]:
-        """Return the ticks to run now, and the next one that is to be waited for.
+    def due(self, first: int, now: int) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
+        """Return the ticks to run now, the next one to wait for, and those that are left out.
 
         Costs the same however long nothing ran.
 
@@ -53,12 +53,13 @@ class Schedule:
         """
         late = [*islice(takewhile(lambda at: at >= first, self._back(first, now)), MOST_MISSED)]
         if not late:  # the schedule has changed since
-            return (), self.after(now)
+            return (), self.after(now), ()
         coming = self.after(late[0] if self.every_ms else now)
         if self.missed == "all":
-            return tuple(reversed(late)), coming
+            return tuple(reversed(late)), coming, ()
         longest = _LATE_MS if self.missed == "skip" else LATEST_MS
-        return tuple(late[:1]) if now - late[0] < longest else (), coming
+        runs = late[:1] if now - late[0] < longest else []
+        return tuple(runs), coming, tuple(reversed(late[len(runs) :]))
 
     def _back(self, first: int, now: int) -> Iterator[int]:
         """Yield the times up to now, the newest first."""

@@ -63,6 +63,9 @@ class Statements:
     route: str
     """Makes jobs: lanes, rows, now."""
 
+    keep_keys: str
+    """Says until when keys of jobs are taken: rows."""
+
     leave: str
     """Empties the outbox: ids."""
 
@@ -127,7 +130,10 @@ class Statements:
     """Sets the first ticks of tasks that are new or run at other times: rows."""
 
     tick: str
-    """Makes the jobs of ticks: rows, now."""
+    """Makes the jobs of ticks: now, now, rows."""
+
+    miss: str
+    """Says that a task did not run: event, task, payload, at, task, its tick."""
 
     tock: str
     """Sets the next ticks: rows."""
@@ -152,6 +158,10 @@ def statements(of: Dialect) -> Statements:
             f" FROM {of.new_events} ORDER BY ord"
         ),
         route=_route(of),
+        keep_keys=(
+            f"INSERT INTO _bbops_unique (key, until) SELECT key, until FROM {of.new_keys}"
+            " WHERE true ON CONFLICT (key) DO UPDATE SET until = excluded.until"
+        ),
         leave=f"DELETE FROM _bbops_outbox WHERE id IN ({of.ids})",
         claim=_claim(of, "priority, id"),
         claim_oldest=_claim(of, "id"),
@@ -238,6 +248,11 @@ def statements(of: Dialect) -> Statements:
             " schedule = excluded.schedule WHERE _bbops_ticks.schedule <> excluded.schedule"
         ),
         tick=_tick(of),
+        miss=(
+            "INSERT INTO _bbops_outbox (name, key, payload, at, cause, depth) SELECT"
+            " CAST(? AS text), CAST(? AS text), CAST(? AS text), CAST(? AS bigint), '', 0"
+            " FROM _bbops_ticks WHERE task = ? AND next_at = ?"
+        ),
         tock=(
             f"UPDATE _bbops_ticks SET next_at = j.next_at FROM {of.new_ticks}"
             " WHERE _bbops_ticks.task = j.task AND _bbops_ticks.next_at = j.at"
@@ -261,8 +276,10 @@ def _route(of: Dialect) -> str:
         " depth, seq, CASE WHEN lane <> '' AND seat > seats THEN 'blocked'"
         " WHEN run_at > at THEN 'later' ELSE 'ready' END, at"
         " FROM found WHERE true ORDER BY ord"
-        " ON CONFLICT (uid) DO UPDATE SET payload = excluded.payload, run_at = excluded.run_at"
-        " WHERE _bbops_jobs.debounced AND _bbops_jobs.state IN ('later', 'ready', 'blocked')"
+        " ON CONFLICT (uid) DO UPDATE SET payload = excluded.payload, run_at = excluded.run_at,"
+        " state = CASE WHEN _bbops_jobs.state = 'ready' AND excluded.run_at > excluded.created_at"
+        " THEN 'later' ELSE _bbops_jobs.state END"
+        " WHERE _bbops_jobs.debounced AND _bbops_jobs.state <> 'running'"
     )
 
 
@@ -272,7 +289,8 @@ def _tick(of: Dialect) -> str:
         "INSERT INTO _bbops_jobs (uid, work, payload, lane, state, run_at, created_at)"
         " SELECT j.uid, j.task, '{}', CASE WHEN j.overlap <> 'allow' THEN j.task END,"
         " CASE WHEN j.overlap = 'queue' AND (j.ord > 0 OR coalesce(there.every, 0) > 0)"
-        " THEN 'blocked' ELSE 'ready' END, j.at, CAST(? AS bigint)"
+        " THEN 'blocked' WHEN j.run_at > CAST(? AS bigint) THEN 'later' ELSE 'ready' END,"
+        " j.run_at, CAST(? AS bigint)"
         f" FROM {of.new_ticks} JOIN _bbops_ticks ON _bbops_ticks.task = j.task"
         " LEFT JOIN (SELECT lane, count(*) AS every,"
         " sum(CASE WHEN state = 'blocked' THEN 1 ELSE 0 END) AS waiting FROM _bbops_jobs"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -14,10 +15,11 @@ Overlap = Literal["skip", "queue", "allow"]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """When a task runs, and what happens when the run before has not ended."""
+    """When a task runs, up to how much later, and what if the run before has not ended."""
 
     schedule: Schedule
     overlap: Overlap = "skip"
+    jitter_ms: int = 0
 
 
 class Tasks:
@@ -38,5 +40,14 @@ class Tasks:
         task = self._tasks.get(tick.task)
         if task is None:
             return TickDue()
-        times, coming = task.schedule.due(tick.at, now)
-        return TickDue(times, coming, task.overlap)
+        times, coming, missed = task.schedule.due(tick.at, now)
+        delay = _delay_ms(tick, task.jitter_ms)
+        return TickDue(times, coming, task.overlap, delay, missed)
+
+
+def _delay_ms(tick: Tick, jitter_ms: int) -> int:
+    """Return by how much a tick is late: the same on each server, another one the next time."""
+    if not jitter_ms:
+        return 0
+    drawn = hashlib.sha256(f"{tick.task}@{tick.at}".encode()).digest()
+    return int.from_bytes(drawn[:8]) % jitter_ms

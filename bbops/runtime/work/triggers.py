@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from bbops.runtime.work.row_triggers import is_row_event, job_of_rows
@@ -14,6 +14,18 @@ from bbops.runtime.work.webhooks import shown_event
 
 _MOST_KEY: Final = 200
 """Characters of a key of jobs."""
+
+
+KeyOf = Callable[[str], object]
+"""Gives a key, of the payload of a job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """A key of jobs that means something for a time."""
+
+    key: KeyOf
+    for_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,25 +38,52 @@ class Trigger:
         where: says of a job's payload whether it is to run; None where all are.
         lane: gives the key of its lane, of a job's payload; None without one.
         seats: how many jobs of a lane may run at a time.
+        unique: of the jobs of a key only the first is made for a time.
+        debounce: of the jobs of a key only the last runs, once none has come for a time.
+        renamed_from: the name that it had before.
     """
 
     work: str
     events: Sequence[str]
     where: Callable[[str], bool] | None = None
-    lane: Callable[[str], object] | None = None
+    lane: KeyOf | None = None
     seats: int = 1
     priority: int = NORMAL
+    unique: Keyed | None = None
+    debounce: Keyed | None = None
+    renamed_from: str = ""
+
+    @property
+    def root(self) -> str:
+        """What its lanes and keys begin with: they are those of its jobs before it was renamed."""
+        return self.renamed_from or self.work
 
     def job(self, event: Event, payload: str) -> NewJob:
         """Return the job that an event makes."""
-        lane = lane_of(self.work, self.lane, payload)
-        return NewJob(
+        lane = lane_of(self.root, self.lane, payload)
+        job = NewJob(
             f"{self.work}@{event.id}", self.work, payload, lane=lane, seats=self.seats,
             priority=self.priority, cause=event.cause,
         )  # fmt: skip
+        if self.debounce and (key := _key(self.debounce.key, payload)) is not None:
+            at = event.at + self.debounce.for_ms
+            job = replace(job, uid=f"{self.root}@{key}", run_at=at, is_debounced=True)
+        if self.unique and (key := _key(self.unique.key, payload)) is not None:
+            job = replace(
+                job, unique=f"{self.root}/{key}", unique_ms=self.unique.for_ms, created_at=event.at
+            )
+        return job
 
 
-def lane_of(work: str, key_of: Callable[[str], object] | None, payload: str) -> str:
+def _key(key_of: KeyOf, payload: str) -> str | None:
+    """Return a key as it is kept; None where it fails: its job fails then, where people see it."""
+    try:
+        return kept_key(str(key_of(payload)))
+    except Exception:  # noqa: BLE001 - one key takes no other job along
+        return None
+
+
+def lane_of(work: str, key_of: KeyOf | None, payload: str) -> str:
     """Return the name of a job's lane; where its key fails, one of all those that do."""
     if key_of is None:
         return ""

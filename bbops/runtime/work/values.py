@@ -19,6 +19,7 @@ RESTORED: Final = "restored"
 MOST_DEPTH: Final = 16
 """How many jobs may cause one another in a row."""
 
+DEEP: Final = "tooDeep"
 TOO_DEEP: Final = f"{MOST_DEPTH} jobs in a row have caused one another"
 
 
@@ -59,6 +60,8 @@ class NewJob:
         seats: how many of a lane may run at a time; beyond one there is no order.
         run_at: not before.
         is_debounced: one that still waits is replaced by the next of its uid.
+        unique: another job of this key is not made for `unique_ms`; empty for none.
+        created_at: when what it comes from happened; only of one that is unique.
     """
 
     uid: str
@@ -70,6 +73,9 @@ class NewJob:
     run_at: int = 0
     is_debounced: bool = False
     cause: Cause = Cause()
+    unique: str = ""
+    unique_ms: int = 0
+    created_at: int = 0
 
 
 Route = Callable[[Event], Iterable[NewJob]]
@@ -149,11 +155,15 @@ class TickDue:
         coming: its next tick; None where the task is gone.
         overlap: `skip` leaves out what comes while a job of the task is there, `queue` lets one
             wait for it, `allow` lets them run side by side.
+        delay_ms: how much later than its time it runs.
+        missed: times at which it was to run, and which nothing makes up for; the newest last.
     """
 
     times: Sequence[int] = ()
     coming: int | None = None
     overlap: Literal["skip", "queue", "allow"] = "allow"
+    delay_ms: int = 0
+    missed: Sequence[int] = ()
 
 
 Counts = Mapping[State, int]

@@ -66,6 +66,7 @@ class ReceivedWebhook:
         name = self.signature.verify(read_headers(given), body, now)
         if host.events is None:
             raise Thrown(503, "a draft takes no webhooks")
+        await host.events.require_room()
         payload, at = _json(body), round(1000 * now)
         taken = self.name, name, at, self._headers(given), payload, at - AGAIN_MS
         emitted = webhook_event(self.name), name, payload, at

@@ -11,7 +11,7 @@ from functools import partial
 from time import perf_counter
 from typing import Final, Literal
 
-from bbops.runtime.values.failures import Failure
+from bbops.runtime.values.failures import Failure, JobFailure
 from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.retry import Retry
@@ -223,4 +223,5 @@ def _reason(error: Exception) -> str:
     """Return why an attempt failed, without any value of a mistake of ours."""
     if not isinstance(error, Failure):
         return f"unexpected {type(error).__name__}"
-    return error.message or f"it failed with status {error.status}"
+    message = error.message or f"it failed with status {error.status}"
+    return f"{message} [{error.code}]" if isinstance(error, JobFailure) else message

@@ -28,6 +28,7 @@ from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.engine import now_ms
 from bbops.runtime.work.events import Outbox
 from bbops.runtime.work.jobs import HAS_JOBS
+from bbops.runtime.work.room import Room
 from bbops_server.data_plane.live.artifact import fill_env, read_artifact
 from bbops_server.data_plane.live.history import History, RestingHistory
 from bbops_server.data_plane.pages.assets import read_manifest
@@ -127,7 +128,8 @@ class Live:
             files = await self._keep_files(history.parent) if history else None
             events = None
             if self._ring is not None:
-                events = Outbox(opened, work_dialect(opened), now_ms, self._ring)
+                dialect, room = work_dialect(opened), Room(opened, now_ms)
+                events = Outbox(opened, dialect, now_ms, self._ring, room=room)
             realtime = Publisher(self.realtime.carrier(str(database)))
             host = Host(
                 clock, random, opened, log, events=events, realtime=realtime, http=self._http,

@@ -140,6 +140,8 @@ class ProjectWork:
         work, engine = assigned.work, worker.engine
         worker.plan = assigned.plan(self._link_old)
         engine.names_cause, engine.hears_dead = work.hears_rows, work.hears_dead
+        engine.hears_missed = work.hears_missed
+        await WorkControl(assigned.database, engine.dialect).rename(work.renamed)
         await engine.set_ticks(work.tasks.first(engine.now()))
         worker.woken.set()
 
