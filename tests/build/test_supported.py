@@ -32,9 +32,7 @@ from tests.support.unsupported import CODE, files_with_unsupported, told_of
 SEND = "steps:\n  - email.sendEmail: { to: a@b.example, subject: One, text: Hello }\n"
 HERE = {"addons/email.yaml": MAIL}
 STEP = "[not-supported]\n    hint: call the service with the step 'http' instead"
-FILE = (
-    "[not-supported]\n    hint: remove the file, and call the service with the step 'http'"
-)
+FILE = "[not-supported]\n    hint: remove the file, and call the service with the step 'http'"
 KIND = (
     "[not-supported]\n"
     "    hint: leave agents/helper.yaml out until a version supports it: nothing would start it"

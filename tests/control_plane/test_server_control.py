@@ -108,6 +108,13 @@ def test_it_describes_itself(ask: Ask) -> None:
     paths = ask("/schema/openapi.json").json()["paths"]
     assert set(paths) == {
         "/api/hooks", "/api/hooks/test", "/api/hooks/{message}/resend",
+        "/api/projects/{name}/drafts/{slug}/jobs",
+        "/api/projects/{name}/drafts/{slug}/jobs/story",
+        "/api/projects/{name}/drafts/{slug}/jobs/release",
+        "/api/projects/{name}/drafts/{slug}/jobs/retry",
+        "/api/projects/{name}/drafts/{slug}/jobs/cancel",
+        "/api/projects/{name}/drafts/{slug}/tasks/run",
+        "/api/projects/{name}/drafts/{slug}/work",
         "/api/projects/{name}/drafts/{slug}/keys",
         "/api/projects/{name}/drafts/{slug}/keys/{key}/rotate",
         "/api/projects/{name}/drafts/{slug}/keys/{key}/revoke",

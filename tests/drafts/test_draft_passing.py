@@ -148,7 +148,10 @@ def test_an_answer_that_comes_before_the_whole_body_arrives() -> None:
         return {"type": "http.request", "body": b"x" * 1_000_000, "more_body": True}
 
     async def do(path: str) -> None:
-        live: Any = SimpleNamespace(held=None, release=refuse, active_requests=ActiveRequests())
+        quiet = SimpleNamespace(hub=SimpleNamespace(topics={}))
+        live: Any = SimpleNamespace(
+            held=None, release=refuse, active_requests=ActiveRequests(), realtime=quiet
+        )
         answering = Answering(live)
         await answering.start(path)
         for _ in range(20):

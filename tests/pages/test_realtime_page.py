@@ -49,9 +49,8 @@ def test_the_program_for_javascript_prints_what_is_published(tmp_path: Path) -> 
     with Served(tmp_path / "boards", tmp_path / "home") as served:
         served.live()
         address = served.serving["url"].removeprefix("http://")
-        text = (
-            "import WebSocket from 'ws'\nglobalThis.WebSocket = WebSocket\n"
-            + program.replace("localhost:8000", address)
+        text = "import WebSocket from 'ws'\nglobalThis.WebSocket = WebSocket\n" + program.replace(
+            "localhost:8000", address
         )
         waits = "board.on('subscribed', () => console.log('ready'))\n"
         script.write_text(text.replace("board.subscribe()", f"{waits}board.subscribe()"))

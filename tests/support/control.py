@@ -139,6 +139,11 @@ class OneJob:
         return ChangedJobs(int(about.get("job", "") in {"", self.known.name}))
 
 
+class OneDraftJob(OneJob):
+    async def run_for(self, seconds: float) -> int:
+        return int(seconds > 0)
+
+
 class OneDelivery:
     known = Delivery("triggers/paid@evt_1", "received", "triggers/paid", 1.0, "received")
     sent = Delivery(
@@ -254,6 +259,9 @@ class OneDraft:
 
     async def renew(self, slug: str) -> bool:
         return slug == "slug"
+
+    def jobs(self, slug: str) -> OneDraftJob:
+        return OneDraftJob()
 
     def keys(self, slug: str) -> OneKey:
         return OneKey()

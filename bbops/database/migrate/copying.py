@@ -16,6 +16,7 @@ from typing import Final
 
 from bbops.base.errors import BbopsError, MigrationRefused
 from bbops.database.diff.live_tables import LiveTables
+from bbops.database.migrate.listening import silently
 from bbops.database.migrate.opened import read_tables, write_tables
 from bbops.database.schema.literals import Stored, stored_datetime
 from bbops.database.schema.place import Place
@@ -66,14 +67,14 @@ def copy_rows(
     with read_tables(source) as live, write_tables(target) as draft:
         ordered = _ordered(tables, names or list(tables))
 
-        def work() -> dict[str, int]:
+        def work() -> None:
             for name in ordered:
                 rows = _read(live, name, tables[name], copy.limit, is_file=isinstance(source, Path))
                 copy.counts[name] = sum(_put(draft.live, name, row, copy) for row in rows)
             draft.live.finish_rows(ordered)
-            return copy.counts
 
-        return draft.transact(work)
+        draft.transact(lambda: silently(draft.live, work))
+    return copy.counts
 
 
 def _require(tables: Mapping[str, Table], names: Sequence[str], masked: Collection[str]) -> None:

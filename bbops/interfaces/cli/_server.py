@@ -31,6 +31,9 @@ of_server = click.option(
 of_project = click.option(
     "--project", metavar="NAME", help="The project, if the server has several."
 )
+of_draft = click.option(
+    "--draft", metavar="BRANCH", help="The draft of this branch instead of what is live."
+)
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+from typing import Final
 
 import click
 
 from bbops.base.console import say
-from bbops.base.render import printable
+from bbops.base.render import plural, printable
 from bbops.interfaces.answers import DraftStatus
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._family import Family
 from bbops.interfaces.cli._listing import say_list
 from bbops.interfaces.cli._server import as_json_option, of_project, of_server, open_remote
+from bbops.runtime.values.durations import seconds
 
+_LONGEST_SECONDS: Final = 86_400
 _COLOURS = {"live": "green", "stalled": "red", "waking": "yellow"}
 
 
@@ -84,6 +88,46 @@ def renew(branch: str, project: str | None, server: str, *, as_json: bool) -> No
         say(json.dumps({"project": name, "renewed": branch}))
         return
     say(f"the draft of {printable(branch)} starts again at its next request")
+
+
+@examples("bbops drafts work new-prices --for 2h", "bbops drafts work new-prices --off")
+@command.command("work")
+@click.argument("branch")
+@click.option("--for", "length", default="1h", show_default=True, metavar="TIME",
+              help="How long, such as 30m or 2h; a day at most.")  # fmt: skip
+@click.option("--off", is_flag=True, help="Let nothing run by itself any longer.")
+@of_project
+@of_server
+@as_json_option
+def work(
+    branch: str, length: str, project: str | None, server: str, *, off: bool, as_json: bool
+) -> None:  # fmt: skip
+    """Let the jobs and tasks of the draft of BRANCH run by themselves.
+
+    Otherwise its tasks do not run, and its jobs are held until 'bbops jobs release --draft BRANCH'
+    runs them. It ends when the draft sleeps, and with each new process of it.
+    """
+    until = 0.0 if off else _seconds(length)
+    with open_remote(server) as remote:
+        name = project or remote.only_project()
+        released = remote.run_draft(name, remote.draft(name, branch).slug, until)
+    if as_json:
+        say(json.dumps({"branch": branch, "seconds": until, "released": released}))
+    elif off:
+        say(f"jobs of {printable(branch)} are held again")
+    else:
+        say(f"jobs and tasks of {printable(branch)} run by themselves for {length}")
+        if released:
+            say(f"released {plural(released, 'job')}")
+
+
+def _seconds(length: str) -> float:
+    if not re.fullmatch(r"\d{1,6}(ms|s|m|h|d)", length):
+        raise click.BadParameter(f"'{length}' is not a time such as 30m or 2h", param_hint="--for")
+    found = seconds(length)
+    if found > _LONGEST_SECONDS:
+        raise click.BadParameter("a day is the most", param_hint="--for")
+    return found
 
 
 @examples("bbops drafts allow new-prices api.example.com")

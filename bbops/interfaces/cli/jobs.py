@@ -15,7 +15,13 @@ from bbops.base.render import one_line, plural, printable
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._family import Family
 from bbops.interfaces.cli._listing import say_list
-from bbops.interfaces.cli._server import as_json_option, of_project, of_server, open_remote
+from bbops.interfaces.cli._server import (
+    as_json_option,
+    of_draft,
+    of_project,
+    of_server,
+    open_remote,
+)
 
 _COLOURS: Final = {
     "done": "green", "running": "cyan", "later": "yellow", "held": "yellow", "dead": "red",
@@ -39,16 +45,18 @@ def command() -> None:
               help="Only jobs in this state; 'ended' lists those that have ended.")  # fmt: skip
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 1_000),
               help="How many jobs.")  # fmt: skip
+@of_draft
 @of_project
 @of_server
 @as_json_option
 def show_all(
-    state: str | None, limit: int, project: str | None, server: str, *, as_json: bool
-) -> None:
+    state: str | None, limit: int, draft: str | None, project: str | None, server: str, *,
+    as_json: bool,
+) -> None:  # fmt: skip
     """List the jobs that have not ended, oldest first."""
     with open_remote(server) as remote:
         name = project or remote.only_project()
-        path = f"jobs?show={state or ''}&limit={limit}"
+        path = remote.path_in(name, draft, f"jobs?show={state or ''}&limit={limit}")
         found = remote.of_project(name, "GET", path, JobList)
     if as_json:
         say(msgspec.json.encode(found).decode())
@@ -63,14 +71,17 @@ def show_all(
 @examples("bbops jobs show triggers/order-paid@17")
 @command.command("show")
 @click.argument("job")
+@of_draft
 @of_project
 @of_server
 @as_json_option
-def show_one(job: str, project: str | None, server: str, *, as_json: bool) -> None:
+def show_one(
+    job: str, draft: str | None, project: str | None, server: str, *, as_json: bool
+) -> None:  # fmt: skip
     """Show a job: its payload, what caused it, and what it has done, by file and line."""
     with open_remote(server) as remote:
         name = project or remote.only_project()
-        path = f"jobs/story?job={quote(job, safe='')}"
+        path = remote.path_in(name, draft, f"jobs/story?job={quote(job, safe='')}")
         found = remote.of_project(name, "GET", path, JobStory)
     if as_json:
         say(msgspec.json.encode(found).decode())
@@ -89,29 +100,35 @@ def show_one(job: str, project: str | None, server: str, *, as_json: bool) -> No
 @click.argument("job")
 @click.option("--from-start", is_flag=True,
               help="Forget what the job has done, and do it again.")  # fmt: skip
+@of_draft
 @of_project
 @of_server
 @as_json_option
 def retry(
-    job: str, project: str | None, server: str, *, from_start: bool, as_json: bool
+    job: str, draft: str | None, project: str | None, server: str, *, from_start: bool,
+    as_json: bool,
 ) -> int:  # fmt: skip
     """Run a job again now that is dead or held, or waits for its next attempt.
 
     It continues behind the last step that it has done.
     """
     body = {"job": job, "fromStart": from_start}
-    return _change("retry", body, f"{job} runs again", project, server, as_json=as_json)
+    return _change("retry", body, f"{job} runs again", (project, draft), server, as_json=as_json)
 
 
 @examples("bbops jobs cancel triggers/order-paid@17")
 @command.command("cancel")
 @click.argument("job")
+@of_draft
 @of_project
 @of_server
 @as_json_option
-def cancel(job: str, project: str | None, server: str, *, as_json: bool) -> int:
+def cancel(
+    job: str, draft: str | None, project: str | None, server: str, *, as_json: bool
+) -> int:  # fmt: skip
     """End a job without running it, or at the next step of one that runs."""
-    return _change("cancel", {"job": job}, f"cancelled {job}", project, server, as_json=as_json)
+    of, body = (project, draft), {"job": job}
+    return _change("cancel", body, f"cancelled {job}", of, server, as_json=as_json)
 
 
 @examples("bbops jobs hold")
@@ -121,7 +138,7 @@ def cancel(job: str, project: str | None, server: str, *, as_json: bool) -> int:
 @as_json_option
 def hold(project: str | None, server: str, *, as_json: bool) -> int:
     """Hold all jobs that wait, until they are released. Those that run continue."""
-    return _change("hold", None, "", project, server, as_json=as_json)
+    return _change("hold", None, "", (project, None), server, as_json=as_json)
 
 
 @examples("bbops jobs release", "bbops jobs release --restored")
@@ -129,24 +146,32 @@ def hold(project: str | None, server: str, *, as_json: bool) -> int:
 @click.argument("job", default="")
 @click.option("--restored", is_flag=True,
               help="Release the jobs that 'bbops db restore' has held.")  # fmt: skip
+@of_draft
 @of_project
 @of_server
 @as_json_option
 def release(
-    job: str, project: str | None, server: str, *, restored: bool, as_json: bool
+    job: str, draft: str | None, project: str | None, server: str, *, restored: bool,
+    as_json: bool,
 ) -> int:  # fmt: skip
     """Let held jobs run: JOB, or all of them."""
     body = {"job": job, "restored": restored}
-    return _change("release", body, "", project, server, as_json=as_json)
+    return _change("release", body, "", (project, draft), server, as_json=as_json)
 
 
 def _change(
-    action: str, body: Any, done: str, project: str | None, server: str, *, as_json: bool
+    action: str, body: Any, done: str, of: tuple[str | None, str | None], server: str, *,
+    as_json: bool,
 ) -> int:  # fmt: skip
-    """Change jobs, and say how many; exits with 1 where a job that was named was not changed."""
+    """Change jobs of a project, or of a draft of it, and say how many.
+
+    Exits with 1 where a job that was named was not changed.
+    """
+    project, draft = of
     with open_remote(server) as remote:
         name = project or remote.only_project()
-        found = remote.of_project(name, "POST", f"jobs/{action}", ChangedJobs, body)
+        path = remote.path_in(name, draft, f"jobs/{action}")
+        found = remote.of_project(name, "POST", path, ChangedJobs, body)
     if as_json:
         say(msgspec.json.encode(found).decode())
     elif done and not found.count:

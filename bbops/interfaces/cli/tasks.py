@@ -13,7 +13,13 @@ from bbops.base.render import printable
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._family import Family
 from bbops.interfaces.cli._listing import say_list
-from bbops.interfaces.cli._server import as_json_option, of_project, of_server, open_remote
+from bbops.interfaces.cli._server import (
+    as_json_option,
+    of_draft,
+    of_project,
+    of_server,
+    open_remote,
+)
 
 
 @examples("bbops tasks list", "bbops tasks run nightly")
@@ -38,14 +44,18 @@ def show(project: str | None, server: str, *, as_json: bool) -> None:
 @examples("bbops tasks run nightly")
 @command.command("run")
 @click.argument("task")
+@of_draft
 @of_project
 @of_server
 @as_json_option
-def run(task: str, project: str | None, server: str, *, as_json: bool) -> None:
+def run(
+    task: str, draft: str | None, project: str | None, server: str, *, as_json: bool
+) -> None:  # fmt: skip
     """Run TASK now. Its schedule does not change."""
     with open_remote(server) as remote:
         name = project or remote.only_project()
-        found = remote.of_project(name, "POST", "tasks/run", ChangedJobs, {"task": task})
+        path = remote.path_in(name, draft, "tasks/run")
+        found = remote.of_project(name, "POST", path, ChangedJobs, {"task": task})
     if as_json:
         say(msgspec.json.encode(found).decode())
     else:

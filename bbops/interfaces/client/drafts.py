@@ -38,6 +38,18 @@ class Drafts(Connection):
         hint = suggest(wanted, branches) or "push the branch; 'bbops drafts list' shows them"
         raise ServerError(f"project '{name}' has no draft '{wanted}'", hint=hint)
 
+    def path_in(self, name: str, draft: str | None, path: str) -> str:
+        """Return the path of something of a project, or of a draft of it. Raises as `draft`."""
+        if draft is None:
+            return path
+        return f"drafts/{quote(self.draft(name, draft).slug, safe='')}/{path}"
+
+    def run_draft(self, name: str, slug: str, seconds: float) -> int:
+        """Let a draft's jobs run by themselves for a time; return how many were held."""
+        path = f"drafts/{quote(slug, safe='')}/work"
+        answer = self._ask_about("POST", name, path, {"seconds": seconds})
+        return self._read(answer, dict[str, int])["released"]
+
     def open_draft(self, name: str, slug: str, hours: int) -> Preview:
         """Return a token for a draft. Raises as `draft`."""
         path = f"drafts/{quote(slug, safe='')}/token"

@@ -77,6 +77,8 @@ class Release:
         """What it was linked with."""
         self.has_work = False
         """Whether something is to run outside of requests."""
+        self.tasks = frozenset[str]()
+        """Those that are enabled, such as `tasks/nightly`."""
         self.routes: Sequence[tuple[str, str]] = ()
         """Method and path of each."""
         self.triggers: Mapping[str, Sequence[str]] = {}
@@ -214,7 +216,8 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     release.spaces = [space for _, space in spaces]
     release.routes = [(route["method"], route["path"]) for route in data["routes"]]
     release.has_work, release.env = data["work"] is not None, given["env"]
-    release.triggers = {one["name"]: one["events"] for one in _triggers(data)}
+    release.tasks = frozenset(one["name"] for one in _parts(data, "tasks"))
+    release.triggers = {one["name"]: one["events"] for one in _parts(data, "triggers")}
     release.key_channels = frozenset(
         route["channel"] for route in data["routes"] if route["authentication"] == "API Key"
     )
@@ -223,11 +226,12 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
 
 def _hears_rows(data: Mapping[str, Any]) -> bool:
     """Return whether changed rows run something."""
-    return any(one["columns"] is not None for one in _triggers(data))
+    return any(one["columns"] is not None for one in _parts(data, "triggers"))
 
 
-def _triggers(data: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    return data["work"]["triggers"] if data["work"] else ()
+def _parts(data: Mapping[str, Any], kind: str) -> Sequence[Mapping[str, Any]]:
+    """Return the triggers or tasks of an artifact."""
+    return data["work"][kind] if data["work"] else ()
 
 
 def _answering(

@@ -23,7 +23,7 @@ from bbops.runtime.work.rows import (
     write_event,
     write_job,
 )
-from bbops.runtime.work.statements import AWAITED, Statement, statements
+from bbops.runtime.work.statements import HOLD, IDLE, IS_MADE, NEWEST, Statement, statements
 from bbops.runtime.work.ticks import NEVER_MS, write_coming, write_missed, write_runs
 from bbops.runtime.work.uniqueness import choose_unique, read_keys, write_keys
 from bbops.runtime.work.values import (
@@ -46,16 +46,6 @@ LEASE_MS: Final = 60_000
 _EVERY_OLDEST: Final = 8
 """One claim in so many takes the oldest, so that nothing starves behind higher priorities."""
 
-_IDLE: Final = (
-    "SELECT EXISTS (SELECT 1 FROM _bbops_outbox)"
-    " OR EXISTS (SELECT 1 FROM _bbops_jobs WHERE state = 'ready')"
-    " OR EXISTS (SELECT 1 FROM _bbops_jobs WHERE state = 'running' AND owner <> ?),"
-    " (SELECT min(run_at) FROM _bbops_jobs WHERE state = 'later'),"
-    " (SELECT min(next_at) FROM _bbops_ticks)"
-)
-
-_NEWEST: Final = f"SELECT (SELECT coalesce(max(seq), 0) FROM _bbops_events), {AWAITED}"
-
 Records = Sequence[tuple[str, Any]]
 """Results by the paths of their steps."""
 
@@ -74,6 +64,9 @@ class Engine:
         names_cause: somebody listens to rows: what a job changes is told as caused by it.
         hears_dead: triggers that run when a job is dead.
         hears_missed: somebody listens to tasks that did not run.
+        holds: why jobs do not begin by themselves; empty where they do. Then those that are made,
+            and those whose time or turn comes, are held for it, but for runs of tasks, which
+            somebody has asked for.
     """
 
     def __init__(
@@ -86,6 +79,7 @@ class Engine:
         self._claims = 0
         self.names_cause = self.hears_missed = False
         self.hears_dead = frozenset[str]()
+        self.holds = ""
 
     # ---- from the outbox into jobs
     async def pump(
@@ -108,13 +102,14 @@ class Engine:
             f" WHERE id <= ? ORDER BY id LIMIT {MOST_AT_ONCE}",
             (last,),
         )
-        ((newest, awaited),) = await self.database.read(_NEWEST)
+        ((newest, awaited),) = await self.database.read(NEWEST)
         events = [row for row in rows if row[7] is None]
         now, made_of = self._now(), jobs_of(rows, newest, route, arrange)
         taken = await read_keys(self.database, self.dialect, made_of)
         jobs, keys = choose_unique(made_of, taken)
         ids = json.dumps([row[0] for row in rows])
         lanes = json.dumps(sorted({one.lane for one, _ in jobs if one.lane}))
+        uids = (one.uid for one, _ in jobs)
         made = [write_job(one, at, seq, now) for at, (one, seq) in enumerate(jobs)]
         told = [write_event(at, row) for at, row in enumerate(events, 1)]
         say = self._say
@@ -125,6 +120,7 @@ class Engine:
                 (say.log, (newest, json.dumps(told))),
                 *([(say.keep_keys, (write_keys(keys),))] if keys else []),
                 (say.route, (lanes, json.dumps(made))),
+                *self._holding(IS_MADE.format(self.dialect.texts), json.dumps([*uids])),
                 *([(say.wake_waiting, (wakes_of(events),))] if awaited else []),
                 (say.leave, (ids,)),
             ])  # fmt: skip
@@ -300,12 +296,21 @@ class Engine:
             return wanted
         lock, lanes = self.dialect.locks_lanes, json.dumps([job.lane])
         opened: Statement = (self._say.open, (self._now(), job.lane, job.lane))
-        return [*([(lock, (lanes,))] if lock else []), *wanted, opened]
+        held = self._holding("lane = ?", job.lane)
+        return [*([(lock, (lanes,))] if lock else []), *wanted, opened, *held]
+
+    def _holding(self, which: str, given: object) -> list[Statement]:
+        return [(f"{HOLD} AND {which}", (self.holds, given))] if self.holds else []
+
+    async def hold_waiting(self, job: Claim | None = None) -> None:
+        """Hold a job that waits for a time or an event, or all that would begin by themselves."""
+        which, given = ("id = ?", [job.id]) if job else ("true", [])
+        await self.database.change(f"{HOLD} AND {which}", (self.holds, *given))
 
     # ---- time
     async def idle_until(self) -> int | None:
         """Return until when there is nothing to do, None where there is something; one read."""
-        ((is_busy, *due),) = await self.database.read(_IDLE, (self.owner,))
+        ((is_busy, *due),) = await self.database.read(IDLE, (self.owner,))
         until = min((at for at in due if at is not None), default=NEVER_MS)
         return None if is_busy or until <= self._now() else int(until)
 

@@ -28,6 +28,24 @@ ENQUEUE_IF: Final = (
 )
 """Does so where a key is the job's: payload, at, cause, depth, the job's JSON, key, uid."""
 
+HOLD: Final = (
+    "UPDATE _bbops_jobs SET state = 'held', error = CASE WHEN error = '' THEN CAST(? AS text)"
+    " ELSE error END WHERE state IN ('ready', 'later')"
+)
+"""Holds jobs that would begin by themselves, of those that a condition behind it says: reason."""
+
+IS_MADE: Final = "uid IN ({}) AND work NOT LIKE 'tasks/%'"
+"""Of those that were just made, all but runs of tasks: uids."""
+
+IDLE: Final = (
+    "SELECT EXISTS (SELECT 1 FROM _bbops_outbox)"
+    " OR EXISTS (SELECT 1 FROM _bbops_jobs WHERE state = 'ready')"
+    " OR EXISTS (SELECT 1 FROM _bbops_jobs WHERE state = 'running' AND owner <> ?),"
+    " (SELECT min(run_at) FROM _bbops_jobs WHERE state = 'later'),"
+    " (SELECT min(next_at) FROM _bbops_ticks)"
+)
+"""Whether there is something to do, and the next times: the worker's own name."""
+
 SEATED: Final = "('ready', 'running', 'later', 'held')"
 """States that hold a seat of their lane."""
 
@@ -36,6 +54,9 @@ KEPT: Final = f"CASE WHEN payload LIKE '{BEGINS}%' THEN '{{}}' ELSE payload END"
 
 AWAITED: Final = "(SELECT count(*) FROM (SELECT 1 FROM _bbops_awaited LIMIT 1) AS one)"
 """1 where some job awaits an event, else 0."""
+
+NEWEST: Final = f"SELECT (SELECT coalesce(max(seq), 0) FROM _bbops_events), {AWAITED}"
+"""The newest place in the log, and whether some job awaits an event."""
 
 IS_WAITING: Final = (
     "EXISTS (SELECT 1 FROM _bbops_awaited AS own WHERE own.job = _bbops_jobs.id"

@@ -57,7 +57,7 @@ class ReceivedWebhook:
         """Keep a delivery, and make its job, in one commit; one that came before changes nothing.
 
         Raises:
-            Thrown: 401, it is not signed; 503, this is a draft.
+            Thrown: 401, it is not signed; 503, nothing runs jobs here.
             InvalidInput: it is no JSON.
             FlowError: a secret is not what the scheme wants.
             Failure: it cannot be written.
@@ -65,7 +65,7 @@ class ReceivedWebhook:
         now = host.clock.now().timestamp()
         name = self.signature.verify(read_headers(given), body, now)
         if host.events is None:
-            raise Thrown(503, "a draft takes no webhooks")
+            raise Thrown(503, "no webhooks are taken here")
         await host.events.require_room()
         payload, at = _json(body), round(1000 * now)
         taken = self.name, name, at, self._headers(given), payload, at - AGAIN_MS

@@ -133,13 +133,15 @@ class Worker:
         lost = await self.engine.reclaim()
         if lost:
             _log.warning("%d jobs go on: the process that ran them has ended", len(lost))
+            if self.engine.holds:
+                await self.engine.hold_waiting()
         await self.engine.renew()
         await self.engine.tick(self.plan.due)
 
     async def _turn(self) -> bool:
         """Move events and begin jobs; return whether there may be more at once."""
         moved = await self.engine.pump(self.plan.route, self.plan.arrange)
-        self._due = await self.engine.wake_due()
+        self._due = None if self.engine.holds else await self.engine.wake_due()
         room = self._most - len(self._running)
         claimed = await self.engine.claim(room) if room else []
         for job in claimed:
@@ -149,6 +151,9 @@ class Worker:
         return bool(moved or (claimed and len(self._running) < self._most))
 
     async def _wait(self) -> None:
+        if self.engine.holds and not self._running:  # whoever asks for something wakes it
+            await self.woken.wait()
+            return
         seconds = LOOK_SECONDS
         if self._due is not None:
             seconds = max(0.001, min(seconds, self.engine.seconds_until(self._due)))
@@ -171,6 +176,8 @@ class Worker:
                 await self.engine.sleep(job, self.engine.now())
             raise
         else:
+            if self.engine.holds and attempt.outcome in {"again", "waits"}:
+                await _written(lambda: self.engine.hold_waiting(job))
             self._tell(attempt)
 
     async def _attempt(self, job: Claim, plan: Plan, began: float) -> Attempt:

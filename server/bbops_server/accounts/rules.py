@@ -72,6 +72,7 @@ class Permission(StrEnum):
     MANAGE_KEYS = "issue, list and revoke the keys of a project's channels"
     READ_JOBS = "see a project's jobs and tasks"
     MANAGE_JOBS = "hold, release, retry and cancel a project's jobs, and run its tasks"
+    RUN_DRAFT_JOBS = "run a draft's jobs and tasks"
     MANAGE_DRAFT_KEYS = "issue, list and revoke the keys of a draft's channels"
     CLONE = "clone and fetch a project's repository"
     PUSH_DRAFT = "push to branches other than the live one"
@@ -122,6 +123,7 @@ RULES: Final[Mapping[Permission, Rule]] = {
     Permission.MANAGE_KEYS: Rule("project", Role.MAINTAINER, Scope.ADMIN),
     Permission.READ_JOBS: Rule("project", Role.DEVELOPER, Scope.READ),
     Permission.MANAGE_JOBS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
+    Permission.RUN_DRAFT_JOBS: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.MANAGE_DRAFT_KEYS: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.CLONE: Rule("project", Role.VIEWER, Scope.GIT),
     Permission.PUSH_DRAFT: Rule("project", Role.DEVELOPER, Scope.GIT),

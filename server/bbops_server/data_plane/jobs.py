@@ -15,6 +15,7 @@ from bbops.database.open import Opened, work_dialect
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.values import RESTORED, Listed
+from bbops.runtime.work.writes import unheard
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.data.change_jobs import Changed, ChangeJobs
 from bbops_server.process.messages.data.count_jobs import CountJobs, JobCounts
@@ -36,11 +37,11 @@ def job_handlers(find: Callable[[JobRequest], Live], ring: Callable[[], None]) -
         ring: wakes the work process.
     """
 
-    def about(answer: Callable[[WorkControl, Any], Awaitable[Answer]]) -> Handler:
+    def about(answer: Callable[[Live, Any], Awaitable[Answer]]) -> Handler:
         async def handle(request: JobRequest) -> Answer:
             live = find(request)
             try:
-                found = await answer(_control(live), request)
+                found = await answer(live, request)
             except Failure as failure:
                 raise ServerError(failure.message) from None
             ring()
@@ -64,8 +65,7 @@ def database_of(live: Live) -> Opened:
     """
     if live.release is None:
         raise ServerError("the project has no live release", hint="'bbops status' says why")
-    database: Any = live.release.answering.host.database
-    found: Opened = getattr(database, "door", database)  # of one whose writes are heard
+    found: Opened = unheard(live.release.answering.host.database)
     return found
 
 
@@ -74,12 +74,13 @@ def _control(live: Live) -> WorkControl:
     return WorkControl(database, work_dialect(database))
 
 
-async def _count(control: WorkControl, request: CountJobs) -> JobCounts:
+async def _count(live: Live, request: CountJobs) -> JobCounts:
     del request
-    return JobCounts(await control.counts_by_work())
+    return JobCounts(await _control(live).counts_by_work())
 
 
-async def _list(control: WorkControl, request: ListJobs) -> Jobs:
+async def _list(live: Live, request: ListJobs) -> Jobs:
+    control = _control(live)
     if request.state == "ended":
         found = await control.ended(most=request.most)
     else:
@@ -89,8 +90,8 @@ async def _list(control: WorkControl, request: ListJobs) -> Jobs:
     return Jobs([_job(one) for one in found], await control.counts(), ticks)
 
 
-async def _show(control: WorkControl, request: ShowJob) -> ShownJob:
-    found = await control.story(request.job)
+async def _show(live: Live, request: ShowJob) -> ShownJob:
+    found = await _control(live).story(request.job)
     if found is None:
         return ShownJob(None)
     return ShownJob(JobStory(_job(found.job), found.payload, found.cause, list(found.steps)))
@@ -104,7 +105,8 @@ def _masked(shown: ShownJob, live: Live) -> ShownJob:
     return ShownJob(replace(shown.story, payload=json.dumps(payload)))
 
 
-async def _change(control: WorkControl, request: ChangeJobs) -> Changed:
+async def _change(live: Live, request: ChangeJobs) -> Changed:
+    control = _control(live)
     one = request.job
     match request.action:
         case "hold":
@@ -117,7 +119,7 @@ async def _change(control: WorkControl, request: ChangeJobs) -> Changed:
         case "cancel":
             return Changed(int(await control.cancel(one)))
         case "run":
-            if not any(tick.task == one for tick in await control.ticks()):
+            if live.release is None or one not in live.release.tasks:
                 return Changed(0)
             job = f"{one}@{secrets.token_hex(4)}"
             await control.run_now(one, job)

@@ -53,10 +53,7 @@ async def list_jobs(
     limit: Annotated[int, QueryParameter(ge=1, le=1_000)] = 100,
 ) -> JobList:  # fmt: skip
     """Jobs that have not ended, oldest first, or those that `show` names, and the next ticks."""
-    try:
-        return await _jobs(visit, name).list(show, limit)
-    except BbopsError as error:
-        raise refuse(error) from None
+    return await list_from(_jobs(visit, name), show, limit)
 
 
 @read("/api/projects/{name:str}/jobs/story", Permission.READ_JOBS)
@@ -65,14 +62,7 @@ async def show_job(
     job: Annotated[str, QueryParameter(min_length=1, max_length=400)],
 ) -> JobStory:  # fmt: skip
     """What is known of a job: its payload, its cause, and what it has done."""
-    try:
-        found = await _jobs(visit, name).show(job)
-    except BbopsError as error:
-        raise refuse(error) from None
-    if found is None:
-        hint = "'bbops jobs list' shows those there are, '--state ended' those that have ended"
-        raise refuse(ServerError(f"there is no job '{job}'", hint=hint))
-    return found
+    return await show_from(_jobs(visit, name), job)
 
 
 @change("/api/projects/{name:str}/jobs/retry", Permission.MANAGE_JOBS, status=200)
@@ -111,21 +101,53 @@ async def run_task(
     visit: Here, name: FromPath[str], data: Annotated[OneTask, Body()]
 ) -> ChangedJobs:
     """Run a task now, beside its schedule."""
-    task = f"tasks/{data.task.removeprefix('tasks/').removesuffix('.yaml')}"
-    found = await _change(visit, name, "run", task, job=task)
-    if not found.count:
-        hint = "'bbops tasks list' shows those that are live and enabled"
-        raise refuse(ServerError(f"the project has no task '{data.task}'", hint=hint))
-    return found
+    return await run_task_of(visit, name, _jobs(visit, name), data.task)
 
 
 async def _change(visit: Visit, name: str, action: Any, which: str, **about: Any) -> ChangedJobs:
-    """Change jobs, on record."""
+    return await change_in(visit, name, _jobs(visit, name), action, which, **about)
+
+
+# ---- of whichever source: of a project, or of a draft
+async def list_from(source: JobSource, show: str, limit: int) -> JobList:
+    """Return jobs. Raises: HTTPException: they cannot be read."""
     try:
-        found = await _jobs(visit, name).change(action, **about)
+        return await source.list(show, limit)
     except BbopsError as error:
         raise refuse(error) from None
-    await visit.note(f"{action} jobs", object=f"{name} {which}: {found.count}")
+
+
+async def show_from(source: JobSource, job: str) -> JobStory:
+    """Return what is known of a job. Raises: HTTPException: nothing is, or it cannot be read."""
+    try:
+        found = await source.show(job)
+    except BbopsError as error:
+        raise refuse(error) from None
+    if found is None:
+        hint = "'bbops jobs list' shows those there are, '--state ended' those that have ended"
+        raise refuse(ServerError(f"there is no job '{job}'", hint=hint))
+    return found
+
+
+async def change_in(
+    visit: Visit, where: str, source: JobSource, action: Any, which: str, **about: Any
+) -> ChangedJobs:
+    """Change jobs, on record. Raises: HTTPException: they cannot be changed."""
+    try:
+        found = await source.change(action, **about)
+    except BbopsError as error:
+        raise refuse(error) from None
+    await visit.note(f"{action} jobs", object=f"{where} {which}: {found.count}")
+    return found
+
+
+async def run_task_of(visit: Visit, where: str, source: JobSource, named: str) -> ChangedJobs:
+    """Run a task now. Raises: HTTPException: there is none of that name."""
+    task = f"tasks/{named.removeprefix('tasks/').removesuffix('.yaml')}"
+    found = await change_in(visit, where, source, "run", task, job=task)
+    if not found.count:
+        hint = "'bbops tasks list' shows those that are live and enabled"
+        raise refuse(ServerError(f"the project has no task '{named}'", hint=hint))
     return found
 
 

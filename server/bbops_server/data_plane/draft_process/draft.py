@@ -10,17 +10,21 @@ import asyncio
 import gc
 import os
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from typing import Final
 
 import uvloop
 
+from bbops.runtime.work.worker import Attempt
 from bbops_server.data_plane.draft_process.answering import Answering
 from bbops_server.data_plane.draft_process.log import BoundedLog
 from bbops_server.data_plane.draft_process.sign_in import sign_in
+from bbops_server.data_plane.jobs import job_handlers
 from bbops_server.data_plane.keys import key_handlers
 from bbops_server.data_plane.live.linking import link
 from bbops_server.data_plane.live.swap import Live, Quota
+from bbops_server.data_plane.work.project import ProjectWork
 from bbops_server.process.forks import limits
 from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.egress import Egress
@@ -34,6 +38,7 @@ from bbops_server.process.messages.data.hold import Hold
 from bbops_server.process.messages.data.link_release import Linked, LinkRelease
 from bbops_server.process.messages.data.read_status import ProcessStatus, ReadStatus
 from bbops_server.process.messages.data.resume import Resume
+from bbops_server.process.messages.data.run_draft_jobs import RunDraftJobs, RunningJobs
 from bbops_server.process.messages.data.sign_in import SignedIn, SignIn
 from bbops_server.process.messages.data.swap_release import SwapRelease
 from bbops_server.process.messages.forks.fork_draft import ForkDraft
@@ -45,6 +50,9 @@ ORPHAN_GRACE_SECONDS: Final = 1.0
 _QUOTA: Final = Quota(
     limits.DRAFT_DATABASE_BYTES, limits.DRAFT_UPLOADS_BYTES, limits.DRAFT_HISTORY_BYTES
 )
+HELD: Final = "jobs of a draft run on request: 'bbops jobs release', or 'bbops drafts work'"
+"""Why jobs of drafts wait."""
+
 _LATE_IMPORTS: Final = (
     "bcrypt", "jwt", "multipart", "puremagic", "anyio._backends._asyncio", "sqlite3",
     "bbops.runtime.steps.parallel", "encodings.idna",
@@ -56,9 +64,10 @@ class DraftProcess:
     """What the parent can ask of the process of a draft."""
 
     def __init__(
-        self, live: Live, http: OutsideHttp, serving: Answering, egress: Sequence[str]
-    ) -> None:
-        self._live, self._http, self._serving = live, http, serving
+        self, live: Live, work: ProjectWork, http: OutsideHttp, serving: Answering,
+        egress: Sequence[str],
+    ) -> None:  # fmt: skip
+        self._live, self._work, self._http, self._serving = live, work, http, serving
         self._egress, self._hosts = egress, tuple[str, ...]()
 
     @property
@@ -72,12 +81,14 @@ class DraftProcess:
             LinkRelease: self._link, SwapRelease: self._swap, Hold: self._hold,
             Resume: self._resume, Drain: self._drain, AllowEgress: self._allow,
             **key_handlers(lambda _: self._live), SignIn: self._sign_in,
+            **job_handlers(lambda _: self._live, self._work.wake), RunDraftJobs: self._run_jobs,
             ReadStatus: self._read_status, Stop: self._stop,
         }  # fmt: skip
 
     async def stop(self, grace_seconds: float) -> None:
         """Take no more requests, answer those under way, close the database."""
         await self._serving.stop(grace_seconds)
+        await self._work.stop(grace_seconds)
         await self._live.close()
         await self._http.close()
 
@@ -88,19 +99,28 @@ class DraftProcess:
     async def _link(self, request: LinkRelease) -> Linked:
         self._hosts = request.hosts or ()
         self._bound()
-        return await link(self._live, request)
+        linked = await link(self._live, request)
+        await self._work.link(request)
+        return linked
 
     async def _swap(self, request: SwapRelease) -> Done:
         self._live.swap(request.name)
+        await self._work.swap(request.name)
         return Done()
 
+    async def _run_jobs(self, request: RunDraftJobs) -> RunningJobs:
+        return RunningJobs(await self._work.run_for(request.seconds))
+
     async def _hold(self, request: Hold) -> Done:
+        self._work.pause()
+        asyncio.get_running_loop().call_later(request.seconds, self._work.go_on)
         await self._live.hold(seconds=request.seconds, drain_seconds=request.drain_seconds)
         return Done()
 
     async def _resume(self, request: Resume) -> Done:
         del request
         self._live.go_on()
+        self._work.go_on()
         return Done()
 
     async def _drain(self, request: Drain) -> Done:
@@ -125,6 +145,12 @@ class DraftProcess:
         return Done()
 
 
+def _tell(log: BoundedLog, attempt: Attempt) -> None:
+    """Note how a job has ended that did not go well."""
+    if attempt.outcome not in {"done", "waits"}:
+        log.write("warn", f"job {attempt.job.uid}: {attempt.reason}", {})
+
+
 def warm() -> None:
     """Import what requests need, before anything is forked."""
     for name in _LATE_IMPORTS:
@@ -145,9 +171,11 @@ async def _run(request: ForkDraft) -> None:
     http = OutsideHttp(Egress(request.egress, only=()))  # until it is told which
     log = BoundedLog(JsonLog(), limits.DRAFT_LOG_BYTES)
     live = Live(clock=SystemClock(), random=SystemRandom(), log=log, http=http, quota=_QUOTA)
+    work = ProjectWork(live, partial(_tell, log), holds=HELD)
+    live.ring = work.wake
     serving = Answering(live)
     await serving.start(request.socket)
-    process = DraftProcess(live, http, serving, request.egress)
+    process = DraftProcess(live, work, http, serving, request.egress)
     gc.set_threshold(20_000, 20, 20)
     await process.service.run(await Channel.connect(request.control))
     await process.stop(ORPHAN_GRACE_SECONDS)

@@ -73,7 +73,7 @@ class Live:
         """Make one without a release.
 
         Args:
-            ring: wakes the work process, which drafts do not have.
+            ring: wakes what runs jobs.
             answers: whether requests come here.
             end: the way of messages to other processes; without one this process is alone.
         """
@@ -84,7 +84,7 @@ class Live:
         self.project = ""
         self.refusal: bytes | None = None
         self.held: asyncio.Event | None = None
-        self._doors, self._http, self._ring = (clock, random, log), http, ring
+        self._doors, self._http, self.ring = (clock, random, log), http, ring
         self._linked: tuple[Release, str] | None = None
         self.realtime = LiveTopics(end or LocalEnd(), self.wait)
         self._databases: dict[tuple[Place, Durability], Opened] = {}
@@ -127,9 +127,9 @@ class Live:
             opened = await self._open(database, durability)
             files = await self._keep_files(history.parent) if history else None
             events = None
-            if self._ring is not None:
+            if self.ring is not None:
                 dialect, room = work_dialect(opened), Room(opened, now_ms)
-                events = Outbox(opened, dialect, now_ms, self._ring, room=room)
+                events = Outbox(opened, dialect, now_ms, self.ring, room=room)
             realtime = Publisher(self.realtime.carrier(str(database)))
             host = Host(
                 clock, random, opened, log, events=events, realtime=realtime, http=self._http,

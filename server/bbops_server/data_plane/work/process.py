@@ -8,20 +8,15 @@ import logging
 import os
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 import uvloop
 from msgspec.structs import replace
 
 from bbops.base.errors import ServerError
-from bbops.database.schema.place import Place, read_place
 from bbops.runtime.http.responses import blame
-from bbops.runtime.linking.work import Work, link_work
 from bbops.runtime.work.worker import Attempt
-from bbops_server.data_plane.live.artifact import read_artifact
 from bbops_server.data_plane.live.bell import listen
 from bbops_server.data_plane.live.directory import Directory
 from bbops_server.data_plane.live.linking import link
@@ -29,8 +24,7 @@ from bbops_server.data_plane.live.swap import Live
 from bbops_server.data_plane.realtime.fanout.center import Center
 from bbops_server.data_plane.realtime.fanout.end import CenterEnd
 from bbops_server.data_plane.realtime.fanout.stream import listen as meet
-from bbops_server.data_plane.work.pins import Pins
-from bbops_server.data_plane.work.project import Assigned, ProjectWork
+from bbops_server.data_plane.work.project import ProjectWork
 from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.egress import Egress
 from bbops_server.process.host.http import OutsideHttp
@@ -56,22 +50,12 @@ ORPHAN_GRACE_SECONDS: Final = 2.0
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class _LinkedWork:
-    """The work of a release that is linked, and not live yet."""
-
-    work: Work
-    place: Place
-    pins: Pins
-
-
 class WorkProcess:
     """What the parent can ask of the work process."""
 
     def __init__(self, directory: Directory, http: OutsideHttp, channel: Channel) -> None:
         self._directory, self._http, self._channel = directory, http, channel
         self._projects: dict[str, ProjectWork] = {}
-        self._linked: dict[tuple[str, str], _LinkedWork] = {}
         self._is_telling = False
 
     @property
@@ -101,33 +85,15 @@ class WorkProcess:
     # ---- what one project does
     async def _link(self, request: LinkRelease) -> Linked:
         live = self._live(request.project)
-        await link(live, replace(request, frontend="", start=None))  # there are no visitors here
-        assert live.linked is not None  # noqa: S101 - it has just been linked
-        artifact = Path(request.artifact)
-        data, _ = await asyncio.to_thread(read_artifact, artifact)
-        work, pins = link_work(data, live.linked), Pins(artifact.parent.with_name("pins"))
-        await asyncio.to_thread(pins.keep, artifact, work.codes.items())
-        place = read_place(request.database)
-        self._linked[request.project, request.name] = _LinkedWork(work, place, pins)
-        return Linked(live.linked.has_work)
+        # there are no visitors here
+        linked = await link(live, replace(request, frontend="", start=None))
+        await self._project(request.project).link(request)
+        return linked
 
     async def _swap(self, request: SwapRelease) -> Done:
-        live = self._live(request.project)
-        live.swap(request.name)
-        linked = self._linked[request.project, request.name]
-        for key in [one for one in self._linked if one[0] == request.project]:
-            del self._linked[key]
-        assert live.release is not None  # noqa: S101 - it has just been swapped
-        project = self._project(request.project)
-        project.go_on()
-        database = live.release.answering.host.database
-        await project.use(Assigned(linked.work, database, linked.place, linked.pins))
+        self._live(request.project).swap(request.name)
+        await self._project(request.project).swap(request.name)
         return Done()
-
-    async def _link_old(self, project: str, artifact: Path) -> Work:
-        """Link the work of a release before the live one. Raises as `Live.link_old`."""
-        data, _ = await asyncio.to_thread(read_artifact, artifact)
-        return link_work(data, await self._live(project).link_old(data))
 
     async def _hold(self, request: Hold) -> Done:
         live, project = self._live(request.project), self._project(request.project)
@@ -153,9 +119,7 @@ class WorkProcess:
 
     def _project(self, name: str) -> ProjectWork:
         if name not in self._projects:
-            self._projects[name] = ProjectWork(
-                partial(self._tell, name), partial(self._link_old, name)
-            )
+            self._projects[name] = ProjectWork(self._live(name), partial(self._tell, name))
         return self._projects[name]
 
     # ---- the process itself

@@ -8,69 +8,68 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from bbops.base.errors import DatabaseError
-from bbops.database.open import Opened
-from bbops.database.schema.place import Place
+from bbops.database.schema.place import Place, read_place
 from bbops.database.sqlite.work import SqliteWork
-from bbops.runtime.linking.work import Work
+from bbops.runtime.linking.work import Work, link_work
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.dialect import Dialect
-from bbops.runtime.work.engine import Engine, now_ms
-from bbops.runtime.work.worker import Attempt, Plan, Worker
-from bbops_server.data_plane.work.pinned import LinkOld, PinnedWork
+from bbops.runtime.work.engine import Engine
+from bbops.runtime.work.worker import Attempt, Worker
+from bbops.runtime.work.writes import unheard
+from bbops_server.data_plane.live.artifact import read_artifact
+from bbops_server.data_plane.live.swap import Live
+from bbops_server.data_plane.work.assigned import Assigned
 from bbops_server.data_plane.work.pins import Pins
+from bbops_server.process.messages.data.link_release import LinkRelease
 
 _PAUSE_SECONDS: Final = 1.0
 _SWEEP_SECONDS: Final = 600.0
-_PINS_SPARED_SECONDS: Final = 3600.0
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Assigned:
-    """The work of the live release, where its jobs are, and where old code is kept."""
-
-    work: Work
-    database: Opened
-    place: Place
-    pins: Pins
-
-    def plan(self, link_old: LinkOld) -> Plan:
-        """Return how its jobs run: each on the code that it began with."""
-        pinned = PinnedWork(self.work, self.pins, link_old, self.database)
-        return replace(self.work.plan, run=pinned.run)
-
-    async def sweep(self, control: WorkControl) -> None:
-        """Forget what is older than it is kept, and old code that no job needs."""
-        await control.sweep()
-        needed = [one.code for one in await control.begun()]
-        before = now_ms() / 1000 - _PINS_SPARED_SECONDS
-        await asyncio.to_thread(self.pins.sweep, [*needed, *self.work.codes.items()], before)
 
 
 class ProjectWork:
     """Does what one project has to do outside of requests."""
 
-    def __init__(self, tell: Callable[[Attempt], None], link_old: LinkOld) -> None:
+    def __init__(self, live: Live, tell: Callable[[Attempt], None], *, holds: str = "") -> None:
         """Do nothing yet.
 
         Args:
+            live: has the releases, which `link` and `swap` follow.
             tell: is called with each attempt of a job that has ended.
-            link_old: links the work of a release before the live one.
+            holds: why jobs do not begin by themselves, see `Engine`; `run_for` lets them.
         """
-        self._tell, self._link_old = tell, link_old
+        self._live, self._tell, self._reason = live, tell, holds
+        self._holds = holds
+        self._linked = dict[str, Assigned]()
         self._assigned: Assigned | None = None
         self._worker: Worker | None = None
         self._working: asyncio.Task[None] | None = None
         self._may_begin = True
+        self._ending: asyncio.Task[None] | None = None
 
-    async def use(self, assigned: Assigned) -> None:
-        """Do the work of a release from now on; jobs that run end as they began."""
+    # ---- which release
+    async def link(self, request: LinkRelease) -> None:
+        """Link the work of the release that `live` has just linked, and keep its code."""
+        release = self._live.linked
+        assert release is not None  # noqa: S101 - it has just been linked
+        artifact = Path(request.artifact)
+        data, _ = await asyncio.to_thread(read_artifact, artifact)
+        work, pins = link_work(data, release), Pins(artifact.parent.with_name("pins"))
+        await asyncio.to_thread(pins.keep, artifact, work.codes.items())
+        place = read_place(request.database)
+        database = unheard(release.answering.host.database)
+        self._linked[request.name] = Assigned(work, database, place, pins)
+
+    async def swap(self, name: str) -> None:
+        """Do the work of a linked release from now on; jobs that run end as they began."""
+        assigned = self._linked[name]
+        self._linked.clear()
+        self.go_on()
         before, self._assigned = self._assigned, assigned
         if before is None or before.place != assigned.place or self._working is None:
             await self.stop(0)
@@ -78,6 +77,12 @@ class ProjectWork:
         elif self._worker is not None:
             await self._set_plan(self._worker, assigned)
 
+    async def _link_old(self, artifact: Path) -> Work:
+        """Link the work of a release before the live one. Raises as `Live.link_old`."""
+        data, _ = await asyncio.to_thread(read_artifact, artifact)
+        return link_work(data, await self._live.link_old(data))
+
+    # ---- when
     def pause(self) -> None:
         """Begin no job until `go_on`."""
         self._may_begin = False
@@ -95,6 +100,37 @@ class ProjectWork:
         if self._worker is not None:
             self._worker.woken.set()
 
+    async def run_for(self, seconds: float) -> int:
+        """Let jobs and tasks run by themselves for a time; 0 ends that.
+
+        Returns:
+            How many jobs were held, and run now.
+        """
+        if self._ending is not None:
+            self._ending.cancel()
+        self._holds = "" if seconds else self._reason
+        if seconds:
+            self._ending = asyncio.create_task(self._end_after(seconds))
+        return await self._apply_holds()
+
+    async def _end_after(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        self._ending = None
+        await self.run_for(0)
+
+    async def _apply_holds(self) -> int:
+        worker, assigned = self._worker, self._assigned
+        if worker is None or assigned is None:
+            return 0
+        await self._set_plan(worker, assigned)
+        if self._holds:
+            await worker.engine.hold_waiting()
+            return 0
+        control = WorkControl(worker.engine.database, worker.engine.dialect)
+        released = await control.release()
+        worker.woken.set()
+        return released
+
     async def stop(self, grace_seconds: float) -> None:
         """Begin nothing more; what does not end in time goes on in another process."""
         if self._working is None:
@@ -105,11 +141,13 @@ class ProjectWork:
             self._worker.may_begin.clear()
             while self._worker.running and loop.time() < until:  # noqa: ASYNC110 - it has no end
                 await asyncio.sleep(0.02)
-        self._working.cancel()
+        for task in filter(None, (self._ending, self._working)):
+            task.cancel()
         with suppress(asyncio.CancelledError):
             await self._working
-        self._working = self._worker = None
+        self._working = self._worker = self._ending = None
 
+    # ---- the worker
     async def _keep_working(self, begun: Assigned) -> None:
         """Work until cancelled; a database that is away for a while is asked again."""
         while True:
@@ -121,8 +159,7 @@ class ProjectWork:
                     plan = assigned.plan(self._link_old)
                     worker = Worker(engine, plan, _chance, tell=self._tell)
                     await self._begin(worker)
-                    control = WorkControl(begun.database, dialect)
-                    await _until_lost(worker, lost, lambda: self._sweep(control))  # noqa: B023 - while it is
+                    await _until_lost(worker, lost, self._keep_sweeping(worker))
             except (Failure, DatabaseError) as error:
                 _log.warning("work waits for the database: %s", error)
             except Exception:  # noqa: BLE001 - one plan takes no other work along
@@ -135,19 +172,26 @@ class ProjectWork:
         self._worker = worker
         if self._assigned is not None:
             await self._set_plan(worker, self._assigned)
+        if self._holds:
+            await worker.engine.hold_waiting()
 
     async def _set_plan(self, worker: Worker, assigned: Assigned) -> None:
         work, engine = assigned.work, worker.engine
-        worker.plan = assigned.plan(self._link_old)
+        worker.plan, engine.holds = assigned.plan(self._link_old), self._holds
         engine.names_cause, engine.hears_dead = work.hears_rows, work.hears_dead
         engine.hears_missed = work.hears_missed
         await WorkControl(assigned.database, engine.dialect).rename(work.renamed)
-        await engine.set_ticks(work.tasks.first(engine.now()))
+        await engine.set_ticks([] if self._holds else work.tasks.first(engine.now()))
         worker.woken.set()
 
-    async def _sweep(self, control: WorkControl) -> None:
-        if self._assigned is not None:
-            await self._assigned.sweep(control)
+    async def _keep_sweeping(self, worker: Worker) -> None:
+        """Forget now and then what is not needed any more."""
+        control = WorkControl(worker.engine.database, worker.engine.dialect)
+        while True:
+            with suppress(Failure, OSError):  # it is tried again, and is not urgent
+                if self._assigned is not None:
+                    await self._assigned.sweep(control)
+            await asyncio.sleep(_SWEEP_SECONDS)
 
 
 def _chance() -> float:
@@ -168,12 +212,10 @@ async def _living(place: Place, owner: str) -> AsyncIterator[tuple[Dialect, asyn
         yield PostgresWork(), lost
 
 
-async def _until_lost(
-    worker: Worker, lost: asyncio.Event, sweep: Callable[[], Awaitable[None]]
-) -> None:
+async def _until_lost(worker: Worker, lost: asyncio.Event, sweep: Awaitable[None]) -> None:
     """Let a worker work until its life is lost, and others have its jobs."""
     working, losing = asyncio.create_task(worker.run()), asyncio.create_task(lost.wait())
-    sweeping = asyncio.create_task(_keep_sweeping(sweep))
+    sweeping = asyncio.ensure_future(sweep)
     try:
         await asyncio.wait({working, losing}, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -182,11 +224,3 @@ async def _until_lost(
         await asyncio.wait({working, sweeping})
     if not working.cancelled():
         working.result()
-
-
-async def _keep_sweeping(sweep: Callable[[], Awaitable[None]]) -> None:
-    """Forget now and then what is not needed any more."""
-    while True:
-        with suppress(Failure, OSError):  # it is tried again, and is not urgent
-            await sweep()
-        await asyncio.sleep(_SWEEP_SECONDS)

@@ -112,7 +112,7 @@ class TablesAtWork:
             is_behind=planned.is_behind,
             switches=planned.phases.switches,
             hidden=[".".join(filter(None, name)) for name in sorted(planned.hidden)],
-            listens=planned.listening != Listening(_row_events(declared, request)),
+            listens=planned.listening != Listening(declared.row_events),
         )
 
     def _plan(self, request: Rehearse | Expand) -> Plan:
@@ -130,7 +130,7 @@ class TablesAtWork:
         try:
             migration = rollout.expand(
                 place, declared.tables, read_approved(state),
-                row_events=_row_events(declared, request), release=request.digest,
+                row_events=declared.row_events, release=request.digest,
             )  # fmt: skip
         except MigrationRefused:
             self._plan(request)  # rows have come in the way since; what waits is written down
@@ -150,10 +150,6 @@ class TablesAtWork:
             digest = request.digest[:12]
             raise ServerError(f"release '{digest}' was not built here", hint="build it again")
         return found
-
-
-def _row_events(declared: Declared, request: Rehearse | Expand) -> ByTable:
-    return declared.row_events if request.is_live else {}
 
 
 async def _try_statements(request: TryStatements) -> TriedStatements:

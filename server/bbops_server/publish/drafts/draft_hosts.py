@@ -16,6 +16,9 @@ from bbops_server.publish.sources.record import read_record
 
 _FILE: Final = "hosts.json"
 MOST: Final = 100
+_SHORTEST: Final = 7
+"""Digits that name a commit."""
+
 _PORTS: Final = {"http": "80", "https": "443"}
 
 
@@ -66,6 +69,15 @@ def read_allowed(state: Path) -> Allowed | None:
         return msgspec.json.decode((state / _FILE).read_bytes(), type=Allowed)
     except (OSError, msgspec.MsgspecError):
         return None
+
+
+def require_commit(branch: str, newest: str, named: str) -> None:
+    """Refuse to allow anything for a commit that is not a draft's newest. Raises: ServerError."""
+    if len(named) < _SHORTEST or not newest.startswith(named.lower()):
+        raise ServerError(
+            f"draft '{branch}' is at {newest[:12]}, not {named[:12]}",
+            hint="check what it would send there, then allow it for that commit",
+        )
 
 
 def allow(state: Path, commit: str, hosts: Sequence[str]) -> Allowed:

@@ -25,10 +25,11 @@ from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.messages.build.tables.copy_rows import CopyRows
 from bbops_server.process.messages.data.place import DraftPlace
 from bbops_server.publish.drafts.draft_following import Draft, follow, state_of
-from bbops_server.publish.drafts.draft_hosts import allow, find_allowed
+from bbops_server.publish.drafts.draft_hosts import allow, find_allowed, require_commit
 from bbops_server.publish.drafts.draft_names import choose, slug_of
 from bbops_server.publish.drafts.draft_places import make_key, make_place, make_settings
 from bbops_server.publish.processes.api_keys import ApiKeys
+from bbops_server.publish.processes.jobs import ProjectJobs
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.stages.contracts import write_contract
 from bbops_server.publish.stages.loop import Reconciler
@@ -40,8 +41,6 @@ from bbops_server.settings import ProjectSettings, WebhookEvent
 LOOK_SECONDS: Final = 0.5
 COPY_SECONDS: Final = 600.0
 WAKING_SECONDS: Final = 30.0
-SHORTEST: Final = 7
-"""Digits that name a commit."""
 
 Inform = Callable[[WebhookEvent, Mapping[str, Any]], None]
 
@@ -182,11 +181,7 @@ class Drafts:
             ServerError: it is at another commit, or one is no name of a host.
         """
         one = self._drafts[slug]
-        if len(commit) < SHORTEST or not one.commit.startswith(commit.lower()):
-            raise ServerError(
-                f"draft '{one.branch}' is at {one.commit[:12]}, not {commit[:12]}",
-                hint="check what it would send there, then allow it for that commit",
-            )
+        require_commit(one.branch, one.commit, commit)
         made = await asyncio.to_thread(allow, one.settings.state, one.commit, hosts)
         async with self._one_at_a_time:
             if one.task is not None:
@@ -216,6 +211,11 @@ class Drafts:
         one = self._drafts[slug]
         name = one.settings.name
         return ApiKeys(self.context.plane, name, lambda: self._ready(slug, one))
+
+    def jobs(self, slug: str) -> ProjectJobs:
+        """Return the jobs of a draft, which is woken for them."""
+        one = self._drafts[slug]
+        return ProjectJobs(self.context.plane, one.settings.name, lambda: self._ready(slug, one))
 
     async def contract(self, slug: str, form: str) -> Written:
         """Return what a draft publishes to its callers. Raises: BbopsError: it has mistakes."""

@@ -2,32 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from bbops.base.json_jobs import ChangedJobs, JobList, JobStory
 from bbops_server.process.messages.data.change_jobs import Action, ChangeJobs
 from bbops_server.process.messages.data.list_jobs import ListJobs
+from bbops_server.process.messages.data.run_draft_jobs import RunDraftJobs
 from bbops_server.process.messages.data.show_job import ShowJob
+from bbops_server.process.messages.request import A, Request
 from bbops_server.publish.processes.plane import Plane
 
 
-class ProjectJobs:
-    """Asks a data process; raises BbopsError where nothing is live."""
+async def _at_once() -> None:
+    """Wait for nothing."""
 
-    def __init__(self, plane: Plane, project: str) -> None:
-        self._plane, self._project = plane, project
+
+class ProjectJobs:
+    """Asks a data process, or that of a draft; raises BbopsError where nothing is live."""
+
+    def __init__(
+        self, plane: Plane, project: str, ready: Callable[[], Awaitable[None]] = _at_once
+    ) -> None:
+        """Args: `ready` returns when the draft is awake."""
+        self._plane, self._project, self._ready = plane, project, ready
 
     async def list(self, state: str, most: int) -> JobList:
         """Return jobs, the oldest first; of those that have ended the last one first."""
-        found = await self._plane.ask_project(self._project, ListJobs(self._project, state, most))
+        found = await self._ask(ListJobs(self._project, state, most))
         return JobList(found.jobs, found.counts, found.tasks)
 
     async def show(self, job: str) -> JobStory | None:
         """Return what is known of a job."""
-        return (await self._plane.ask_project(self._project, ShowJob(self._project, job))).story
+        return (await self._ask(ShowJob(self._project, job))).story
 
     async def change(self, action: Action, **about: Any) -> ChangedJobs:
         """Change jobs; `about` are the fields of `ChangeJobs`."""
-        asked = ChangeJobs(self._project, action, **about)
-        found = await self._plane.ask_project(self._project, asked)
+        found = await self._ask(ChangeJobs(self._project, action, **about))
         return ChangedJobs(found.count, found.job)
+
+    async def run_for(self, seconds: float) -> int:
+        """Let a draft's jobs and tasks run by themselves; return how many were held."""
+        return (await self._ask(RunDraftJobs(seconds))).released
+
+    async def _ask(self, request: Request[A]) -> A:
+        await self._ready()
+        return await self._plane.ask_project(self._project, request)

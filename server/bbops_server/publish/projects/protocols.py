@@ -74,6 +74,10 @@ class DraftSource(Protocol):
         """Return the API keys of a draft, which is woken for them."""
         ...
 
+    def jobs(self, slug: str) -> DraftJobSource:
+        """Return the jobs of a draft, which is woken for them."""
+        ...
+
     async def contract(self, slug: str, form: str) -> Written:
         """Return what a draft publishes to its callers. Raises: BbopsError: it has mistakes."""
         ...
@@ -164,6 +168,14 @@ class JobSource(Protocol):
         self, action: Literal["hold", "release", "retry", "cancel", "run"], **about: Any
     ) -> ChangedJobs:
         """Hold, release, retry or cancel jobs, or run a task now."""
+        ...
+
+
+class DraftJobSource(JobSource, Protocol):
+    """The jobs of a draft, which run on request."""
+
+    async def run_for(self, seconds: float) -> int:
+        """Let them run by themselves for a time, 0 for no longer; return how many were held."""
         ...
 
 

@@ -144,7 +144,7 @@ async def rehearse(
     """
     refuse_failed_switch(prepared, at)
     asked = Rehearse(
-        artifact=prepared.facts.artifact, is_live=not at.is_draft, **_about(prepared, at)
+        artifact=prepared.facts.artifact, **_about(prepared, at)
     )  # fmt: skip
     try:
         plan = await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
@@ -197,7 +197,7 @@ def _find_start(built: Built, at: PublishContext) -> Start:
 
 async def expand(linked: Linked, at: PublishContext) -> Migrated:
     """Bring the tables to where both releases can live with them."""
-    asked = Expand(is_live=not at.is_draft, **_about(linked, at))
+    asked = Expand(**_about(linked, at))
     try:
         answer = await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
     except MigrationRefused as refused:

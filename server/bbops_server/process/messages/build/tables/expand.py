@@ -19,5 +19,3 @@ class Expand(Request[Expanded], frozen=True):
 
     state: str
     digest: str
-    is_live: bool = True
-    """Whether what happens to rows may run something; not in a draft."""

@@ -32,5 +32,3 @@ class Rehearse(Request[Rehearsal], frozen=True):
     state: str
     digest: str
     artifact: str
-    is_live: bool = True
-    """Whether what happens to rows may run something; not in a draft."""

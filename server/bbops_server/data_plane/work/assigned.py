@@ -1,0 +1,40 @@
+"""What a worker does: the work of the live release, where its jobs are, and old code."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import Final
+
+from bbops.database.open import Opened
+from bbops.database.schema.place import Place
+from bbops.runtime.linking.work import Work
+from bbops.runtime.work.control import WorkControl
+from bbops.runtime.work.engine import now_ms
+from bbops.runtime.work.worker import Plan
+from bbops_server.data_plane.work.pinned import LinkOld, PinnedWork
+from bbops_server.data_plane.work.pins import Pins
+
+_PINS_SPARED_SECONDS: Final = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """The work of the live release, where its jobs are, and where old code is kept."""
+
+    work: Work
+    database: Opened
+    place: Place
+    pins: Pins
+
+    def plan(self, link_old: LinkOld) -> Plan:
+        """Return how its jobs run: each on the code that it began with."""
+        pinned = PinnedWork(self.work, self.pins, link_old, self.database)
+        return replace(self.work.plan, run=pinned.run)
+
+    async def sweep(self, control: WorkControl) -> None:
+        """Forget what is older than it is kept, and old code that no job needs."""
+        await control.sweep()
+        needed = [one.code for one in await control.begun()]
+        before = now_ms() / 1000 - _PINS_SPARED_SECONDS
+        await asyncio.to_thread(self.pins.sweep, [*needed, *self.work.codes.items()], before)
