@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -112,10 +111,6 @@ def frames() -> st.SearchStrategy[str]:
 
 
 def test_any_frames_raise_nothing_and_reach_nobody_else(tmp_path: Path) -> None:
-    @contextmanager
-    def nothing_in_the_log() -> Iterator[None]:
-        yield
-
     async def test(live: Live) -> None:
         hub, loop = live.realtime.hub, asyncio.get_running_loop()
         problems: list[Any] = []
@@ -139,13 +134,12 @@ def test_any_frames_raise_nothing_and_reach_nobody_else(tmp_path: Path) -> None:
             assert eve.closed in {0, 3500, 3501, 3005}
             eve.session.forget()
         assert len(examples) > 50
-        assert watcher.sent == []
+        assert [one for one in watcher.sent if one] == []  # a ping may come, which is empty
         assert problems == []
         assert len(hub.connections) == 1
         assert [one.name for one in hub.rooms.every] == ["boards/closed"]
 
-    with nothing_in_the_log():
-        run(tmp_path, test)
+    run(tmp_path, test)
 
 
 def test_a_command_before_connect_ends_the_connection(tmp_path: Path) -> None:
