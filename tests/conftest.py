@@ -89,6 +89,14 @@ runsOn:
 """
 """An agent, which this version does not run."""
 
+PARTNERS = """
+receivers: [{ url: https://partner.example.com/hooks, secret: "${ env.JWT_SECRET }" }]
+events:
+  note.added: { title: string }
+"""
+BESIDE: Files = {"realtime/board.yaml": BOARD, "webhooks/partners.yaml": PARTNERS}
+"""What examples of steps need beside the sample."""
+
 DOUBLE = """
 input: { number: number }
 steps:

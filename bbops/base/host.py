@@ -95,13 +95,20 @@ class Log(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """What a function asks another server."""
+    """What a function asks another server.
+
+    Attributes:
+        follows: a redirect is followed; else it is the answer.
+        keeps_bytes: the answer is read up to here and cut; without it one that is too large fails.
+    """
 
     method: str
     url: str
     headers: Mapping[str, str]
     body: bytes
     timeout_seconds: float
+    follows: bool = True
+    keeps_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +165,19 @@ class Events(Protocol):
 
         Raises:
             Unavailable: it does not.
+        """
+        ...
+
+    async def send(self, webhook: str, message: str, given: Mapping[str, Any]) -> None:
+        """Send a message to the receivers of a webhook, in the background.
+
+        Args:
+            webhook: the name of its file.
+            message: what all tries and receivers of it have in common.
+            given: `event`, `payload`, and `owner` where the webhook's receivers have one.
+
+        Raises:
+            Failure: it cannot be written.
         """
         ...
 
@@ -294,3 +314,5 @@ class Host:
     """None where nothing outside may be asked."""
     files: Files | None = None
     """None where no run has files."""
+    sends: bool = True
+    """False where webhooks are only written to the log, as in drafts."""

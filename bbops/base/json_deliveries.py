@@ -42,6 +42,18 @@ class DeliveryStory(msgspec.Struct, frozen=True):
     tries: list[DeliveryTry]
 
 
+class JsonReceiver(msgspec.Struct, frozen=True):
+    """Who is told: `disabled_at` is empty while nothing is wrong.
+
+    `url` is shown without its path, which may hold a secret; empty where only a variable has it.
+    """
+
+    webhook: str
+    receiver: str
+    url: str
+    disabled_at: str
+
+
 class StartedJob(msgspec.Struct, frozen=True):
     """The job that something has made."""
 

@@ -20,6 +20,7 @@ from bbops.language.resources.table import Table
 from bbops.language.resources.task import Task
 from bbops.language.resources.test import Test
 from bbops.language.resources.trigger import Trigger
+from bbops.language.resources.webhook import Webhook
 from bbops.language.sql.types import Children, Relation
 from bbops.language.sql.types import Column as SqlColumn
 from bbops.language.sql.types import Table as SqlTable
@@ -154,6 +155,11 @@ class Project:
     def triggers(self) -> Mapping[str, Resource[Trigger]]:
         """Those of `triggers/`."""
         return self.resources["triggers"]
+
+    @property
+    def webhooks(self) -> Mapping[str, Resource[Webhook]]:
+        """Those of `webhooks/`."""
+        return self.resources["webhooks"]
 
     @property
     def realtime(self) -> Mapping[str, Resource[Realtime]]:

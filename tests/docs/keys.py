@@ -67,22 +67,21 @@ def sections(model: type[BaseModel]) -> Iterator[str]:
 def maps(model: type[BaseModel], path: str = "") -> Iterator[tuple[str, type[BaseModel]]]:
     """Yield where each map inside a model stands, and its own model."""
     for key, field in fields(model).items():
-        inner, suffix = inside(slot_of(field.annotation, field.metadata))
-        if inner is not None and inner not in ELSEWHERE and not issubclass(inner, Step):
-            yield f"{path}{key}{suffix}", inner
-            yield from maps(inner, f"{path}{key}{suffix}.")
+        for inner, suffix in inside(slot_of(field.annotation, field.metadata)):
+            if inner not in ELSEWHERE and not issubclass(inner, Step):
+                yield f"{path}{key}{suffix}", inner
+                yield from maps(inner, f"{path}{key}{suffix}.")
 
 
-def inside(slot: Slot) -> tuple[type[BaseModel] | None, str]:
-    """Return the model that a key leads to, and how its path goes on."""
+def inside(slot: Slot) -> Iterator[tuple[type[BaseModel], str]]:
+    """Yield the models that a key leads to, and how the path to each goes on."""
     if slot.model is not None:
-        return slot.model, ""
+        yield slot.model, ""
     for arm in slot.arms:
         origin: Any = get_origin(arm.of)
         if origin in {dict, list, tuple}:
-            found, suffix = inside(slot_of(get_args(arm.of)[-1]))
-            return found, (".<name>" if origin is dict else "[]") + suffix
-    return None, ""
+            for found, suffix in inside(slot_of(get_args(arm.of)[-1])):
+                yield found, (".<name>" if origin is dict else "[]") + suffix
 
 
 def has_later(text: str) -> bool:

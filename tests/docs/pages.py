@@ -113,7 +113,7 @@ def kind_index() -> str:
         "The YAML of the kinds' pages is one project, [docs/example](../example), which "
         "validates and passes its tests; that of kinds with ° lies on top of it, in "
         "[docs/upcoming](../upcoming):",
-        "```console\n$ bbops test --path docs/example\n…\n6 passed in …\n```",
+        "```console\n$ bbops test --path docs/example\n…\n7 passed in …\n```",
         "A key is the camelCase of the field's name in the specification: `basePath` is its *base "
         "path*. Options keep its spelling: `None`, `JWT`, `API Key`.",
         "## Shapes",

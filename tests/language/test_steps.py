@@ -18,7 +18,7 @@ from bbops.build.testing.running import Runner, choose
 from bbops.language.steps import _base
 from bbops.language.steps._base import Example, step_kinds
 from bbops.source.tree import MemoryTree
-from tests.conftest import BOARD, Files, with_function
+from tests.conftest import BESIDE, Files, with_function
 from tests.docs.examples import function_of, project_of
 
 pytestmark = pytest.mark.quick
@@ -33,6 +33,10 @@ def test_step_kind_has_a_title_and_an_example(kind: str) -> None:
     assert step_kinds()[kind].examples
 
 
+def _is_named(path: str, steps: str) -> bool:
+    return Path(path).stem in steps
+
+
 @pytest.mark.parametrize(
     ("kind", "example"), EXAMPLES, ids=[f"{k}: {e.title}" for k, e in EXAMPLES]
 )
@@ -45,8 +49,7 @@ def test_example_of_step_does_what_it_says(
         files["tests/shown.yaml"] = _case(example)
         assert _outcome(files) == ()
         return
-    if "realtime: board" in example.steps:
-        files["realtime/board.yaml"] = BOARD
+    files |= {path: text for path, text in BESIDE.items() if _is_named(path, example.steps)}
     reply = ask(files, "POST", "/run", example.input, base=MemoryTree(files))
     assert (reply.status, reply.json) == (example.status, example.value)
 

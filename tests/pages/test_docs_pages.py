@@ -16,7 +16,7 @@ from bbops.language.loading.load import kinds
 from bbops.language.steps._base import step_kinds
 from bbops.source.tree import MemoryTree
 from bbops.source.yaml.document import load
-from tests.conftest import BOARD, PROJECT, ROOT, Files, sample
+from tests.conftest import BOARD, PARTNERS, PROJECT, ROOT, Files, sample
 from tests.docs.examples import PROJECT as EXAMPLE
 from tests.docs.examples import example_files, files_of, upcoming_files
 from tests.docs.pages import FOLDER, pages
@@ -65,6 +65,8 @@ def files_with(page: str, path: str, text: str) -> Files:
     files = sample() | {path: text}
     if "realtime: board" in text:
         files["realtime/board.yaml"] = BOARD
+    if "webhook: partners" in text:
+        files["webhooks/partners.yaml"] = PARTNERS
     names = set(re.findall(r"env\.([A-Z_]+)", text))
     declared = "".join(f"  {name}: {{ secret: true }}\n" for name in sorted(names))
     files["project.yaml"] = PROJECT.replace("env:\n", f"env:\n{declared}")

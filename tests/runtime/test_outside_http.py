@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import socket
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address, ip_network
 from typing import Any
 
@@ -246,3 +247,28 @@ def test_what_cannot_be_asked_says_so(url: str, wanted: str) -> None:
         return await code(door, get(url))
 
     assert asking(lambda _: plain(b""), work) == wanted
+
+
+def test_a_request_that_follows_nothing_gets_the_redirect() -> None:
+    async def work(door: OutsideHttp, url: str, heard: list[str]) -> tuple[int, int]:
+        found = await door.send(replace(get(url), follows=False))
+        return found.status, len(heard)
+
+    assert asking(lambda _: plain(b"", "302 Found", "location: /b"), work) == (302, 1)
+
+
+@pytest.mark.parametrize("size", [10, 1_024, MAX_BODY_BYTES + 1])
+def test_an_answer_is_cut_where_only_its_begin_is_wanted(size: int) -> None:
+    async def work(door: OutsideHttp, url: str, heard: list[str]) -> HttpResponse:
+        return await door.send(replace(get(url), keeps_bytes=1_024))
+
+    found = asking(lambda _: plain(b"a" * size), work)
+    assert (found.status, found.body) == (200, b"a" * min(size, 1_024))
+
+
+def test_what_is_cut_is_not_unpacked() -> None:
+    async def work(door: OutsideHttp, url: str, heard: list[str]) -> HttpResponse:
+        return await door.send(replace(get(url), keeps_bytes=20))
+
+    packed = gzip.compress(b"a" * 100_000)
+    assert asking(lambda _: plain(packed, "200 OK", "content-encoding: gzip"), work).status == 200

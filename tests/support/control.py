@@ -16,7 +16,7 @@ import pytest
 from litestar import Litestar
 
 from bbops.base.errors import ServerError
-from bbops.base.json_deliveries import Delivery, DeliveryStory, DeliveryTry
+from bbops.base.json_deliveries import Delivery, DeliveryStory, DeliveryTry, JsonReceiver
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.base.json_events import LoggedEvent
 from bbops.base.json_jobs import ChangedJobs, Job, JobList, JobStory, TaskTime
@@ -160,6 +160,12 @@ class OneDelivery:
             return DeliveryStory(self.known, [("stripe-signature", "***")], "{}", [])
         tries = [DeliveryTry(3.0, 500, "no", ""), DeliveryTry(4.0, None, "", "no answer")]
         return DeliveryStory(self.sent, [], "{}", tries) if delivery == self.sent.id else None
+
+    async def receivers(self, most: int, *, disabled: bool) -> list[JsonReceiver]:
+        return [JsonReceiver("shops", "7", "https://shop.example/…", "2026-11-01T00:00:00Z")]
+
+    async def enable(self, webhook: str, receiver: str) -> bool:
+        return receiver == "7"
 
     async def repeat(self, delivery: str) -> str:
         return "triggers/paid@17" if delivery == self.known.id else ""

@@ -50,7 +50,7 @@ from bbops.source.tree import FolderTree, MemoryTree, Tree
 from bbops_server.data_plane.live import swap
 from bbops_server.process.messages.build.releases.build_release import BuildRelease
 from bbops_server.publish.build.worker import Builder
-from tests.conftest import BOARD, ROOT, TEMPLATE, sample
+from tests.conftest import BESIDE, ROOT, TEMPLATE, sample
 from tests.docs.examples import project_of, upcoming_files
 from tests.docs.keys import ELSEWHERE, maps
 
@@ -254,7 +254,7 @@ def _does_addon_step(key: str) -> bool:
 
 def _has_effect(example: Example, key: str) -> bool:
     """Return whether the code of an example only goes through doors that a server opens."""
-    files = project_of(example) | {"realtime/board.yaml": BOARD}
+    files = project_of(example) | BESIDE
     tree = MemoryTree(files)
     project = build(tree, base=tree).project
     assert project is not None, key
@@ -345,8 +345,7 @@ def projects() -> Iterator[Tree]:
     yield MemoryTree(sample() | MORE)
     yield MemoryTree(upcoming_files())
     for kind in step_kinds().values():
-        files = project_of(kind.examples[0])
-        yield MemoryTree(files | {"realtime/board.yaml": BOARD})
+        yield MemoryTree(project_of(kind.examples[0]) | BESIDE)
     golden = sorted((ROOT / "tests/golden/check").glob("ok-*/project"))
     for folder in (TEMPLATE, *sorted((ROOT / "tests/samples").iterdir()), *golden):
         yield FolderTree(folder)

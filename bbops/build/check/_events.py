@@ -1,4 +1,4 @@
-"""What the project says of events: payloads of triggers' functions, messages of realtime."""
+"""What the project says of events: payloads of triggers' functions, of realtime, of webhooks."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from bbops.language.expressions.types import Type, map_of
 from bbops.language.project import Project
+from bbops.language.resources.webhook import FixedReceiver, ReceiverTable
 from bbops.language.shape import shape_types
-from bbops.language.steps._checking import Topic
+from bbops.language.steps._checking import SentWebhook, Topic
 
 
 def find_topics(project: Project) -> Mapping[str, Topic]:
@@ -20,6 +21,27 @@ def find_topics(project: Project) -> Mapping[str, Topic]:
         }
         found[name] = Topic(realtime.model.parameters, events)
     return found
+
+
+def find_webhooks(project: Project) -> Mapping[str, SentWebhook]:
+    """Return each webhook by its file's name, with the payloads of its events as given to it."""
+    found: dict[str, SentWebhook] = {}
+    for name, webhook in project.webhooks.items():
+        events = {
+            event: map_of(shape_types(shape, given=True), f"event '{event}'")
+            for event, shape in webhook.model.events.items()
+        }
+        found[name] = SentWebhook(events, _owner(project, webhook.model.receivers))
+    return found
+
+
+def _owner(project: Project, receivers: ReceiverTable | Sequence[FixedReceiver]) -> str | None:
+    """Return the kind of the column that says whose a receiver is; None without one."""
+    if not isinstance(receivers, ReceiverTable) or receivers.owner is None:
+        return None
+    table = project.sql_tables.get(receivers.table)
+    column = table.columns.get(receivers.owner) if table else None
+    return "integer" if column and column.type in {"integer", "bigint"} else "text"
 
 
 def find_payloads(project: Project) -> Mapping[str, Sequence[Type]]:

@@ -210,6 +210,7 @@ class Flows:
         at = Checking(
             scope, project.sql_tables, _Signatures(self), None, broken=project.broken,
             answers=is_public and not private, topics=project.topics, payloads=project.payloads,
+            webhooks=project.sent_webhooks,
             user=(project.caller_types["auth"].fields or {})["userId"],
             channels={n: c.model.authentication for n, c in project.channels.items()},
         )  # fmt: skip

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
-from bbops.build.check._events import find_payloads, find_topics
+from bbops.build.check._events import find_payloads, find_topics, find_webhooks
 from bbops.build.check._order import Graph, dependencies
 from bbops.build.check._roles import find_roles
 from bbops.build.check._roots import api_key_type, auth_type, env_type
 from bbops.build.check._ways import Way, find_ways
 from bbops.language.expressions.types import Type
 from bbops.language.project import Project
-from bbops.language.steps._checking import Topic
+from bbops.language.steps._checking import SentWebhook, Topic
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,11 @@ class ResolvedProject(Project):
     def topics(self) -> Mapping[str, Topic]:
         """Each topic by its file's name."""
         return find_topics(self)
+
+    @cached_property
+    def sent_webhooks(self) -> Mapping[str, SentWebhook]:
+        """Each webhook that is sent, by its file's name."""
+        return find_webhooks(self)
 
     @cached_property
     def payloads(self) -> Mapping[str, Sequence[Type]]:

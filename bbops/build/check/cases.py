@@ -236,6 +236,9 @@ def _case(
     outside.value(case.expect.value, *path, "expect", "value")
     for number, job in enumerate(case.expect.jobs or ()):
         outside.value(job.input, *path, "expect", "jobs", number, "input")
+    for number, one in enumerate(case.expect.sent or ()):
+        outside.value(one.owner, *path, "expect", "sent", number, "owner")
+        outside.value(one.payload, *path, "expect", "sent", number, "payload")
     yield from outside.found
     yield from _expect(project, test, case, path)
 

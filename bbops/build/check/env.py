@@ -11,6 +11,8 @@ from bbops.language.addons._base import kind
 from bbops.language.project import Project, Resource
 from bbops.language.resources.addon import Addon
 from bbops.language.resources.trigger import Webhook
+from bbops.language.resources.webhook import ReceiverTable
+from bbops.language.resources.webhook import Webhook as SentWebhook
 
 Reference = tuple[Resource[Any], tuple[str | int, ...], str | None, bool]
 """(file, where in it, `${ env.NAME }`, whether it is a secret)."""
@@ -70,6 +72,8 @@ def _references(project: Project) -> Iterator[Reference]:
         yield from _of_addon(addon)
     for trigger in project.triggers.values():
         yield from _of_webhook(trigger, trigger.model.webhook, "webhook")
+    for webhook in project.webhooks.values():
+        yield from _of_receivers(webhook)
     for agent in project.agents.values():
         yield from _of_webhook(agent, agent.model.runs_on.webhook, "runsOn", "webhook")
 
@@ -82,6 +86,13 @@ def _of_addon(addon: Resource[Addon]) -> Iterator[Reference]:
         key = field.alias or name
         value = getattr(config, name)
         yield addon, ("config", key), value, key in found.secrets
+
+
+def _of_receivers(webhook: Resource[SentWebhook]) -> Iterator[Reference]:
+    if not isinstance(webhook.model.receivers, ReceiverTable):
+        for at, one in enumerate(webhook.model.receivers):
+            yield webhook, ("receivers", at, "url"), one.url, False
+            yield webhook, ("receivers", at, "secret"), one.secret, True
 
 
 def _of_webhook(

@@ -16,6 +16,7 @@ from bbops.build.check.triggers import find_input, find_outside
 from bbops.build.compile.conditions import compile_keyed, compile_lane, compile_where
 from bbops.build.compile.function import compile_function, pack_value
 from bbops.build.compile.row_events import read_columns
+from bbops.build.compile.sent_webhooks import compile_sent_webhooks
 from bbops.language.project import OnDead, Project, Resource
 from bbops.language.resources._job import Job, Retry
 from bbops.language.resources.trigger import Trigger
@@ -48,7 +49,7 @@ def compile_work(
         pack: returns a function as jobs run it, compiled and packed.
     """
     durable = {name: pack(name) for name in _find_functions(project)}
-    if not durable and not any(_emits(project)):
+    if not durable and not project.webhooks and not any(_emits(project)):
         return None
     digest = _digests(durable)
     return {
@@ -85,6 +86,7 @@ def compile_work(
                 "hears": _hears(project, one.model.function),
             } for name, one in sorted(project.tasks.items()) if one.model.enabled
         ],
+        "sent": compile_sent_webhooks(project, dialect),
         "functions": [
             _enqueued(project, name, dialect) | {"code": digest(name)}
             for name in sorted(project.started)

@@ -82,11 +82,13 @@ class KeptEvents:
     Attributes:
         jobs: (function, input) of each job that was made, by its name.
         keys: names of jobs by what makes them unique.
+        sent: (webhook, event, owner, payload) of each message.
     """
 
     emitted: list[tuple[str, Any]] = field(default_factory=list)
     jobs: dict[str, tuple[str, Any]] = field(default_factory=dict)
     keys: dict[tuple[str, str], str] = field(default_factory=dict)
+    sent: list[tuple[str, str, Any, Any]] = field(default_factory=list)
     published: list[tuple[str, Mapping[str, Any], str, Any]] = field(default_factory=list)
 
     async def emit(self, event: str, payload: Any) -> None:
@@ -108,6 +110,11 @@ class KeptEvents:
 
     async def require_room(self) -> None:
         """Do nothing: there is room."""
+
+    async def send(self, webhook: str, message: str, given: Mapping[str, Any]) -> None:
+        """Keep a message."""
+        del message
+        self.sent.append((webhook, given["event"], given.get("owner"), given["payload"]))
 
     async def cancel(self, uid: str) -> bool:
         """Forget a job."""
@@ -139,6 +146,7 @@ class _Uncommitted(KeptEvents):
 
     async def committed(self) -> None:
         self.outer.emitted += self.emitted
+        self.outer.sent += self.sent
         self.outer.jobs, self.outer.keys = self.jobs, self.keys
 
 

@@ -242,6 +242,7 @@ class _Attempt:
                 self.say(message, "expect", "rows", table)
         self._compare_events()
         self._compare_jobs()
+        self._compare_sent()
         self._compare_calls()
 
     def _compare_checks(self, answer: Answer) -> None:
@@ -282,6 +283,25 @@ class _Attempt:
         found = [{"function": name, "input": plain(given)} for name, given in kept.jobs.values()]
         for path, message in differences(told, found, "", self.tracer.mask_field):
             self.say(f"jobs{path}: {message}", "expect", "jobs")
+
+    def _compare_sent(self) -> None:
+        kept, wanted = self.host.events, self.case.expect.sent
+        if wanted is None or not isinstance(kept, KeptEvents):
+            return
+        parts = ("owner", "payload")
+        told = [
+            {"webhook": one.webhook, "event": one.event}
+            | {
+                part: plain(compute(value, self.host))
+                for part in parts if (value := getattr(one, part)) is not None
+            } for one in wanted
+        ]  # fmt: skip
+        found = [
+            dict(zip(("webhook", "event", *parts), map(plain, message), strict=True))
+            for message in kept.sent
+        ]
+        for path, message in differences(told, found, "", self.tracer.mask_field):
+            self.say(f"sent{path}: {message}", "expect", "sent")
 
     def _compare_calls(self) -> None:
         for step, each in self.case.expect.calls.items():

@@ -52,7 +52,7 @@ _WORK: Final = work_tables(
           " STRICT")
 )  # fmt: skip
 
-NEWEST: Final = "_bbops_unique"
+NEWEST: Final = "_bbops_receivers"
 """The one that came last: where it is, all are."""
 
 

@@ -31,6 +31,19 @@ CREATE TABLE IF NOT EXISTS _bbops_received (hook {text} NOT NULL, name {text} NO
   received_at {number} NOT NULL, headers {text} NOT NULL, body {text} NOT NULL,
   PRIMARY KEY (hook, name)){ends};
 CREATE INDEX IF NOT EXISTS _bbops_received_at ON _bbops_received (received_at);
+CREATE TABLE IF NOT EXISTS _bbops_messages (id {text} PRIMARY KEY, webhook {text} NOT NULL,
+  event {text} NOT NULL, body {text} NOT NULL, at {number} NOT NULL){ends};
+CREATE INDEX IF NOT EXISTS _bbops_messages_at ON _bbops_messages (at);
+CREATE TABLE IF NOT EXISTS _bbops_sent (uid {text} PRIMARY KEY, webhook {text} NOT NULL,
+  message {text} NOT NULL, receiver {text} NOT NULL, state {text} NOT NULL,
+  tries {number} NOT NULL, tried_at {number} NOT NULL, error {text} NOT NULL){ends};
+CREATE INDEX IF NOT EXISTS _bbops_sent_tried ON _bbops_sent (tried_at);
+CREATE TABLE IF NOT EXISTS _bbops_tries (id {id}, uid {text} NOT NULL, at {number} NOT NULL,
+  status {number}, answer {text} NOT NULL, error {text} NOT NULL);
+CREATE INDEX IF NOT EXISTS _bbops_tries_uid ON _bbops_tries (uid, id);
+CREATE INDEX IF NOT EXISTS _bbops_tries_at ON _bbops_tries (at);
+CREATE TABLE IF NOT EXISTS _bbops_receivers (webhook {text} NOT NULL, receiver {text} NOT NULL,
+  failing_since {number}, disabled_at {number}, PRIMARY KEY (webhook, receiver)){ends};
 CREATE TABLE IF NOT EXISTS _bbops_keys (key {text} PRIMARY KEY, uid {text} NOT NULL){ends};
 CREATE TABLE IF NOT EXISTS _bbops_results (uid {text} PRIMARY KEY, outcome {text} NOT NULL,
   attempts {number} NOT NULL, value {text}, ended_at {number} NOT NULL){ends};
@@ -49,7 +62,9 @@ CREATE TABLE IF NOT EXISTS _bbops_jobs (id {id}, uid {text} NOT NULL UNIQUE, wor
   cause {text} NOT NULL DEFAULT '', depth {number} NOT NULL DEFAULT 0,
   error {text} NOT NULL DEFAULT '', created_at {number} NOT NULL){queue};
 CREATE INDEX IF NOT EXISTS _bbops_jobs_ready ON _bbops_jobs (priority, id) WHERE state = 'ready';
-CREATE INDEX IF NOT EXISTS _bbops_jobs_oldest ON _bbops_jobs (id) WHERE state = 'ready';
+DROP INDEX IF EXISTS _bbops_jobs_oldest;
+CREATE INDEX IF NOT EXISTS _bbops_jobs_by_age ON _bbops_jobs (id)
+  WHERE state = 'ready' AND priority < 3;
 CREATE INDEX IF NOT EXISTS _bbops_jobs_later ON _bbops_jobs (run_at) WHERE state = 'later';
 CREATE INDEX IF NOT EXISTS _bbops_jobs_blocked ON _bbops_jobs (lane, id) WHERE state = 'blocked';
 CREATE INDEX IF NOT EXISTS _bbops_jobs_lane ON _bbops_jobs (lane)

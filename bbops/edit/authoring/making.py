@@ -55,6 +55,17 @@ def _trigger(change: Change, name: Name) -> str:
     return f"description: {_sentence(name)}\nevent: {event}\nfunction: {function}\n"
 
 
+def _webhook(change: Change, name: Name) -> str:
+    secret = f"{_WORDS.sub('_', name.name).upper()}_SECRET"
+    if secret not in (change.document("project.yaml").root.get("env") or {}):
+        set_key(change, Name("", "project"), f"env.{secret}", "{ secret: true }")
+    return (
+        f"description: {_sentence(name)}\nreceivers:\n"
+        f"  - url: https://{name.name}.example.com/webhooks\n    secret: ${{ env.{secret} }}\n"
+        "events:\n  item.changed: { id: string }\n"
+    )
+
+
 def _agent(change: Change, name: Name) -> str:
     addons = [one.name for one in change.names() if one.folder == "addons"]
     addon = next((one for one in addons if one in {"chatModel", "aiModel"}), None)
@@ -114,7 +125,8 @@ def _endpoint_test(change: Change, endpoint: Name) -> str:
 
 _LOGS = "steps:\n  - log:\n      message: It ran\n"
 _MAKERS: dict[str, Callable[[Change, Name], str]] = {
-    "endpoints": _endpoint, "channels": _channel, "triggers": _trigger, "agents": _agent,
+    "endpoints": _endpoint, "channels": _channel, "triggers": _trigger, "webhooks": _webhook,
+    "agents": _agent,
     "addons": _addon, "tests": _test,
 }  # fmt: skip
 """Of kinds whose skeleton depends on what else the project has."""

@@ -24,7 +24,7 @@ SECTIONS = {
     "Propose": ("propose", "proposals", "drafts"),
     "Serve": (
         "serve", "status", "requests", "replay", "jobs", "tasks", "events",
-        "deliveries", "env", "keys", "db", "frontend",
+        "deliveries", "receivers", "env", "keys", "db", "frontend",
         "hooks",
         "accept", "reconcile",
     ),

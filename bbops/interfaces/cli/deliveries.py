@@ -93,6 +93,19 @@ def replay(delivery: str, project: str | None, server: str, *, as_json: bool) ->
     _repeat(delivery, project, server, as_json=as_json)
 
 
+@examples("bbops deliveries resend webhooks/partners@msg_1/7")
+@command.command("resend")
+@click.argument("delivery", metavar="ID")
+@of_project
+@of_server
+@as_json_option
+def resend(delivery: str, project: str | None, server: str, *, as_json: bool) -> None:
+    """Send a message again to its receiver, with the same webhook-id, as a new job."""
+    if delivery.startswith(_RECEIVED):
+        raise ServerError(f"'{delivery}' was not sent", hint=f"bbops deliveries replay {delivery}")
+    _repeat(delivery, project, server, as_json=as_json)
+
+
 def _repeat(delivery: str, project: str | None, server: str, *, as_json: bool) -> None:
     with open_remote(server) as remote:
         name, body = project or remote.only_project(), {"delivery": delivery}

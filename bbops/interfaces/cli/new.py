@@ -1,6 +1,7 @@
 """Make a new resource: a small file that is right.
 
-Kinds are endpoint, function, table, channel, task, trigger, realtime, agent, addon and test.
+Kinds are endpoint, function, table, channel, task, trigger, webhook, realtime, agent, addon and
+test.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from bbops.interfaces.cli._examples import examples
 def command(kind: str, name: str, folder: Path, *, as_json: bool) -> None:
     """Make a new resource NAME of a KIND, for example 'endpoint notes/archive'.
 
-    KIND is endpoint, function, table, channel, task, trigger, realtime, agent, addon or test. A
-    resource that needs a function gets one of the same name; a test is named after what it tests.
+    KIND is endpoint, function, table, channel, task, trigger, webhook, realtime, agent, addon or
+    test. A resource that needs a function gets one of the same name; a test is named after what it
+    tests.
     """
     change = open_change(folder)
     from bbops.edit.authoring.making import make  # noqa: PLC0415 - after the cheap answers

@@ -35,6 +35,7 @@ _PATTERNS = {
     "^[A-Za-z0-9_-]{1,100}": "the name of a cookie",
     "^[A-Za-z0-9_-][A-Za-z0-9_.-]*(": "a folder such as frontend/dist",
     "^/": "a path such as /notes/:id, without a trailing slash",
+    "^(?:\\$\\{ *env": "an address that begins with https://, or exactly '${ env.NAME }'",
     "^\\$\\{ *env": "exactly '${ env.NAME }'",
     "^[1-9][0-9]{0,6}(ms": "a duration such as 10s, 24h or 7d",
     "^[A-Z]": "a name such as JWT_SECRET",

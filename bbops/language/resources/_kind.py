@@ -63,6 +63,7 @@ EndpointName = Annotated[str, Names("endpoints")]
 ChannelName = Annotated[str, Names("channels")]
 TableName = Annotated[str, Names("tables")]
 RealtimeName = Annotated[str, Names("realtime")]
+WebhookName = Annotated[str, Names("webhooks")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +137,9 @@ def _find(value: Any, keys: _Above, attributes: _Above) -> Iterator[tuple[tuple[
 
 def _inside(value: Any, key: str, attribute: str) -> Iterator[tuple[str | int, Any]]:
     if key != ANY:
-        if value is not None:
-            yield key, getattr(value, attribute)
+        if isinstance(value, Model):  # else it is what else may stand there
+            yield key, getattr(value, attribute, None)
     elif isinstance(value, Mapping):
         yield from value.items()
-    else:
-        yield from enumerate(value or ())
+    elif isinstance(value, list | tuple):
+        yield from enumerate(value)

@@ -8,10 +8,10 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, field_validator, model_validator
 
 from bbops.base.model import Model
-from bbops.base.names import ColumnName
+from bbops.base.names import ColumnName, EventName
 from bbops.base.one_of import need_one_of
 from bbops.language.expressions.values import BareField, ValueField
-from bbops.language.resources._kind import EndpointName, FunctionName, Kind
+from bbops.language.resources._kind import EndpointName, FunctionName, Kind, WebhookName
 
 Row = dict[ColumnName, ValueField]
 
@@ -60,6 +60,15 @@ class ExpectedJob(Model):
     input: ValueField | None = None
 
 
+class ExpectedMessage(Model):
+    """A message that a step `send` has sent; a part of its `payload` will do."""
+
+    webhook: WebhookName
+    event: EventName
+    owner: ValueField | None = None
+    payload: ValueField | None = None
+
+
 class Expect(Model):
     """What a case must give; what is left out does not matter."""
 
@@ -69,6 +78,7 @@ class Expect(Model):
     rows: dict[ColumnName, Annotated[int, Field(ge=0)]] = {}
     events: list[str] | None = None
     jobs: list[ExpectedJob] | None = None
+    sent: list[ExpectedMessage] | None = None
     calls: dict[str, list[ValueField]] = {}
 
     @field_validator("check", mode="before")
@@ -109,8 +119,9 @@ class Test(Kind):
       without a token.
     - `files` are uploads by their names in the endpoint, one of each; beside them the fields of
       `input` are those of a form. A test of a function has none.
-    - The steps `emit` and `enqueue` start nothing in a test: `expect.events` names the events,
-      `expect.jobs` the jobs in their order, with a part of their `input`.
+    - The steps `emit`, `enqueue` and `send` start nothing in a test: `expect.events` names the
+      events, `expect.jobs` the jobs in their order, with a part of their `input`, and `expect.sent`
+      the messages, with a part of their `payload`.
     - Without `expect.status` any answer below 500 will do. `value` and `calls` show parts: maps may
       have more keys.
     - A test of a function runs neither middleware nor authentication: `auth` is its `vars.auth`,

@@ -94,6 +94,17 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
+class SentWebhook:
+    """What `send` has to know of a file in webhooks/: its events' payloads, and its owner's kind.
+
+    `owner` is `text` or `integer`; None where the receivers have no owner.
+    """
+
+    events: Mapping[str, Type]
+    owner: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Notes:
     """What the steps of one function say beside their mistakes.
 
@@ -121,6 +132,7 @@ class Checking:
     Attributes:
         answers: a `return` reaches a client; not in a function that is only called.
         topics: each file in realtime/ by its name.
+        webhooks: each file in webhooks/ by its name.
         payloads: for an event the types that the functions of its triggers take.
         channels: the authentication of each channel.
         user: the type of a user's id.
@@ -134,6 +146,7 @@ class Checking:
     answers: bool = True
     notes: Notes = field(default_factory=Notes)
     topics: Mapping[str, Topic] = field(default_factory=dict)
+    webhooks: Mapping[str, SentWebhook] = field(default_factory=dict)
     payloads: Mapping[str, Sequence[Type]] = field(default_factory=dict)
     channels: Mapping[str, str] = field(default_factory=dict)
     user: Type = TEXT

@@ -156,6 +156,8 @@ def _tidy(node: Any) -> Any:
     if node == _STEP:
         return {"$ref": "#/$defs/step"}
     found: JsonSchemaValue = {key: _tidy(one) for key, one in node.items()}
+    if "oneOf" in found:
+        found["anyOf"] = found.pop("oneOf")  # editors list alternatives of `anyOf` alone
     if "anyOf" in found and "additionalProperties" in found and "properties" not in found:
         rule = found.pop("additionalProperties")  # it sees only the properties beside it
         for one in found["anyOf"]:

@@ -20,6 +20,7 @@ from bbops.review.plan.opened import find_opened
 from bbops.review.plan.pairs import Pairs, address, run_by, title
 from bbops.review.plan.reach import find_reached
 from bbops.review.plan.rules import find_loosened_rules
+from bbops.review.plan.sent_webhooks import find_added_receivers
 
 _CLOSED = {"JWT", "API Key"}
 _LOOKED = 5
@@ -34,6 +35,7 @@ def find_access(pairs: Pairs) -> tuple[Finding, ...]:
             found += _of_routes(pairs, pair.base, pair.head)
     found += find_opened(pairs)
     found += _signatures(pairs)
+    found += find_added_receivers(pairs)
     found += _topics(pairs)
     found += _agents(pairs)
     found += _private_columns(pairs)

@@ -13,6 +13,7 @@ from bbops.review.plan.answers import find_answer_breaks, schema_breaks
 from bbops.review.plan.finding import Finding, finding, sort_findings
 from bbops.review.plan.pairs import Pairs, RoutePair, address, title
 from bbops.review.plan.requests import find_request_breaks
+from bbops.review.plan.sent_webhooks import find_sent_breaks
 
 _SIGN_INS = ("login", "signup", "refresh", "logout")
 _FIELDS = {"token_field": "tokenField", "refresh_field": "refreshField",
@@ -29,6 +30,7 @@ def find_breaks(pairs: Pairs) -> tuple[Finding, ...]:
     found += _signing_breaks(pairs)
     found += _topic_breaks(pairs)
     found += _webhook_breaks(pairs)
+    found += find_sent_breaks(pairs)
     return sort_findings(found)
 
 

@@ -110,6 +110,9 @@ CODES: Final[Mapping[str, Code]] = {
         "a webhook was removed, and nothing handles its calls",
         "first remove the webhook at the service that calls it",
     ),
+    "webhook-event-removed": _breaks(
+        "a webhook, or one of its events, is no longer sent", "send it until no receiver needs it"
+    ),
     "authentication-removed": _opens(
         "a route that needed a token or key is now public", "keep the authentication"
     ),
@@ -165,6 +168,10 @@ CODES: Final[Mapping[str, Code]] = {
     ),
     "key-trusted": _opens(
         "tokens of another issuer are accepted", "check whose key it is"
+    ),
+    "receiver-added": _opens(
+        "a webhook is sent to somebody who did not get it before",
+        "check whose address it is, and what the events say",
     ),
     "agent-tool-added": _opens(
         "an agent can call another function", "check what the function changes"

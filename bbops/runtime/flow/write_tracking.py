@@ -132,6 +132,10 @@ class _NotingEvents:
     async def require_room(self) -> None:
         await self.door.require_room()
 
+    async def send(self, webhook: str, message: str, given: Mapping[str, Any]) -> None:
+        self.touched.is_so = True
+        await self.door.send(webhook, message, given)
+
     async def cancel(self, uid: str) -> bool:
         self.touched.is_so = True
         return await self.door.cancel(uid)

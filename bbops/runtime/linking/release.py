@@ -6,7 +6,6 @@ import asyncio
 import marshal
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from importlib.util import MAGIC_NUMBER
 from time import perf_counter
 from types import FunctionType
@@ -34,14 +33,16 @@ from bbops.runtime.http.wording import Entry, Wording
 from bbops.runtime.linking.auth import link_credentials, link_session, link_tokens
 from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.linking.pipeline import Pipeline, Policy, WithFolder
+from bbops.runtime.linking.resolving import resolve
+from bbops.runtime.linking.sent_webhooks import link_sent_webhooks
 from bbops.runtime.linking.webhooks import link_webhooks
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.fields import Say
-from bbops.runtime.values.filters import FILTERS, FUNCTIONS
 from bbops.runtime.values.shapes import compile_form, compile_params, compile_query, compile_shape
 from bbops.runtime.values.sizes import MAX_BODY, size_bytes
 from bbops.runtime.vendors import link_addons
 from bbops.runtime.work.events import Outbox
+from bbops.runtime.work.messages import SentWebhook
 
 FUEL = 100_000
 """Loop rounds and calls that one request may spend."""
@@ -83,6 +84,8 @@ class Release:
         """Method and path of each."""
         self.triggers: Mapping[str, Sequence[str]] = {}
         """The events that each trigger waits for."""
+        self.sent: Mapping[str, SentWebhook] = {}
+        """The webhooks that it sends, by their names."""
 
     def __call__(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]:
         """Answer one request; a request that began here ends here, whatever is swapped."""
@@ -218,6 +221,7 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     release.has_work, release.env = data["work"] is not None, given["env"]
     release.tasks = frozenset(one["name"] for one in _parts(data, "tasks"))
     release.triggers = {one["name"]: one["events"] for one in _parts(data, "triggers")}
+    release.sent = link_sent_webhooks(data, given["env"])
     release.key_channels = frozenset(
         route["channel"] for route in data["routes"] if route["authentication"] == "API Key"
     )
@@ -309,18 +313,6 @@ def _space(data: Mapping[str, Any], say: Say | None) -> dict[str, Any]:
 
 def _shape(spec: Any, say: Say) -> Shape | None:
     return None if spec is None else compile_shape(spec, say)
-
-
-def resolve(target: str) -> Any:
-    """Return what compiled code names: a filter, a function, or a part of `bbops.runtime`."""
-    module, _, name = target.partition(":")
-    if module == "filter":
-        return FILTERS[name].apply
-    if module == "function":
-        return FUNCTIONS[name].apply
-    if not module.startswith("bbops.runtime."):
-        raise ImportError(f"compiled code must not use {target}")
-    return getattr(import_module(module), name)
 
 
 def _pipeline(

@@ -16,19 +16,21 @@ from bbops.runtime.linking.release import (
     Release,
     link_condition,
     link_function,
-    resolve,
     statements_of,
 )
+from bbops.runtime.linking.resolving import resolve
 from bbops.runtime.values.failures import NOTHING, FlowError, JobFailure
 from bbops.runtime.values.filters.maps import write_json
 from bbops.runtime.work.durable import durable
 from bbops.runtime.work.jobs import WORK
+from bbops.runtime.work.messages import FAN_OUT, WEBHOOKS, fan_out
 from bbops.runtime.work.own_events import JOB_DEAD, TASK_MISSED
 from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.results import MOST_BYTES, TOO_LARGE
 from bbops.runtime.work.retry import Retry
 from bbops.runtime.work.row_triggers import ReadRows
 from bbops.runtime.work.schedules import Schedule
+from bbops.runtime.work.sending import RETRY, WebhookSender
 from bbops.runtime.work.tasks import Task, Tasks
 from bbops.runtime.work.triggers import Keyed, KeyOf, Trigger, Triggers, lane_of
 from bbops.runtime.work.values import DEEP, MOST_DEPTH, NORMAL, TOO_DEEP, HeldError, NewJob
@@ -100,7 +102,8 @@ class Work:
             for local, callee in {**one.calls, **one.starts}.items():
                 one.space[local] = functions[callee]
             release.spaces.append(one.space)
-        self._release = release
+        self._release, host = release, release.answering.host
+        self._sender = WebhookSender(host.database, host.http) if host.http and host.sends else None
         waiting = [*data["triggers"], *data["on_dead"]]
         works = [*waiting, *data["tasks"], *data["functions"]]
         self._works = {one["name"]: _work(one, functions[one["function"]]) for one in works}
@@ -141,6 +144,8 @@ class Work:
                 yield from statements_of(self._linked[name].space)
 
     def _retry(self, work: str) -> Retry:
+        if work.startswith(WEBHOOKS) and not work.endswith(FAN_OUT):
+            return RETRY
         return self._works[work].retry if work in self._works else Retry()
 
     def _arrange(self, job: NewJob) -> NewJob:
@@ -151,6 +156,18 @@ class Work:
         lane = lane_of(job.work, work.lane, job.payload)
         return replace(job, lane=lane, seats=work.seats, priority=work.priority)
 
+    async def _sends(self, recorded: Recorded) -> bool:
+        """Do what a job of a webhook does; return whether it is one."""
+        name = recorded.job.work.removeprefix(WEBHOOKS)
+        webhook = self._release.sent.get(name.removesuffix(FAN_OUT))
+        if webhook is None or name == recorded.job.work or self._sender is None:
+            return False
+        if name.endswith(FAN_OUT):
+            await fan_out(webhook, recorded, self._sender.database)
+        else:
+            await self._sender.deliver(webhook, recorded)
+        return True
+
     async def run(self, recorded: Recorded) -> str | None:
         """Run the function of a job; return what it returned as JSON, where that is kept.
 
@@ -159,6 +176,8 @@ class Work:
             Failure: the attempt failed.
         """
         job = recorded.job
+        if await self._sends(recorded):
+            return None
         work = self._works.get(job.work)
         if work is None:
             name = job.work.removeprefix(WORK)

@@ -236,6 +236,9 @@ class WorkControl:
             (f"DELETE FROM _bbops_steps WHERE job IN (SELECT id {_OLD_DEAD})", (dead,)),
             (f"DELETE {_OLD_DEAD}", (dead,)),
             ("DELETE FROM _bbops_received WHERE received_at < ?", (dead,)),
+            ("DELETE FROM _bbops_messages WHERE at < ?", (dead,)),
+            ("DELETE FROM _bbops_sent WHERE tried_at < ?", (dead,)),
+            ("DELETE FROM _bbops_tries WHERE at < ?", (dead,)),
             ("DELETE FROM _bbops_results WHERE ended_at < ?", (old,)), (_FORGET_KEYS, ()),
         ])  # fmt: skip
         return sum(int(rows[0][0]) for rows in gone)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from bbops.base.host import Database
@@ -23,7 +24,15 @@ from bbops.runtime.work.rows import (
     write_event,
     write_job,
 )
-from bbops.runtime.work.statements import HOLD, IDLE, IS_MADE, NEWEST, Statement, statements
+from bbops.runtime.work.statements import (
+    HOLD,
+    IDLE,
+    IS_MADE,
+    NEWEST,
+    READY,
+    Statement,
+    statements,
+)
 from bbops.runtime.work.ticks import NEVER_MS, write_coming, write_missed, write_runs
 from bbops.runtime.work.uniqueness import choose_unique, read_keys, write_keys
 from bbops.runtime.work.values import (
@@ -148,13 +157,17 @@ class Engine:
         return [*([(pump, ())] if pump else []), *([(seats, (lanes,))] if seats else [])]
 
     # ---- the life of a job
-    async def claim(self, most: int) -> list[Claim]:
-        """Take at most so many jobs that are ready, for LEASE_MS."""
+    async def claim(self, most: int, *, bulk: int = 0) -> list[Claim]:
+        """Take at most so many jobs that are ready, for LEASE_MS; and so many of BULK."""
         self._claims += 1
         is_for_oldest = self._claims % _EVERY_OLDEST == 0
         sql = self._say.claim_oldest if is_for_oldest else self._say.claim
-        if not await self.database.read("SELECT 1 FROM _bbops_jobs WHERE state = 'ready' LIMIT 1"):
-            return []
+        ((has_ready, has_bulk),) = await self.database.read(READY)
+        found = await self._take(sql, most) if has_ready and most else []
+        more = await self._take(self._say.claim_bulk, bulk) if has_bulk and bulk else []
+        return [*found, *(replace(one, is_bulk=True) for one in more)]
+
+    async def _take(self, sql: str, most: int) -> list[Claim]:
         rows = await self.database.write(sql, (self.owner, self._now() + LEASE_MS, most))
         return [read_claim(row) for row in sorted(rows)]
 

@@ -11,7 +11,8 @@ from bbops.base.host import Database
 from bbops.runtime.values.failures import JobFailure
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.jobs import cancel_job, make_job, read_status
-from bbops.runtime.work.outbox import emit
+from bbops.runtime.work.messages import fan_out_job
+from bbops.runtime.work.outbox import emit, enqueue
 from bbops.runtime.work.room import Room
 from bbops.runtime.work.values import DEEP, MOST_DEPTH, TOO_DEEP, Cause, NewJob
 from bbops.runtime.work.writes import HeardDatabase
@@ -76,6 +77,19 @@ class Outbox:
         found = await make_job(self._database, self._dialect, job, now, unique=unique)
         self._wake()
         return found
+
+    async def send(self, webhook: str, message: str, given: Mapping[str, Any]) -> None:
+        """Write the job that gives a message to its receivers into the outbox, see `Events.send`.
+
+        Raises:
+            FlowError: too many jobs have caused one another.
+            Failure: it cannot be written.
+        """
+        self._check_depth(f"nothing is sent to '{webhook}'")
+        await self.require_room()
+        job = fan_out_job(webhook, message, _encode(given).decode(), self._cause)
+        await self._database.write(*enqueue(job, self._now()))
+        self._wake()
 
     async def cancel(self, uid: str) -> bool:
         """End a job that has not ended; return whether there was one."""

@@ -10,10 +10,12 @@ ENTITY: Final = "bbops"
 
 JOB_DEAD: Final = "bbops.job-dead"
 TASK_MISSED: Final = "bbops.task-missed"
+RECEIVER_DISABLED: Final = "bbops.receiver-disabled"
 
 OWN_EVENTS: Final[Mapping[str, Sequence[str]]] = {
     JOB_DEAD: ("job", "work", "error", "attempts"),
     TASK_MISSED: ("task", "first", "last", "count"),
+    RECEIVER_DISABLED: ("webhook", "receiver", "reason"),
 }
 """The fields of what each of them brings."""
 

@@ -9,6 +9,7 @@ from typing import Final
 from bbops.base.host import Parameters
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.row_triggers import BEGINS
+from bbops.runtime.work.values import BULK
 
 EMIT: Final = (
     "INSERT INTO _bbops_outbox (name, key, payload, at, cause, depth) VALUES (?, ?, ?, ?, ?, ?)"
@@ -64,6 +65,12 @@ IS_WAITING: Final = (
 )
 """A job sleeps for an event, not for another attempt."""
 
+READY: Final = (
+    f"SELECT EXISTS (SELECT 1 FROM _bbops_jobs WHERE state = 'ready' AND priority < {BULK}),"
+    f" EXISTS (SELECT 1 FROM _bbops_jobs WHERE state = 'ready' AND priority = {BULK})"
+)
+"""Whether jobs are ready, and whether jobs of BULK are."""
+
 _COLUMNS: Final = "uid, work, payload, lane, seats, priority, run_at, debounced, cause, depth"
 _MINE: Final = "id = ? AND owner = ? AND fence = ?"
 
@@ -95,6 +102,9 @@ class Statements:
 
     claim_oldest: str
     """Takes jobs by age: owner, lease, most."""
+
+    claim_bulk: str
+    """Takes jobs of the priority BULK, which the two before leave: owner, lease, most."""
 
     record: str
     """Records a step where the job is still ours: id, owner, fence, path, result."""
@@ -184,8 +194,9 @@ def statements(of: Dialect) -> Statements:
             " WHERE true ON CONFLICT (key) DO UPDATE SET until = excluded.until"
         ),
         leave=f"DELETE FROM _bbops_outbox WHERE id IN ({of.ids})",
-        claim=_claim(of, "priority, id"),
-        claim_oldest=_claim(of, "id"),
+        claim=_claim(of, f"priority < {BULK}", "priority, id"),
+        claim_oldest=_claim(of, f"priority < {BULK}", "id"),
+        claim_bulk=_claim(of, f"priority = {BULK}", "id"),
         record=(
             "INSERT INTO _bbops_steps (job, path, result) VALUES"
             f" ((SELECT id FROM _bbops_jobs WHERE {_MINE} {of.shares}), ?, ?)"
@@ -323,14 +334,14 @@ def _tick(of: Dialect) -> str:
     )
 
 
-def _claim(of: Dialect, order: str) -> str:
+def _claim(of: Dialect, which: str, order: str) -> str:
     """Return what takes jobs; one that is debounced makes room for the next of its uid."""
     return (
         "UPDATE _bbops_jobs SET state = 'running', owner = ?, lease = ?, attempts = attempts + 1,"
         " fence = fence + 1, uid = CASE WHEN debounced THEN uid || '@' || id ELSE uid END,"
         " debounced = false WHERE id "
         + of.among.format(
-            "SELECT id FROM _bbops_jobs WHERE state = 'ready'"
+            f"SELECT id FROM _bbops_jobs WHERE state = 'ready' AND {which}"
             f" ORDER BY {order} LIMIT ? {of.skips_locked}"
         )
         + " RETURNING id, uid, work, payload, attempts, fence, coalesce(lane, ''), code, seq,"

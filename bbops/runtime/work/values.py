@@ -10,8 +10,8 @@ from typing import Final, Literal
 State = Literal["ready", "blocked", "later", "running", "held", "dead"]
 """`ready` has its seat in its lane, `blocked` waits for one, `later` for a time."""
 
-HIGH, NORMAL, LOW = 0, 1, 2
-"""Priorities: a smaller one is claimed before others."""
+HIGH, NORMAL, LOW, BULK = 0, 1, 2, 3
+"""Priorities: a smaller one is claimed before others; BULK has seats of its own."""
 
 RESTORED: Final = "restored"
 """Why jobs of a restored database are held."""
@@ -90,6 +90,7 @@ class Claim:
         attempt: 1 for the first.
         code: the digest of what it has begun with; empty before the first step.
         seq: the event's place in the log; 0 without one.
+        is_bulk: it has a seat of those that no other job has.
     """
 
     id: int
@@ -102,6 +103,7 @@ class Claim:
     code: str
     seq: int
     cause: Cause
+    is_bulk: bool = False
 
 
 Outcome = Literal["done", "cancelled"]
@@ -203,6 +205,18 @@ class AsleepError(BaseException):
     def __init__(self, *waits: Wait) -> None:
         super().__init__()
         self.waits = waits
+
+
+class LaterError(Exception):
+    """A job is not to run before a time, which is no failed attempt.
+
+    Attributes:
+        at: the time in milliseconds since 1970.
+    """
+
+    def __init__(self, at: int) -> None:
+        super().__init__(at)
+        self.at = at
 
 
 class HeldError(Exception):

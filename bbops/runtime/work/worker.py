@@ -20,6 +20,7 @@ from bbops.runtime.work.values import (
     Claim,
     FencedError,
     HeldError,
+    LaterError,
     NewJob,
     Route,
     Tick,
@@ -28,6 +29,9 @@ from bbops.runtime.work.values import (
 
 MOST_AT_A_TIME: Final = 50
 """Jobs of one project that run in one process."""
+
+MOST_BULK: Final = 20
+"""Jobs beside them of the priority BULK, which wait for others most of the time."""
 
 LOOK_SECONDS: Final = 1.0
 """Between two looks where nobody says that something has happened."""
@@ -95,6 +99,7 @@ class Worker:
         self.engine, self.plan, self._chance, self._most = engine, plan, chance, most
         self._tell = tell
         self._running: dict[int, asyncio.Task[None]] = {}
+        self._bulk = set[int]()
         self._due: int | None = None
         self.woken, self.may_begin = asyncio.Event(), asyncio.Event()
         self.may_begin.set()
@@ -142,8 +147,9 @@ class Worker:
         """Move events and begin jobs; return whether there may be more at once."""
         moved = await self.engine.pump(self.plan.route, self.plan.arrange)
         self._due = None if self.engine.holds else await self.engine.wake_due()
-        room = self._most - len(self._running)
-        claimed = await self.engine.claim(room) if room else []
+        room = self._most - len(self._running) + len(self._bulk)
+        claimed = await self.engine.claim(room, bulk=MOST_BULK - len(self._bulk))
+        self._bulk |= {job.id for job in claimed if job.is_bulk}
         for job in claimed:
             task = asyncio.create_task(self._one(job))
             self._running[job.id] = task
@@ -163,6 +169,7 @@ class Worker:
 
     def _ended(self, number: int, _task: asyncio.Task[None]) -> None:
         self._running.pop(number, None)
+        self._bulk.discard(number)
         self.woken.set()
 
     async def _one(self, job: Claim) -> None:
@@ -171,6 +178,9 @@ class Worker:
             attempt = await self._attempt(job, plan, began)
         except FencedError:
             _log.info("job %s goes on elsewhere", job.uid)
+        except LaterError as later:
+            at = later.at
+            await _written(lambda: self.engine.sleep(job, at))
         except asyncio.CancelledError:  # the worker ends; that is no failed attempt
             with suppress(Exception):  # else it is found out that nobody runs it
                 await self.engine.sleep(job, self.engine.now())
@@ -193,7 +203,7 @@ class Worker:
                 await recorded.sleep(asleep.waits)
                 return Attempt(job, "waits", perf_counter() - began)
             await self.engine.end(job, result=result)
-        except FencedError:
+        except (FencedError, LaterError):
             raise
         except HeldError as held:
             reason = str(held)

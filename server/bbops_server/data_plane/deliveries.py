@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
+from bbops.base.diagnostics import suggest
 from bbops.base.errors import ServerError
-from bbops.base.json_deliveries import Delivery, DeliveryStory
+from bbops.base.json_deliveries import Delivery, DeliveryStory, DeliveryTry, JsonReceiver
 from bbops.runtime.flow.masking import MASK, is_hidden
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.deliveries import TRIGGERS, Received, ReceivedLog
+from bbops.runtime.work.messages import WEBHOOKS
+from bbops.runtime.work.sent_log import Sent, SentLog
 from bbops_server.data_plane.jobs import database_of
 from bbops_server.data_plane.live.swap import Live
+from bbops_server.process.messages.data.enable_receiver import Enabled, EnableReceiver
 from bbops_server.process.messages.data.list_deliveries import Deliveries, ListDeliveries
+from bbops_server.process.messages.data.list_receivers import ListReceivers, ReceiverList
 from bbops_server.process.messages.data.repeat_delivery import RepeatDelivery, Repeated
 from bbops_server.process.messages.data.show_delivery import ShowDelivery, ShownDelivery
 from bbops_server.process.messages.request import Answer
 from bbops_server.process.messages.service import Handler, Handlers
 
-DeliveryRequest: TypeAlias = ListDeliveries | ShowDelivery | RepeatDelivery
+DeliveryRequest: TypeAlias = (
+    ListDeliveries | ShowDelivery | RepeatDelivery | ListReceivers | EnableReceiver
+)
 
 
 def delivery_handlers(
@@ -44,19 +53,24 @@ def delivery_handlers(
         return handle
 
     return {
-        ListDeliveries: about(_list),
-        ShowDelivery: about(_show),
-        RepeatDelivery: about(_repeat),
-    }
+        ListDeliveries: about(_list), ShowDelivery: about(_show), RepeatDelivery: about(_repeat),
+        ListReceivers: about(_receivers), EnableReceiver: about(_enable),
+    }  # fmt: skip
 
 
 async def _list(live: Live, request: ListDeliveries) -> Deliveries:
-    if request.direction == "sent":
-        return Deliveries([])
-    return Deliveries([_received(one) for one in await _log(live).list(request.most)])
+    found = list[Delivery]()
+    if request.direction != "sent":
+        found += [_received(one) for one in await _log(live).list(request.most)]
+    if request.direction != "received":
+        found += [_sent(one) for one in await _sent_log(live).list(request.most)]
+    found.sort(key=lambda one: one.at, reverse=True)
+    return Deliveries(found[: request.most])
 
 
 async def _show(live: Live, request: ShowDelivery) -> ShownDelivery:
+    if request.delivery.startswith(WEBHOOKS):
+        return await _show_sent(live, request.delivery)
     found = await _log(live).show(request.delivery)
     if found is None:
         return ShownDelivery(None)
@@ -68,12 +82,60 @@ async def _show(live: Live, request: ShowDelivery) -> ShownDelivery:
     return ShownDelivery(DeliveryStory(_received(found.delivery), headers, body, []))
 
 
+async def _show_sent(live: Live, delivery: str) -> ShownDelivery:
+    found = await _sent_log(live).show(delivery)
+    if found is None:
+        return ShownDelivery(None)
+    tries = [
+        DeliveryTry(one.at / 1000, one.status, _masked(live, one.answer), one.error)
+        for one in found.tries
+    ]
+    body = json.dumps(_masked(live, json.loads(found.body)))
+    return ShownDelivery(DeliveryStory(_sent(found.sent), [], body, tries))
+
+
 async def _repeat(live: Live, request: RepeatDelivery) -> Repeated:
+    if request.delivery.startswith(WEBHOOKS):
+        token = secrets.token_hex(4)
+        return Repeated(await _sent_log(live).resend(request.delivery, token) or "")
     return Repeated(await _log(live).replay(request.delivery) or "")
+
+
+async def _receivers(live: Live, request: ListReceivers) -> ReceiverList:
+    found = await _sent_log(live).receivers(request.most, disabled=request.disabled)
+    return ReceiverList([
+        JsonReceiver(webhook, show_url(one.id), show_url(one.url), one.disabled_at)
+        for webhook, one in found
+    ])  # fmt: skip
+
+
+async def _enable(live: Live, request: EnableReceiver) -> Enabled:
+    log = _sent_log(live)
+    every = live.release.sent if live.release else {}
+    if request.webhook not in every:
+        hint = suggest(request.webhook, every) or "'bbops receivers list' shows those there are"
+        raise ServerError(f"the project has no live webhook '{request.webhook}'", hint=hint)
+    return Enabled(await log.enable(request.webhook, request.receiver))
+
+
+def show_url(url: str) -> str:
+    """Return an address as it may be shown: many have a secret in their path."""
+    parts = urlsplit(url)
+    if not parts.netloc:
+        return url
+    has_more = parts.path.strip("/") or parts.query
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{'/…' if has_more else ''}"
 
 
 def _received(one: Received) -> Delivery:
     return Delivery(one.id, "received", f"{TRIGGERS}{one.trigger}", one.at / 1000, "received")
+
+
+def _sent(one: Sent) -> Delivery:
+    return Delivery(
+        one.id, "sent", f"{WEBHOOKS}{one.webhook}", one.at / 1000, one.state, one.event,
+        show_url(one.receiver), one.tries, one.error,
+    )  # fmt: skip
 
 
 def _masked(live: Live, value: Any) -> Any:
@@ -83,3 +145,7 @@ def _masked(live: Live, value: Any) -> Any:
 
 def _log(live: Live) -> ReceivedLog:
     return ReceivedLog(database_of(live))
+
+
+def _sent_log(live: Live) -> SentLog:
+    return SentLog(database_of(live), live.release.sent if live.release else {})

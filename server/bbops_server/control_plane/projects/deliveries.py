@@ -9,7 +9,8 @@ from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.base.errors import BbopsError, ServerError
-from bbops.base.json_deliveries import Delivery, DeliveryStory, StartedJob
+from bbops.base.json_deliveries import Delivery, DeliveryStory, JsonReceiver, StartedJob
+from bbops.base.json_jobs import ChangedJobs
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, read
@@ -24,6 +25,13 @@ class OneDelivery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A delivery by its name, such as `triggers/paid@evt_1`."""
 
     delivery: Annotated[str, msgspec.Meta(min_length=1, max_length=_MOST_NAME)]
+
+
+class OneReceiver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A receiver of a webhook: the key of its row, or what the project names it by."""
+
+    webhook: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    receiver: Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]
 
 
 @read("/api/projects/{name:str}/deliveries", Permission.READ_JOBS)
@@ -68,6 +76,31 @@ async def repeat_delivery(
     return StartedJob(job)
 
 
+@read("/api/projects/{name:str}/receivers", Permission.READ_JOBS)
+async def list_receivers(
+    visit: Here, name: FromPath[str], limit: Annotated[int, QueryParameter(ge=1, le=1_000)] = 100,
+    disabled: Annotated[bool, QueryParameter()] = False,  # noqa: FBT002 - a query
+) -> list[JsonReceiver]:  # fmt: skip
+    """The receivers of webhooks, without their secrets; with `disabled` only those that are."""
+    try:
+        return list(await _deliveries(visit, name).receivers(limit, disabled=disabled))
+    except BbopsError as error:
+        raise refuse(error) from None
+
+
+@change("/api/projects/{name:str}/receivers/enable", Permission.MANAGE_JOBS, status=200)
+async def enable_receiver(
+    visit: Here, name: FromPath[str], data: Annotated[OneReceiver, Body()]
+) -> ChangedJobs:
+    """Let a receiver be told again that was disabled."""
+    try:
+        is_changed = await _deliveries(visit, name).enable(data.webhook, data.receiver)
+    except BbopsError as error:
+        raise refuse(error) from None
+    await visit.note("enable receiver", object=f"{name} {data.webhook} {data.receiver}")
+    return ChangedJobs(int(is_changed))
+
+
 def _missing(delivery: str) -> Exception:
     hint = "'bbops deliveries list' shows those of the last 30 days"
     return refuse(ServerError(f"there is no delivery '{delivery}'", hint=hint))
@@ -80,4 +113,4 @@ def _deliveries(visit: Visit, name: str) -> DeliverySource:
     return found
 
 
-ROUTES = (list_deliveries, show_delivery, repeat_delivery)
+ROUTES = (list_deliveries, show_delivery, repeat_delivery, list_receivers, enable_receiver)

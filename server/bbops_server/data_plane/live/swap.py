@@ -133,7 +133,7 @@ class Live:
             realtime = Publisher(self.realtime.carrier(str(database)))
             host = Host(
                 clock, random, opened, log, events=events, realtime=realtime, http=self._http,
-                files=files,
+                files=files, sends=self._quota is None,
             )  # fmt: skip
             try:
                 remember = self._remember(history) if history else None

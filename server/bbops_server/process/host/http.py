@@ -19,6 +19,7 @@ from bbops_server.process.host.egress import Egress
 MAX_BODY_BYTES: Final = 10_000_000
 MAX_REDIRECTS: Final = 5
 _TRIED: Final = 4
+_PACKED: Final = frozenset({"gzip", "x-gzip", "deflate"})
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _FOR_ONE_SERVER: Final = frozenset({"authorization", "cookie"})
 _SAFE: Final = "/%:@!$&'()*+,;=~-._?"
@@ -127,7 +128,7 @@ class OutsideHttp:
         for _ in range(self._max_redirects + 1):
             answer = await self._send_once(request)
             target = answer.headers.get("location")
-            if answer.status not in _REDIRECTS or not target:
+            if answer.status not in _REDIRECTS or not target or not request.follows:
                 return answer
             request = _redirected(request, answer.status, urljoin(request.url, target))
         most = self._max_redirects
@@ -149,13 +150,13 @@ class OutsideHttp:
             headers=[(name.encode("ascii"), value.encode("latin-1"))
                      for name, value in headers.items()],
         ) as response:  # fmt: skip
-            body = await _read(response, self._max_body_bytes)
+            body = await _read(response, self._max_body_bytes, request.keeps_bytes)
         found: dict[str, str] = {}
         for name, value in response.headers:
             key = name.decode("latin-1").lower()
             text = value.decode("latin-1")
             found[key] = f"{found[key]}, {text}" if key in found else text
-        if found.get("content-encoding", "").lower() in {"gzip", "x-gzip", "deflate"}:
+        if request.keeps_bytes is None and found.get("content-encoding", "").lower() in _PACKED:
             body = _unpacked(body, self._max_body_bytes)
         return HttpResponse(response.status, found, body)
 
@@ -194,11 +195,13 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
     return parts.scheme, parts.hostname, parts.port
 
 
-async def _read(response: httpcore.Response, most: int) -> bytes:
+async def _read(response: httpcore.Response, most: int, keeps: int | None) -> bytes:
     parts, size = [], 0
     async for part in response.aiter_stream():
         parts.append(part)
         size += len(part)
+        if keeps is not None and size >= keeps:
+            return b"".join(parts)[:keeps]
         if size > most:
             raise _too_large(most)
     return b"".join(parts)

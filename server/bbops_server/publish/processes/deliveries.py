@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from bbops.base.json_deliveries import Delivery, DeliveryStory
+from collections.abc import Sequence
+
+from bbops.base.json_deliveries import Delivery, DeliveryStory, JsonReceiver
+from bbops_server.process.messages.data.enable_receiver import EnableReceiver
 from bbops_server.process.messages.data.list_deliveries import ListDeliveries
+from bbops_server.process.messages.data.list_receivers import ListReceivers
 from bbops_server.process.messages.data.repeat_delivery import RepeatDelivery
 from bbops_server.process.messages.data.show_delivery import ShowDelivery
 from bbops_server.publish.processes.plane import Plane
@@ -14,6 +18,16 @@ class ProjectDeliveries:
 
     def __init__(self, plane: Plane, project: str) -> None:
         self._plane, self._project = plane, project
+
+    async def receivers(self, most: int, *, disabled: bool) -> Sequence[JsonReceiver]:
+        """Return receivers by webhook; with `disabled` only those that are."""
+        asked = ListReceivers(self._project, most, disabled)
+        return (await self._plane.ask_project(self._project, asked)).receivers
+
+    async def enable(self, webhook: str, receiver: str) -> bool:
+        """Let a receiver be told again; return whether it was disabled."""
+        asked = EnableReceiver(self._project, webhook, receiver)
+        return (await self._plane.ask_project(self._project, asked)).is_changed
 
     async def list(self, direction: str, most: int) -> list[Delivery]:
         """Return deliveries, the newest first."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from bbops.base.json_deliveries import Delivery, DeliveryStory
+from bbops.base.json_deliveries import Delivery, DeliveryStory, JsonReceiver
 from bbops.base.json_events import LoggedEvent
 from bbops.base.json_jobs import ChangedJobs, JobList, JobStory
 from bbops.interfaces.answers import DraftStatus, Publication, ServerStatus, Status
@@ -181,6 +181,14 @@ class DraftJobSource(JobSource, Protocol):
 
 class DeliverySource(Protocol):
     """What the control plane asks about a project's deliveries; BbopsError where it cannot."""
+
+    async def receivers(self, most: int, *, disabled: bool) -> Sequence[JsonReceiver]:
+        """Return receivers by webhook; with `disabled` only those that are."""
+        ...
+
+    async def enable(self, webhook: str, receiver: str) -> bool:
+        """Let a receiver be told again; return whether it was disabled."""
+        ...
 
     async def list(self, direction: str, most: int) -> list[Delivery]:
         """Return deliveries, the newest first."""

@@ -1,0 +1,65 @@
+"""Link the webhooks that a project sends, with the secrets of receivers that it lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bbops.runtime.linking.resolving import resolve
+from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.shapes import compile_shape
+from bbops.runtime.work.messages import SentWebhook
+from bbops.runtime.work.receivers import FixedReceivers, Receiver, Receivers, TableReceivers
+
+
+def link_sent_webhooks(
+    data: Mapping[str, Any], env: Mapping[str, str | None]
+) -> Mapping[str, SentWebhook]:
+    """Return the webhooks of an artifact by their names."""
+    every = data["work"]["sent"] if data["work"] else ()
+    return {one["name"]: _webhook(one, env) for one in every}
+
+
+def _webhook(data: Mapping[str, Any], env: Mapping[str, str | None]) -> SentWebhook:
+    events = {event: compile_shape(shape) for event, shape in data["events"].items()}
+    given = data["receivers"]
+    found = _table(given) if "table" in given else _fixed(data["name"], given, env)
+    return SentWebhook(data["name"], found, events)
+
+
+def _table(data: Mapping[str, Any]) -> Receivers:
+    encode = {name: resolve(target) for name, target in data["encode"].items()}
+    key, owner = f"{data['table']}.{data['key']}", f"{data['table']}.{data['owner']}"
+
+    def read_key(text: str) -> Any:
+        return encode["key"](int(text) if data["is_whole"] else text, key)
+
+    def read_owner(value: Any) -> Any:
+        if value is None:
+            raise FlowError("'owner' is null, so there is no receiver")
+        return encode["owner"](value, owner)
+
+    return TableReceivers(
+        data["table"], data["key"], data["owner"], data["marks"], read_key, read_owner,
+        resolve(data["events"]),
+    )  # fmt: skip
+
+
+def _fixed(
+    webhook: str, data: Mapping[str, Any], env: Mapping[str, str | None]
+) -> Receivers:  # fmt: skip
+    return FixedReceivers(webhook, {one["id"]: _receiver(one, env) for one in data["every"]})
+
+
+def _receiver(data: Mapping[str, Any], env: Mapping[str, str | None]) -> Callable[[], Receiver]:
+    """Return what gives a receiver; without a value for a variable that it needs it says so."""
+    names = [data["url_env"], data["secret_env"]] if data["url_env"] else [data["secret_env"]]
+
+    def receiver() -> Receiver:
+        lacking = [name for name in names if not env.get(name)]
+        if lacking:
+            raise FlowError(f"receiver '{data['id']}' cannot be asked: set {', '.join(lacking)}")
+        url = data["url"] or env.get(data["url_env"]) or ""
+        return Receiver(data["id"], url, env.get(data["secret_env"]) or "")
+
+    return receiver
