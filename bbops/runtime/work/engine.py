@@ -20,6 +20,7 @@ from bbops.runtime.work.own_events import JOB_DEAD, TASK_MISSED
 from bbops.runtime.work.results import pack, rows_of, unpack
 from bbops.runtime.work.rows import (
     jobs_of,
+    last_of,
     read_claim,
     write_event,
     write_job,
@@ -29,7 +30,9 @@ from bbops.runtime.work.statements import (
     IDLE,
     IS_MADE,
     NEWEST,
+    OUTBOX,
     READY,
+    SIZES,
     Statement,
     statements,
 )
@@ -103,14 +106,10 @@ class Engine:
             route: says which jobs an event makes.
             arrange: gives a job that somebody made its lane and priority.
         """
-        last = await self._last_to_move()
+        last = last_of(await self.database.read(SIZES, (MOST_AT_ONCE,)), MOST_BYTES_AT_ONCE)
         if last is None:
             return 0
-        rows = await self.database.read(
-            "SELECT id, name, key, payload, at, cause, depth, job FROM _bbops_outbox"
-            f" WHERE id <= ? ORDER BY id LIMIT {MOST_AT_ONCE}",
-            (last,),
-        )
+        rows = await self.database.read(OUTBOX, (last, MOST_AT_ONCE))
         ((newest, awaited),) = await self.database.read(NEWEST)
         events = [row for row in rows if row[7] is None]
         now, made_of = self._now(), jobs_of(rows, newest, route, arrange)
@@ -138,19 +137,6 @@ class Engine:
                 return 0
             raise
         return len(rows)
-
-    async def _last_to_move(self) -> int | None:
-        """Return the last event that one `pump` moves: those before it are not too large in all."""
-        sizes = await self.database.read(
-            f"SELECT id, length(payload) FROM _bbops_outbox ORDER BY id LIMIT {MOST_AT_ONCE}"
-        )
-        last, left = None, MOST_BYTES_AT_ONCE
-        for number, size in sizes:
-            left -= size
-            if left < 0 and last is not None:
-                break
-            last = number
-        return last
 
     def _locks(self, lanes: str) -> list[Statement]:
         pump, seats = self.dialect.locks_pump, self.dialect.locks_lanes

@@ -65,6 +65,15 @@ IS_WAITING: Final = (
 )
 """A job sleeps for an event, not for another attempt."""
 
+SIZES: Final = "SELECT id, length(payload) FROM _bbops_outbox ORDER BY id LIMIT ?"
+"""How large the payloads of the outbox are: most."""
+
+OUTBOX: Final = (
+    "SELECT id, name, key, payload, at, cause, depth, job FROM _bbops_outbox"
+    " WHERE id <= ? ORDER BY id LIMIT ?"
+)
+"""The rows of the outbox up to one: id, most."""
+
 READY: Final = (
     f"SELECT EXISTS (SELECT 1 FROM _bbops_jobs WHERE state = 'ready' AND priority < {BULK}),"
     f" EXISTS (SELECT 1 FROM _bbops_jobs WHERE state = 'ready' AND priority = {BULK})"
