@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from bbops.runtime.work.row_triggers import is_row_event
 from bbops.runtime.work.values import Cause, Claim, Event, NewJob, Route
+
+
+def last_of(sizes: Iterable[Sequence[Any]], most_bytes: int) -> int | None:
+    """Return the last row before too many bytes, at least the first one; None without any.
+
+    Args:
+        sizes: (id, bytes) of each.
+        most_bytes: of all up to the last one.
+    """
+    last, left = None, most_bytes
+    for number, size in sizes:
+        left -= size
+        if left < 0 and last is not None:
+            break
+        last = number
+    return last
 
 
 def read_claim(row: Sequence[Any]) -> Claim:
