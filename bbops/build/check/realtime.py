@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from bbops.base.diagnostics import Diagnostic
+from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.build.check._before import left_by_chain
 from bbops.build.check._checked import CheckedProject
 from bbops.build.check._outside import Outside
+from bbops.build.check.triggers import decides_alone
 from bbops.language.expressions.known import Known
+from bbops.language.expressions.nodes import names_in
 from bbops.language.expressions.types import TEXT, map_of
+from bbops.language.expressions.values import Bare, Expression
 from bbops.language.project import Resource
 from bbops.language.resources.realtime import Realtime
+from bbops.language.sql.types import Column
 
 _ELSEWHERE = dict.fromkeys(
     ("input", "query", "headers", "request", "event", "trigger"),
@@ -35,6 +40,7 @@ def check(project: CheckedProject) -> Iterator[Diagnostic]:
             hint = f"the other definition is {first.file}"
             yield Diagnostic(realtime.place("topic"), "duplicate-topic", message, hint)
         yield from _expressions(project, realtime)
+        yield from _rows(project, realtime)
 
 
 def find_subscriber(project: CheckedProject, realtime: Resource[Realtime]) -> Outside:
@@ -52,6 +58,51 @@ def find_subscriber(project: CheckedProject, realtime: Resource[Realtime]) -> Ou
 
     known = left_by_chain(project, tuple(model.middleware), left_by)
     return Outside(realtime, roots, known=known, missing=missing)
+
+
+def find_row(project: CheckedProject, realtime: Resource[Realtime]) -> Outside | None:
+    """Return what `where` of a topic's rows may read; None where its table is unknown."""
+    rows = realtime.model.rows
+    table = project.sql_tables.get(rows.table) if rows else None
+    if table is None:
+        return None
+    outside = find_subscriber(project, realtime)
+    return replace(outside, columns=table.column_types, table=table.name, found=[])
+
+
+def _rows(project: CheckedProject, realtime: Resource[Realtime]) -> Iterator[Diagnostic]:
+    """Check which rows a topic shows, and which columns of them."""
+    rows, outside = realtime.model.rows, find_row(project, realtime)
+    if rows is None or outside is None:
+        return
+    columns = project.sql_tables[rows.table].columns
+    for number, name in enumerate(rows.select):
+        at = realtime.place("rows", "select", number)
+        if name not in columns:
+            hint = suggest(name, columns) or f"it has {', '.join(columns)}"
+            message = f"table '{rows.table}' has no column '{name}'"
+            yield Diagnostic(at, "rows-columns", message, hint)
+        elif columns[name].private:
+            message, hint = f"column '{name}' is private", "leave it out of 'select'"
+            yield Diagnostic(at, "rows-columns", message, hint)
+    if rows.where is not None:
+        outside.condition(rows.where, "rows", "where")
+        if all(name in project.functions for name in realtime.model.middleware):
+            yield from outside.found
+        yield from _decides(realtime, rows.where, columns)
+
+
+def _decides(
+    realtime: Resource[Realtime], where: Bare, columns: Mapping[str, Column]
+) -> Iterator[Diagnostic]:  # fmt: skip
+    """Refuse what would keep private values in the log, or decide otherwise when asked again."""
+    at = realtime.place("rows", "where")
+    for name in sorted({*names_in(where.node)}) if isinstance(where, Expression) else ():
+        if name in columns and columns[name].private:
+            message = f"'where' cannot read the private column '{name}'"
+            hint = "changes are kept in a log; keep what decides in a column that is not private"
+            yield Diagnostic(at, "rows-columns", message, hint)
+    yield from decides_alone(realtime, where, "rows", "where")
 
 
 def _expressions(project: CheckedProject, realtime: Resource[Realtime]) -> Iterator[Diagnostic]:

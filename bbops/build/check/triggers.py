@@ -53,7 +53,7 @@ def _where(
     outside = Outside(resource, rows, table.column_types, table.name)
     outside.condition(database.where, *path, "where")
     yield from outside.found
-    yield from _decides_alone(resource, database.where, *path, "where")
+    yield from decides_alone(resource, database.where, *path, "where")
 
 
 def _key(
@@ -65,7 +65,7 @@ def _key(
     what, path = path[-1], (*path, "key")
     of = outside.value(keyed.key, *path)
     yield from outside.found
-    yield from _decides_alone(resource, keyed.key, *path)
+    yield from decides_alone(resource, keyed.key, *path)
     if not outside.found and (of.kind not in _KEYS or of.nullable):
         yield Diagnostic(
             resource.place(*path), "lane-key",
@@ -129,17 +129,17 @@ def _of_event(project: Project, trigger: Resource[Trigger]) -> Iterator[Diagnost
         return
     outside.condition(where, "where")
     yield from outside.found
-    yield from _decides_alone(trigger, where, "where")
+    yield from decides_alone(trigger, where, "where")
 
 
-def _decides_alone(resource: Resource[Any], where: Bare, *path: str) -> Iterator[Diagnostic]:
+def decides_alone(resource: Resource[Any], where: Bare, *path: str) -> Iterator[Diagnostic]:
     """Refuse what may give another answer when it is asked again."""
     wanted = sorted({*_calls(where.node)}) if isinstance(where, Expression) else []
     for name in wanted:
         if name in FUNCTIONS and FUNCTIONS[name].needs_host:
             yield Diagnostic(
                 resource.place(*path), "not-in-where",
-                f"'{path[-1]}' of a {resource.kind} cannot use '{name}()'",
+                f"'{path[-1]}' of a {resource.model.noun or resource.kind} cannot use '{name}()'",
                 "it goes by what has happened alone; decide the rest in the function",
             )  # fmt: skip
 

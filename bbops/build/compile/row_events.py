@@ -1,4 +1,4 @@
-"""Find which changes of rows the triggers of a project wait for, and which columns they read."""
+"""Find which changes of rows a project waits for, in triggers and topics, and which columns."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from bbops.database.schema.row_events import RowEvents, join
 from bbops.language.expressions.nodes import names_in
 from bbops.language.expressions.values import Expression
 from bbops.language.project import Project, Resource
+from bbops.language.resources.realtime import Rows
 from bbops.language.resources.trigger import DatabaseTrigger, Trigger
 from bbops.language.sql.types import Column
+from bbops.runtime.work.row_triggers import OPERATIONS
 
 _ANY: Final = re.compile(r"\btrigger\b")
 _ONE: Final = re.compile(
@@ -27,7 +29,20 @@ def find_row_events(project: Project) -> Mapping[str, RowEvents]:
         if database is not None and trigger.model.enabled:
             events = RowEvents.of(database.operation, read_columns(project, trigger, database))
             found = join(found, {database.table: events})
+    for realtime in project.realtime.values():
+        rows = realtime.model.rows
+        if rows is not None:
+            events = RowEvents.of(OPERATIONS, topic_columns(project, rows))
+            found = join(found, {rows.table: events})
     return found
+
+
+def topic_columns(project: Project, rows: Rows) -> Mapping[str, Column]:
+    """Return the columns of its rows that a topic reads: its key, those it shows, and `where`."""
+    table, where = project.sql_tables[rows.table], rows.where
+    asked = names_in(where.node) if isinstance(where, Expression) else ()
+    wanted = {*table.key, *rows.select, *asked}
+    return {name: one for name, one in table.columns.items() if name in wanted}
 
 
 def read_columns(

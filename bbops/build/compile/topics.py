@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from bbops.build.check import CheckedProject
 from bbops.build.check._outside import Outside
-from bbops.build.check.realtime import find_subscriber
+from bbops.build.check.realtime import find_row, find_subscriber
+from bbops.build.compile.row_events import topic_columns
+from bbops.language.expressions import nodes as s
 from bbops.language.expressions.check import check_condition, check_value
+from bbops.language.expressions.emit import Emitter, load
+from bbops.language.expressions.nodes import names_in
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.values import Bare, Expression
 from bbops.language.project import Resource
@@ -58,7 +62,78 @@ def _topic(
         "history": (history.size, seconds(history.for_)) if history else None,
         "show": None if presence is None else _shown(outside, presence.show, dialect),
         "recheck_seconds": _recheck(model),
+        "rows": _rows(project, realtime, dialect),
     }  # fmt: skip
+
+
+def _rows(
+    project: CheckedProject, realtime: Resource[Realtime], dialect: Dialect
+) -> dict[str, Any] | None:
+    """Return which rows a topic shows; `key` is what a subscriber's rows have in common."""
+    rows, outside = realtime.model.rows, find_row(project, realtime)
+    if rows is None or outside is None:
+        return None
+    table, decoders = project.sql_tables[rows.table], dialect.json_decoders
+    equal = [*find_equalities(rows.where, table.columns)]
+    return {
+        "table": rows.table,
+        "columns": {
+            name: f"{dialect.rows}:{decoders[column.type]}" if column.type in decoders else ""
+            for name, column in topic_columns(project, rows).items()
+        },
+        "primary": list(table.key),
+        "select": list(rows.select),
+        "where": _of_row(outside, rows.where, None, dialect),
+        "key_columns": [column for column, _ in equal],
+        "key": _of_row(outside, rows.where, [value for _, value in equal], dialect),
+    }  # fmt: skip
+
+
+def find_equalities(
+    where: Bare | None, columns: Mapping[str, Any]
+) -> Iterator[tuple[str, s.Node]]:  # fmt: skip
+    """Yield (column, node) of each `column == …` that must hold, where the rest has no column."""
+    wanted = [where.node] if isinstance(where, Expression) else []
+    while wanted:
+        node = wanted.pop()
+        if isinstance(node, s.Logic) and node.op == "and":
+            wanted += [node.left, node.right]
+        elif isinstance(node, s.Compare) and node.op == "==":
+            for side, other in ((node.left, node.right), (node.right, node.left)):
+                is_column = isinstance(side, s.Name) and side.name in columns
+                if is_column and not any(one in columns for one in names_in(other)):
+                    assert isinstance(side, s.Name)  # noqa: S101 - as just seen
+                    yield side.name, other
+                    break
+
+
+def _of_row(
+    outside: Outside, where: Bare | None, values: list[s.Node] | None, dialect: Dialect
+) -> Part | None:
+    """Return the condition over a row, or what a subscriber gives for `values` in it."""
+    if not isinstance(where, Expression):
+        return None
+
+    def code(flow: Flow) -> ast.expr:
+        check_condition(where, flow.emitter.scope)
+        emitter = Emitter(flow.emitter.scope, flow, _reads_row(outside))
+        if values is None:
+            return emitter.condition(where)
+        return ast.Tuple([emitter.node(one) for one in values], ast.Load())
+
+    arguments = ("run", "row") if values is None else ("run",)
+    return _compile(outside, code, dialect, arguments)
+
+
+def _reads_row(outside: Outside) -> Callable[[s.Node], ast.expr | None]:
+    columns = outside.columns or {}
+
+    def read(node: s.Node) -> ast.expr | None:
+        if not isinstance(node, s.Name) or node.name in outside.names or node.name not in columns:
+            return None
+        return ast.Subscript(load("row"), ast.Constant(node.name), ast.Load())
+
+    return read
 
 
 def _recheck(model: Realtime) -> float | None:
@@ -90,9 +165,14 @@ def _unheard(*_: object) -> None:
     """The check has told of all mistakes before."""
 
 
-def _compile(outside: Outside, code: Callable[[Flow], ast.expr], dialect: Dialect) -> Part:
+def _compile(
+    outside: Outside, code: Callable[[Flow], ast.expr], dialect: Dialect,
+    arguments: tuple[str, ...] = ("run",),
+) -> Part:  # fmt: skip
     """Return a function of the run in which the middleware of a subscriber has run."""
-    scope = Scope(outside.names, _unheard, outside.known.copy())
+    scope = Scope(
+        outside.names, _unheard, outside.known.copy(), columns=outside.columns, table=outside.table
+    )
     flow = Flow(outside.resource.file, scope, {}, variables=(), exports=False, dialect=dialect)
     body = flow.at_one_time(lambda: [ast.Return(code(flow))])
     head: list[ast.stmt] = [
@@ -101,8 +181,8 @@ def _compile(outside: Outside, code: Callable[[Flow], ast.expr], dialect: Dialec
             ast.Attribute(ast.Name("run", ast.Load()), root, ast.Load()),
         ) for root in sorted(flow.roots)
     ]  # fmt: skip
-    arguments = ast.arguments([], [ast.arg("run")], None, [], [], None, [])
-    definition = ast.FunctionDef(_NAME, arguments, [*head, *body], [], None)
+    taken = ast.arguments([], [ast.arg(one) for one in arguments], None, [], [], None, [])
+    definition = ast.FunctionDef(_NAME, taken, [*head, *body], [], None)
     definition.type_params = []  # type: ignore[attr-defined, unused-ignore]  # from Python 3.12 on
     definition.lineno = definition.end_lineno = 1
     definition.col_offset = definition.end_col_offset = 0

@@ -15,7 +15,7 @@ from bbops.build.check.tasks import constant_of
 from bbops.build.check.triggers import find_input, find_outside
 from bbops.build.compile.conditions import compile_keyed, compile_lane, compile_where
 from bbops.build.compile.function import compile_function, pack_value
-from bbops.build.compile.row_events import read_columns
+from bbops.build.compile.row_events import read_columns, topic_columns
 from bbops.build.compile.sent_webhooks import compile_sent_webhooks
 from bbops.language.project import OnDead, Project, Resource
 from bbops.language.resources._job import Job, Retry
@@ -49,10 +49,12 @@ def compile_work(
         pack: returns a function as jobs run it, compiled and packed.
     """
     durable = {name: pack(name) for name in _find_functions(project)}
-    if not durable and not project.webhooks and not any(_emits(project)):
+    kept = kept_rows(project)
+    if not durable and not project.webhooks and not any(_emits(project)) and not kept:
         return None
     digest = _digests(durable)
     return {
+        "rows": kept,
         "code": [durable[name] for name in sorted(durable)],
         "triggers": [
             {
@@ -92,6 +94,18 @@ def compile_work(
             for name in sorted(project.started)
         ],
     }  # fmt: skip
+
+
+def kept_rows(project: Project) -> dict[str, tuple[float, list[str]]]:
+    """Return the tables whose changes topics show: for how many seconds, and which columns."""
+    lasts, columns = dict[str, float](), dict[str, set[str]]()
+    for one in project.realtime.values():
+        rows, history = one.model.rows, one.model.history
+        if rows is not None:
+            length = seconds(history.for_) if history else 0.0
+            lasts[rows.table] = max(length, lasts.get(rows.table, 0.0))
+            columns.setdefault(rows.table, set()).update(topic_columns(project, rows))
+    return {table: (lasts[table], sorted(columns[table])) for table in sorted(lasts)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from bbops.base.errors import DatabaseDamaged, DatabaseError
 from bbops.database.files.backup import DAMAGE, Contents, Tell, copy, open_still
 from bbops.database.files.files import PARTIAL, beside, remove, with_logs, written_whole
 from bbops.database.sqlite.gate import Gate
+from bbops.runtime.realtime.rows import EPOCH
 from bbops.runtime.work.values import RESTORED
 
 _DAMAGED: Final = "use another backup; nothing has changed"
@@ -87,6 +88,8 @@ def _hold_jobs(partial: Path) -> int:
             return 0
         database.execute("DELETE FROM _bbops_ticks")
         database.execute("DELETE FROM _bbops_outbox")
+        # numbers of changes come again: who has some from before must read anew
+        database.execute("DELETE FROM _bbops_notes WHERE name = ?", (EPOCH,))
         held = database.execute(
             "UPDATE _bbops_jobs SET state = 'held', error = ?, owner = NULL WHERE state <> 'dead'",
             (RESTORED,),

@@ -29,6 +29,8 @@ def scope_outside(
         return _scope({}, table.column_types if table else {}, name)
     if folder in {"triggers", "agents"} and path[-1] == "where":
         return _of_rows(project, node_at(root, path[:-1]))
+    if folder == "realtime" and path[-2:] == ("rows", "where"):
+        return _of_shown_rows(project, root)
     if folder == "realtime" and (path[-1] in {"subscribe", "publish"} or path[0] == "presence"):
         return _of_topic(project, root)
     if folder == "tests" and "check" in path:
@@ -58,6 +60,15 @@ def _of_topic(project: CheckedProject, root: Any) -> Scope:
     chain = tuple(map(str, given)) if isinstance(given, list) else ()
     scope = _scope(roots)
     scope.known = left_by_chain(project, chain, lambda one: _left_by(project, one))
+    return scope
+
+
+def _of_shown_rows(project: CheckedProject, root: Any) -> Scope:
+    scope = _of_topic(project, root)
+    rows = root.get("rows")
+    table = project.sql_tables.get(str(rows.get("table"))) if isinstance(rows, dict) else None
+    if table is not None:
+        scope.columns, scope.table = table.column_types, table.name
     return scope
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, StringConstraints, field_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model
-from bbops.base.names import Duration
+from bbops.base.names import ColumnName, Duration
 from bbops.language.expressions.nodes import Literal as Constant
 from bbops.language.expressions.values import BareField, Expression
-from bbops.language.resources._kind import FunctionName, Kind
+from bbops.language.resources._kind import FunctionName, Kind, TableName
 from bbops.language.shape import FieldName, Shape
 from bbops.runtime.values.durations import seconds
 
@@ -38,6 +38,14 @@ class History(Model):
         return given
 
 
+class Rows(Model):
+    """Rows of a table, as they change: those that a subscriber may see."""
+
+    table: TableName
+    where: BareField | None = None
+    select: Annotated[list[ColumnName], Field(min_length=1)]
+
+
 class Presence(Model):
     """Who is there: what others see of a subscriber, as expressions over `params` and `vars`."""
 
@@ -58,6 +66,12 @@ class Realtime(Kind):
     - The step `publish` sends an event; its payload must fit the shape that stands here. Clients
       send `{event, payload}`, and get that.
     - With `history`, clients that come back get what they missed, or are told that they cannot.
+    - With `rows`, messages are the changes of rows, whoever changes them: `row.inserted` and
+      `row.updated` with the columns of `select`, `row.left` and `row.deleted` with the key alone.
+      Each subscriber gets those of the rows that `where` lets it see, over the columns of the row,
+      `params` and `vars`; a row that comes into its sight is `row.inserted`, one that leaves it
+      `row.left`. Nobody publishes there. With `history`, clients that come back get what they
+      missed, also after a restart.
     - With `presence`, subscribers see who else is there, up to 1,000 of them.
     """
 
@@ -78,9 +92,20 @@ class Realtime(Kind):
     subscribe: BareField = Expression(Constant(0, 0, True))  # noqa: FBT003 - a YAML `true`
     publish: BareField = Expression(Constant(0, 0, False))  # noqa: FBT003
     events: dict[MessageName, Shape] = {}
+    rows: Rows | None = None
     history: History | None = None
     presence: Presence | None = None
     recheck: Duration | None = None
+
+    @model_validator(mode="after")
+    def check_rows(self) -> Self:
+        """Refuse messages beside changes of rows: they have numbers of their own."""
+        if self.rows is not None:
+            for key in ("events", "publish"):
+                if key in self.model_fields_set:
+                    message, hint = f"'{key}' cannot be combined with 'rows'", "use two topics"
+                    raise PydanticCustomError("one_of", message, {"key": key, "hint": hint})
+        return self
 
     @field_validator("recheck")
     @classmethod

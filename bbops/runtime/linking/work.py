@@ -28,7 +28,7 @@ from bbops.runtime.work.own_events import JOB_DEAD, TASK_MISSED
 from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.results import MOST_BYTES, TOO_LARGE
 from bbops.runtime.work.retry import Retry
-from bbops.runtime.work.row_triggers import ReadRows
+from bbops.runtime.work.row_triggers import OPERATIONS, ReadRows, row_event
 from bbops.runtime.work.schedules import Schedule
 from bbops.runtime.work.sending import RETRY, WebhookSender
 from bbops.runtime.work.tasks import Task, Tasks
@@ -124,6 +124,13 @@ class Work:
         """Whether something runs when a task did not."""
         self.renamed = _renamed(data["tasks"])
         """Names of tasks by those that they had before."""
+        self.kept_rows = {table: lasts for table, (lasts, _) in data["rows"].items()}
+        """Tables whose changes topics show, and for how many seconds they are kept."""
+        self.keeps = {
+            row_event(table, one): frozenset(columns)
+            for table, (_, columns) in data["rows"].items() for one in OPERATIONS
+        }  # fmt: skip
+        """The columns of those changes, by their names in the log."""
         self.hears_rows = any(one["columns"] is not None for one in data["triggers"])
         """Whether changed rows run something."""
         self.plan = Plan(triggers.route, self.run, self.tasks.due, self._retry, self._arrange)

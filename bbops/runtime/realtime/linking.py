@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from bbops.runtime.linking.release import Release, link_condition
+from bbops.runtime.linking.resolving import resolve
+from bbops.runtime.realtime.rows import RowsRule
 from bbops.runtime.realtime.topics import Kept, Topic, Topics
 from bbops.runtime.values.shapes import compile_shape
+from bbops.runtime.work.row_triggers import ReadRows
 
 
 def link_topics(artifact: bytes, release: Release) -> Topics:
@@ -30,4 +33,14 @@ def _topic(data: Mapping[str, Any], release: Release) -> Topic:
         events={event: compile_shape(spec, say) for event, spec in data["events"].items()},
         history=Kept(*data["history"]) if data["history"] else None,
         recheck_seconds=data["recheck_seconds"],
+        rows=_rows(data["rows"]) if data["rows"] else None,
     )
+
+
+def _rows(data: Mapping[str, Any]) -> RowsRule:
+    columns = {name: resolve(how) if how else None for name, how in data["columns"].items()}
+    return RowsRule(
+        data["table"], ReadRows(columns), tuple(data["primary"]), tuple(data["select"]),
+        link_condition(data["where"]) if data["where"] else None, tuple(data["key_columns"]),
+        link_condition(data["key"]) if data["key"] else None,
+    )  # fmt: skip

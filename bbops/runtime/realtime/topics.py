@@ -10,6 +10,7 @@ from urllib.parse import quote
 from bbops.runtime.flow.run import Function, Run, Shape
 from bbops.runtime.http.responses import encode
 from bbops.runtime.http.routes import RouteTable
+from bbops.runtime.realtime.rows import RowsRule
 from bbops.runtime.values.failures import BadValue, InvalidInput
 from bbops.runtime.values.operators import kind, text
 
@@ -45,6 +46,7 @@ class Topic:
         events: shapes of payloads, by the names of events.
         history: None where no message is kept.
         recheck_seconds: how often a subscriber is judged again; None where only time passes.
+        rows: the rows whose changes are its messages; None where messages are published.
     """
 
     name: str
@@ -57,11 +59,15 @@ class Topic:
     events: Mapping[str, Shape]
     history: Kept | None
     recheck_seconds: float | None
+    rows: RowsRule | None = None
 
     @property
     def is_counted(self) -> bool:
-        """Whether one place numbers its messages, or knows who is there."""
-        return self.history is not None or self.show is not None
+        """Whether one place numbers its messages, or knows who is there.
+
+        Changes of rows have the numbers of the log.
+        """
+        return (self.history is not None and self.rows is None) or self.show is not None
 
     def name_of(self, params: Mapping[str, Any]) -> str:
         """Return the name of the topic with these parameters, such as `boards/7`.
@@ -112,6 +118,11 @@ class Topics:
     def need_center(self) -> bool:
         """Whether some topic has one place that numbers its messages, or knows who is there."""
         return any(one.is_counted for one in self._by_file.values())
+
+    def on_rows(self, event: str) -> list[Topic]:
+        """Return the topics that show a change of rows, by its name in the log."""
+        every = self._by_file.values()
+        return [one for one in every if one.rows is not None and event in one.rows.events]
 
     def find(self, name: str) -> tuple[Topic, Params] | None:
         """Return the topic of a name and its parameters; None where there is none.

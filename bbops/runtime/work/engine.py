@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -79,6 +79,7 @@ class Engine:
         holds: why jobs do not begin by themselves; empty where they do. Then those that are made,
             and those whose time or turn comes, are held for it, but for runs of tasks, which
             somebody has asked for.
+        keeps: columns of rows that topics show, by the names of events: the log has them a while.
     """
 
     def __init__(
@@ -90,8 +91,8 @@ class Engine:
         self._say, self._now = statements(dialect), now
         self._claims = 0
         self.names_cause = self.hears_missed = False
-        self.hears_dead = frozenset[str]()
-        self.holds = ""
+        self.hears_dead, self.holds = frozenset[str](), ""
+        self.keeps: Mapping[str, Container[str]] = {}
 
     # ---- from the outbox into jobs
     async def pump(
@@ -119,7 +120,7 @@ class Engine:
         lanes = json.dumps(sorted({one.lane for one, _ in jobs if one.lane}))
         uids = (one.uid for one, _ in jobs)
         made = [write_job(one, at, seq, now) for at, (one, seq) in enumerate(jobs)]
-        told = [write_event(at, row) for at, row in enumerate(events, 1)]
+        told = [write_event(at, row, self.keeps) for at, row in enumerate(events, 1)]
         say = self._say
         try:
             await self.database.write_all([

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
 
 from bbops.runtime.work.row_triggers import is_row_event
 from bbops.runtime.work.values import Cause, Claim, Event, NewJob, Route
+
+EMPTY: Final[Mapping[str, Container[str]]] = MappingProxyType({})
+NO_ROWS: Final = "{}"
+"""The payload of an event about rows that are not kept, or not any more."""
 
 
 def last_of(sizes: Iterable[Sequence[Any]], most_bytes: int) -> int | None:
@@ -59,12 +64,29 @@ def jobs_of(
     return [*found.values()]
 
 
-def write_event(ord_: int, row: Sequence[Any]) -> dict[str, Any]:
-    """Return an event of the outbox as the log takes it: without rows, which only jobs hold."""
+def write_event(
+    ord_: int, row: Sequence[Any], kept: Mapping[str, Container[str]] = EMPTY
+) -> dict[str, Any]:  # fmt: skip
+    """Return an event of the outbox as the log takes it: without rows, which only jobs hold.
+
+    Args:
+        kept: columns of rows that topics show, by the names of events; those stay for a while.
+    """
     _, name, key, payload, at, cause, depth, _ = row
-    told = "{}" if is_row_event(name) else payload
+    told = _kept(payload, kept.get(name)) if is_row_event(name) else payload
     return {"ord": ord_, "name": name, "key": key, "payload": told, "at": at, "cause": cause,
             "depth": depth}  # fmt: skip
+
+
+def _kept(payload: str, columns: Container[str] | None) -> str:
+    """Return what the log keeps of a change: triggers may read more, also what is private."""
+    if columns is None:
+        return NO_ROWS
+    found = {
+        which: [{name: one for name, one in part.items() if name in columns} for part in parts]
+        for which, parts in json.loads(payload).items() if parts is not None
+    }  # fmt: skip
+    return json.dumps(found)
 
 
 def write_job(job: NewJob, ord_: int, seq: int, now: int) -> dict[str, Any]:

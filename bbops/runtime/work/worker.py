@@ -94,10 +94,16 @@ class Worker:
     def __init__(
         self, engine: Engine, plan: Plan, chance: Callable[[], float], *,
         most: int = MOST_AT_A_TIME, tell: Callable[[Attempt], None] = _untold,
+        moved: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
-        """Args: `tell`: is called with each attempt that has ended."""
+        """Begin nothing yet.
+
+        Args:
+            tell: is called with each attempt that has ended.
+            moved: is called once events were moved into the log.
+        """
         self.engine, self.plan, self._chance, self._most = engine, plan, chance, most
-        self._tell = tell
+        self._tell, self._moved = tell, moved
         self._running: dict[int, asyncio.Task[None]] = {}
         self._bulk = set[int]()
         self._due: int | None = None
@@ -146,6 +152,8 @@ class Worker:
     async def _turn(self) -> bool:
         """Move events and begin jobs; return whether there may be more at once."""
         moved = await self.engine.pump(self.plan.route, self.plan.arrange)
+        if moved:
+            self._moved()
         self._due = None if self.engine.holds else await self.engine.wake_due()
         room = self._most - len(self._running) + len(self._bulk)
         claimed = await self.engine.claim(room, bulk=MOST_BULK - len(self._bulk))

@@ -171,7 +171,9 @@ async def _run(request: ForkDraft) -> None:
     http = OutsideHttp(Egress(request.egress, only=()))  # until it is told which
     log = BoundedLog(JsonLog(), limits.DRAFT_LOG_BYTES)
     live = Live(clock=SystemClock(), random=SystemRandom(), log=log, http=http, quota=_QUOTA)
-    work = ProjectWork(live, partial(_tell, log), holds=HELD)
+    work = ProjectWork(
+        live, partial(_tell, log), tell_row=live.realtime.tell_row, holds=HELD
+    )  # fmt: skip
     live.ring = work.wake
     serving = Answering(live)
     await serving.start(request.socket)

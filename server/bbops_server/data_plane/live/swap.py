@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 from weakref import WeakSet
@@ -23,7 +23,7 @@ from bbops.runtime.http.responses import Record
 from bbops.runtime.http.shared_counters import SharedCounters
 from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.linking.release import Release, link_in_slices
-from bbops.runtime.realtime.publisher import Publisher
+from bbops.runtime.realtime.linking import link_topics
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.engine import now_ms
 from bbops.runtime.work.events import Outbox
@@ -130,7 +130,8 @@ class Live:
             if self.ring is not None:
                 dialect, room = work_dialect(opened), Room(opened, now_ms)
                 events = Outbox(opened, dialect, now_ms, self.ring, room=room)
-            realtime = Publisher(self.realtime.carrier(str(database)))
+            self.realtime.place = str(database)
+            realtime = self.realtime.publisher()
             host = Host(
                 clock, random, opened, log, events=events, realtime=realtime, http=self._http,
                 files=files, sends=self._quota is None,
@@ -164,10 +165,13 @@ class Live:
         if self.release is None:
             raise ServerError("nothing is live")
         live = self.release
-        return await link_in_slices(
-            artifact, name=live.name, host=live.answering.host, lasting=self._lasting,
-            env=fill_env(artifact, live.env),
+        door = self.realtime.publisher()
+        release = await link_in_slices(
+            artifact, name=live.name, host=replace(live.answering.host, realtime=door),
+            lasting=self._lasting, env=fill_env(artifact, live.env),
         )  # fmt: skip
+        door.topics = link_topics(artifact, release)
+        return release
 
     def _open_frontend(self, path: Path, release: str, url: str) -> Frontend:
         """Raises: ServerError: it is gone or damaged."""

@@ -51,6 +51,9 @@ NOT_TEXT: Final = Closing(3506, "inappropriate protocol")
 ENDED: Final = Closing(2000, "permission ended")
 """Of a subscription: the client does not come back to it by itself."""
 
+FAILED: Final = Closing(2100, "the rule of the topic failed")
+"""Of a subscription to rows: likewise."""
+
 LOST: Final = Closing(2500, "insufficient state")
 """Of a subscription: the client subscribes again."""
 

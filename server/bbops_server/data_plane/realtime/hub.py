@@ -14,6 +14,7 @@ from bbops.runtime.realtime.topics import Kept, Params, Topic, Topics
 from bbops_server.data_plane.realtime.codes import (
     DENIED,
     ENDED,
+    FAILED,
     INTERNAL,
     LIMIT,
     LOST,
@@ -24,12 +25,20 @@ from bbops_server.data_plane.realtime.codes import (
     refusal_of,
 )
 from bbops_server.data_plane.realtime.fanout.end import End
-from bbops_server.data_plane.realtime.fanout.frames import Moved, Seen
+from bbops_server.data_plane.realtime.fanout.frames import Changed, Moved, Seen
 from bbops_server.data_plane.realtime.limits import MOST_CLIENTS
 from bbops_server.data_plane.realtime.pinging import Pinging
 from bbops_server.data_plane.realtime.rejudging import Rejudging
 from bbops_server.data_plane.realtime.rooms import Rooms, Subscription
+from bbops_server.data_plane.realtime.sight import Sight
 from bbops_server.data_plane.realtime.tokens import may_use_cookie
+
+Done = Callable[[Seen | None], None]
+
+
+def _nothing(_: Seen | None) -> None:
+    """Say nothing yet."""
+
 
 NO_CENTER: Final = "the place that numbers messages cannot be asked now"
 
@@ -61,6 +70,7 @@ class Hub:
         self.topics = Topics(())
         self.origins: Mapping[str, bool] = {}
         self.rooms, self.rejudging = Rooms(), Rejudging(self.judge_again)
+        self.sight = Sight(self.fail, lambda one: self.end(one, LOST))
         self.connections: set[Connection] = set()
         self.pinging = Pinging()
         self.users: Counter[Any] = Counter()
@@ -147,15 +157,19 @@ class Hub:
             return
         if not one.is_live:
             return
-        if topic.is_counted != one.topic.is_counted or topic.history != one.topic.history:
+        before = one.topic
+        if topic.is_counted != before.is_counted or topic.history != before.history or (
+            (topic.rows is None) is not (before.rows is None)
+        ):  # fmt: skip
             self.end(one, LOST)  # it comes back as the topic now is
             return
         one.topic, one.params, one.verdict = topic, params, verdict
+        self.sight.move(one)
         self.rejudging.plan(one)
 
     # ---- subscriptions
     async def subscribe(
-        self, one: Subscription, done: Callable[[Seen | None], None],
+        self, one: Subscription, done: Done,
         *, recover: bool = False, epoch: str = "", offset: int = 0,
     ) -> None:  # fmt: skip
         """Let a subscription begin.
@@ -167,10 +181,37 @@ class Hub:
         Raises:
             Refused: it does not.
         """
-        if not one.topic.is_counted:
+        if one.topic.rows is not None:
+            await self._show_rows(one, done, recover=recover, epoch=epoch, offset=offset)
+        elif one.topic.is_counted:
+            await self._join(one, done, recover=recover, epoch=epoch, offset=offset)
+        else:
             self._begin(one)
             done(None)
-            return
+
+    async def _show_rows(
+        self, one: Subscription, done: Done, *, recover: bool, epoch: str, offset: int
+    ) -> None:
+        """Let a subscription to rows begin; arguments and errors as those of `subscribe`."""
+        if one.topic.show is not None:
+            await self._join(one, _nothing, recover=False, epoch="", offset=0)
+        else:
+            if not await self._end.ready():
+                raise Refused(INTERNAL, NO_CENTER, is_temporary=True)
+            self._begin(one)
+        try:
+            assert self._judge is not None  # noqa: S101 - it was let in
+            database = self._judge.answering.host.database
+            since = (epoch, offset) if recover else None
+            await self.sight.begin(one, database, since, done)
+        except Exception as error:  # noqa: BLE001 - of one client, as in `judge`
+            self.leave(one)
+            raise refusal_of(error) from None
+
+    async def _join(
+        self, one: Subscription, done: Done, *, recover: bool, epoch: str, offset: int
+    ) -> None:
+        """Let a subscription to a counted topic begin; arguments as those of `subscribe`."""
         if not await self._end.ready():
             raise Refused(INTERNAL, NO_CENTER, is_temporary=True)
         joined: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -190,7 +231,8 @@ class Hub:
                 self._begin(one)
                 joined.set_result(None)
 
-        kept = one.topic.history or Kept(0, 0.0)
+        kept = one.topic.history if one.topic.rows is None else None
+        kept = kept or Kept(0, 0.0)
         shown = None if one.topic.show is None else msgspec.json.encode(one.verdict.shown)
         self._end.join(
             on_seen, project=self.project, name=one.name, client=one.owner.client, shown=shown,
@@ -204,6 +246,7 @@ class Hub:
 
     def leave(self, one: Subscription) -> None:
         """Take a subscription away."""
+        self.sight.remove(one)
         if self.rooms.remove(one) and one.topic.is_counted:
             self._end.part(self.project, one.name, one.owner.client)
 
@@ -238,10 +281,20 @@ class Hub:
         shown = msgspec.Raw(moved.shown)
         self.rooms.move(moved.name, moved.client, shown, is_there=moved.is_there)
 
+    def change(self, changed: Changed) -> None:
+        """Show a changed row to those who may see it."""
+        self.sight.change(self.topics, changed)
+
+    def fail(self, one: Subscription, error: Exception) -> None:
+        """End a subscription whose rule fails, alone; the log says where."""
+        if self._judge is not None:
+            self._judge.surprise(error, one.owner.identity)
+        self.end(one, FAILED)
+
     def lose(self) -> None:
-        """Let subscribers of counted topics come back: nobody knows what they have missed."""
+        """Let subscribers come back of whom nobody knows what they have missed."""
         for one in self.rooms.every:
-            if one.topic.is_counted:
+            if one.topic.is_counted or one.topic.rows is not None:
                 self.end(one, LOST)
 
     # ---- connections

@@ -12,6 +12,7 @@ from bbops.runtime.realtime.linking import link_topics
 from bbops.runtime.realtime.publisher import Publisher
 from bbops.runtime.realtime.topics import Kept, Topics
 from bbops_server.data_plane.realtime.fanout.end import End
+from bbops_server.data_plane.realtime.fanout.frames import Changed
 from bbops_server.data_plane.realtime.hub import Hub
 
 
@@ -32,16 +33,20 @@ class LiveTopics:
     def __init__(self, end: End, wait: Callable[[], Awaitable[None]]) -> None:
         """Args: `wait`: returns once the project's requests may go on."""
         self._end, self.hub = end, Hub(end, wait)
-        self._project = ""
+        self.place = ""
         self._linked: tuple[Topics, Judge, Mapping[str, bool]] | None = None
 
-    def carrier(self, place: str) -> _Carrier:
-        """Return what carries messages of the project with this database: every process knows it.
+    @property
+    def project(self) -> str:
+        """What processes call the project: by the place of its database, which all of them know.
 
-        The place of a database may hold a password, so it is not named.
+        That may hold a password, so it is not named.
         """
-        self._project = sha256(place.encode()).hexdigest()[:16]
-        return _Carrier(self._end, self._project)
+        return sha256(self.place.encode()).hexdigest()[:16]
+
+    def publisher(self) -> Publisher:
+        """Return the door of a release, which has yet to get its topics."""
+        return Publisher(_Carrier(self._end, self.project))
 
     def link(self, artifact: bytes, release: Release, door: Publisher) -> None:
         """Link the topics of a release, and keep them for `swap`."""
@@ -49,6 +54,10 @@ class LiveTopics:
         origins = dict(marshal.loads(artifact)["origins"])  # noqa: S302 - our own file
         judge = Judge(release.answering, release.active_requests)
         self._linked = topics, judge, origins
+
+    def tell_row(self, number: int, event: str, payload: str) -> None:
+        """Show a changed row to the clients of this process."""
+        self.hub.change(Changed(self.project, number, event, payload))
 
     @property
     def need_center(self) -> bool:
@@ -65,9 +74,9 @@ class LiveTopics:
         if self._linked is not None:
             if self._linked[0]:
                 self._end.open()
-            self.hub.use(self._project, *self._linked)
+            self.hub.use(self.project, *self._linked)
 
     def close(self) -> None:
         """End every connection."""
         self.hub.close()
-        self._end.leave(self._project)
+        self._end.leave(self.project)

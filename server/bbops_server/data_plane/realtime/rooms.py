@@ -57,11 +57,28 @@ class Owner(Protocol):
         ...
 
 
+class Place:
+    """Where a subscription stands that sees changes of rows.
+
+    Attributes:
+        key: what its rows have in common.
+        seen: the number of the last change that it has seen, or was past.
+        waiting: changes that have come while it reads what it has missed; None once it is live.
+    """
+
+    __slots__ = ("key", "seen", "waiting")
+
+    def __init__(self, key: Any) -> None:
+        self.key, self.seen = key, 0
+        self.waiting: list[tuple[int, Told]] | None = []
+
+
 class Subscription:
     """One client of one topic."""
 
     __slots__ = (
-        "due", "epoch", "is_live", "name", "owner", "params", "topic", "verdict", "wants_moves",
+        "due", "epoch", "is_live", "name", "owner", "params", "place", "topic", "verdict",
+        "wants_moves",
     )  # fmt: skip
 
     def __init__(
@@ -70,6 +87,8 @@ class Subscription:
         self.owner, self.name, self.topic, self.params = owner, name, topic, params
         self.verdict, self.is_live, self.wants_moves = verdict, False, False
         self.epoch, self.due = "", 0
+        self.place: Place | None = None
+        """Where it is among those that see changes of rows; None elsewhere."""
 
 
 class Rooms:

@@ -295,8 +295,8 @@ class Session(Connection):
 
     async def _history(self, given: protocol.History) -> dict[str, Any]:
         one = self._subscribed_to(given.channel)
-        if one.topic.history is None:
-            raise Refused(NOT_AVAILABLE, "the topic has no 'history'")
+        if one.topic.history is None or one.topic.rows is not None:
+            raise Refused(NOT_AVAILABLE, "no 'history' can be asked for here")
         if given.limit < 0:
             raise Refused(BAD_REQUEST, "'limit' is not negative")
         after = given.since.offset if given.since else None

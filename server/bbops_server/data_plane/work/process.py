@@ -23,6 +23,7 @@ from bbops_server.data_plane.live.linking import link
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.data_plane.realtime.fanout.center import Center
 from bbops_server.data_plane.realtime.fanout.end import CenterEnd
+from bbops_server.data_plane.realtime.fanout.frames import Changed
 from bbops_server.data_plane.realtime.fanout.stream import listen as meet
 from bbops_server.data_plane.work.project import ProjectWork
 from bbops_server.process.host.clock import SystemClock
@@ -53,8 +54,11 @@ _log = logging.getLogger(__name__)
 class WorkProcess:
     """What the parent can ask of the work process."""
 
-    def __init__(self, directory: Directory, http: OutsideHttp, channel: Channel) -> None:
+    def __init__(
+        self, directory: Directory, http: OutsideHttp, channel: Channel, center: Center
+    ) -> None:  # fmt: skip
         self._directory, self._http, self._channel = directory, http, channel
+        self._center = center
         self._projects: dict[str, ProjectWork] = {}
         self._is_telling = False
 
@@ -119,7 +123,10 @@ class WorkProcess:
 
     def _project(self, name: str) -> ProjectWork:
         if name not in self._projects:
-            self._projects[name] = ProjectWork(self._live(name), partial(self._tell, name))
+            self._projects[name] = ProjectWork(
+                self._live(name), partial(self._tell, name),
+                tell_row=partial(self._tell_row, name),
+            )  # fmt: skip
         return self._projects[name]
 
     # ---- the process itself
@@ -147,6 +154,11 @@ class WorkProcess:
     async def _stop(self, request: Stop) -> Done:
         await self.stop(request.grace_seconds)
         return Done()
+
+    def _tell_row(self, project: str, number: int, event: str, payload: str) -> None:
+        """Tell data processes of a changed row that a topic shows."""
+        known = self._live(project).realtime.project
+        self._center.tell_all(Changed(known, number, event, payload))
 
     def _tell(self, project: str, attempt: Attempt) -> None:
         """Tell of an attempt that has ended: `bbops dev` of each, the log of those that failed."""
@@ -190,7 +202,7 @@ async def _run(control: int, bell: int, center: int) -> None:
             end=CenterEnd(numbering),
         )  # fmt: skip
 
-    process = WorkProcess(Directory(make), http, channel)
+    process = WorkProcess(Directory(make), http, channel, numbering)
     listen(bell, process.wake)
     gc.collect()
     gc.freeze()

@@ -25,6 +25,7 @@ from bbops_server.data_plane.live.artifact import read_artifact
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.data_plane.work.assigned import Assigned
 from bbops_server.data_plane.work.pins import Pins
+from bbops_server.data_plane.work.row_tail import RowTail, Tell
 from bbops_server.process.messages.data.link_release import LinkRelease
 
 _PAUSE_SECONDS: Final = 1.0
@@ -35,16 +36,20 @@ _log = logging.getLogger(__name__)
 class ProjectWork:
     """Does what one project has to do outside of requests."""
 
-    def __init__(self, live: Live, tell: Callable[[Attempt], None], *, holds: str = "") -> None:
+    def __init__(
+        self, live: Live, tell: Callable[[Attempt], None], *, tell_row: Tell, holds: str = ""
+    ) -> None:  # fmt: skip
         """Do nothing yet.
 
         Args:
             live: has the releases, which `link` and `swap` follow.
             tell: is called with each attempt of a job that has ended.
+            tell_row: is called with each changed row that a topic shows.
             holds: why jobs do not begin by themselves, see `Engine`; `run_for` lets them.
         """
         self._live, self._tell, self._reason = live, tell, holds
-        self._holds = holds
+        self._tell_row, self._holds = tell_row, holds
+        self._tail: RowTail | None = None
         self._linked = dict[str, Assigned]()
         self._assigned: Assigned | None = None
         self._worker: Worker | None = None
@@ -157,9 +162,12 @@ class ProjectWork:
                 async with _living(begun.place, owner) as (dialect, lost):
                     engine = Engine(begun.database, dialect, owner)
                     plan = assigned.plan(self._link_old)
-                    worker = Worker(engine, plan, _chance, tell=self._tell)
+                    tail = self._tail = RowTail(begun.database, dialect, self._tell_row)
+                    worker = Worker(
+                        engine, plan, _chance, tell=self._tell, moved=tail.woken.set
+                    )  # fmt: skip
                     await self._begin(worker)
-                    await _until_lost(worker, lost, self._keep_sweeping(worker))
+                    await _until_lost(worker, lost, self._keep_sweeping(worker), tail.run())
             except (Failure, DatabaseError) as error:
                 _log.warning("work waits for the database: %s", error)
             except Exception:  # noqa: BLE001 - one plan takes no other work along
@@ -180,6 +188,9 @@ class ProjectWork:
         worker.plan, engine.holds = assigned.plan(self._link_old), self._holds
         engine.names_cause, engine.hears_dead = work.hears_rows, work.hears_dead
         engine.hears_missed = work.hears_missed
+        engine.keeps = work.keeps
+        if self._tail is not None:
+            self._tail.tables = work.kept_rows
         await WorkControl(assigned.database, engine.dialect).rename(work.renamed)
         await engine.set_ticks([] if self._holds else work.tasks.first(engine.now()))
         worker.woken.set()
@@ -212,15 +223,19 @@ async def _living(place: Place, owner: str) -> AsyncIterator[tuple[Dialect, asyn
         yield PostgresWork(), lost
 
 
-async def _until_lost(worker: Worker, lost: asyncio.Event, sweep: Awaitable[None]) -> None:
-    """Let a worker work until its life is lost, and others have its jobs."""
+async def _until_lost(worker: Worker, lost: asyncio.Event, *beside: Awaitable[None]) -> None:
+    """Let a worker work until its life is lost, and others have its jobs.
+
+    Args:
+        beside: what goes on meanwhile, without an end.
+    """
     working, losing = asyncio.create_task(worker.run()), asyncio.create_task(lost.wait())
-    sweeping = asyncio.ensure_future(sweep)
+    others = {asyncio.ensure_future(one) for one in beside}
     try:
         await asyncio.wait({working, losing}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in (losing, sweeping, working):
+        for task in (losing, working, *others):
             task.cancel()
-        await asyncio.wait({working, sweeping})
+        await asyncio.wait({working, *others})
     if not working.cancelled():
         working.result()

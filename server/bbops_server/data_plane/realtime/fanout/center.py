@@ -95,6 +95,11 @@ class Center:
         elif isinstance(frame, Look) and peer is not None:
             self._look(peer, frame)
 
+    def tell_all(self, frame: Down) -> None:
+        """Tell every process something."""
+        for peer in self._peers:
+            peer.tell(frame)
+
     def _sweep(self) -> None:
         """Forget messages and topics that have had their time."""
         now = self._swept_at = self._now()

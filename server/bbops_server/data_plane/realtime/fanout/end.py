@@ -10,6 +10,7 @@ from typing import Protocol
 from bbops.runtime.realtime.topics import Kept
 from bbops_server.data_plane.realtime.fanout.center import Center
 from bbops_server.data_plane.realtime.fanout.frames import (
+    Changed,
     Down,
     Hello,
     Join,
@@ -35,6 +36,10 @@ class Subscribers(Protocol):
 
     def move(self, moved: Moved) -> None:
         """Tell those of a topic who has come or gone."""
+        ...
+
+    def change(self, changed: Changed) -> None:
+        """Tell those of topics about rows what has changed."""
         ...
 
     def lose(self) -> None:
@@ -113,6 +118,8 @@ class End:
                 found.deliver(frame.name, frame.data, frame.offset)
             elif found is not None and isinstance(frame, Moved):
                 found.move(frame)
+            elif found is not None and isinstance(frame, Changed):
+                found.change(frame)
 
     def lose(self) -> None:
         """Answer all who wait that there is no answer, and let clients come back."""

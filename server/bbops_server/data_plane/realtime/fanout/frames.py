@@ -93,6 +93,15 @@ class Moved(Struct, frozen=True, array_like=True, tag="moved"):
     is_there: bool
 
 
+class Changed(Struct, frozen=True, array_like=True, tag="changed"):
+    """A row that has changed, as the log has it."""
+
+    project: str
+    seq: int
+    event: str
+    payload: str
+
+
 class Seen(Struct, frozen=True, array_like=True, tag="seen"):
     """The answer to `join` and `look`.
 
@@ -111,7 +120,7 @@ class Seen(Struct, frozen=True, array_like=True, tag="seen"):
 
 
 Up = Say | Join | Part | Look
-Down = Hello | Said | Moved | Seen
+Down = Hello | Said | Moved | Changed | Seen
 _encode = msgspec.msgpack.Encoder().encode
 
 

@@ -1,0 +1,137 @@
+"""Read the log behind what was read before, and tell processes with subscribers of changed rows."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import secrets
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Final
+
+from bbops.base.host import Database
+from bbops.runtime.realtime.rows import EPOCH
+from bbops.runtime.values.failures import Failure
+from bbops.runtime.work.dialect import Dialect
+from bbops.runtime.work.row_triggers import OPERATIONS, row_event
+from bbops.runtime.work.rows import NO_ROWS
+
+LOOK_SECONDS: Final = 1.0
+"""Between two looks where nobody says that something has happened: another server may have."""
+
+SHORTEST_SECONDS: Final = 60.0
+"""How long changes are kept at least, for servers that read them later."""
+
+_AT_ONCE: Final = 500
+_SCRUB_SECONDS: Final = 30.0
+_FORGET: Final = f"UPDATE _bbops_events SET payload = '{NO_ROWS}' WHERE payload <> '{NO_ROWS}'"
+_log = logging.getLogger(__name__)
+
+Tell = Callable[[int, str, str], None]
+"""Takes a change: its number, its name, and its payload."""
+
+
+def names_of(tables: Mapping[str, float]) -> list[str]:
+    """Return the names that changes of tables have in the log."""
+    return [row_event(table, one) for table in tables for one in OPERATIONS]
+
+
+class RowTail:
+    """The end of the log of one project. `woken` is set once something was written into it."""
+
+    def __init__(self, database: Database, dialect: Dialect, tell: Tell) -> None:
+        """`tell` takes each change of a table in `tables`."""
+        self._database, self._dialect, self._tell = database, dialect, tell
+        self.woken = asyncio.Event()
+        self._tables: Mapping[str, float] = {}
+        self._is_new = True
+        self._ends: deque[tuple[float, int]] = deque()
+
+    @property
+    def tables(self) -> Mapping[str, float]:
+        """Tables whose changes are told, and for how many seconds they are kept."""
+        return self._tables
+
+    @tables.setter
+    def tables(self, tables: Mapping[str, float]) -> None:
+        self._is_new = self._is_new or tables != self._tables
+        self._tables = tables
+        self.woken.set()
+
+    async def run(self) -> None:
+        """Tell until cancelled; a database that is away for a while is asked again."""
+        at: int | None = None
+        while True:
+            self.woken.clear()
+            try:
+                if self._is_new:
+                    await self._begin()
+                    self._is_new = False
+                if at is None:
+                    at = await self._end()
+                while (found := await self._read(at)) is not None:
+                    at = found
+                await self._forget_old(at)
+            except Failure as failure:
+                _log.warning("changed rows wait for the database: %s", failure.message)
+            await self._wait()
+
+    async def _begin(self) -> None:
+        """Name the numbers of the log, once; forget rows that no topic shows any more."""
+        if self._tables:
+            await self._database.change(
+                "INSERT INTO _bbops_notes (name, text) VALUES (?, ?) ON CONFLICT (name) DO NOTHING",
+                (EPOCH, secrets.token_hex(6)),
+            )
+        if await self._database.read("SELECT 1 FROM _bbops_notes WHERE name = ?", (EPOCH,)):
+            names = json.dumps(names_of(self._tables))
+            others = f"name LIKE '%:%' AND name NOT IN ({self._dialect.texts})"
+            await self._database.change(f"{_FORGET} AND {others}", (names,))
+
+    async def _end(self) -> int:
+        rows = await self._database.read("SELECT coalesce(max(seq), 0) FROM _bbops_events")
+        return int(rows[0][0])
+
+    async def _read(self, at: int) -> int | None:
+        """Tell of what follows; return where that ends, None where nothing follows."""
+        if not self._tables:
+            return None
+        names = json.dumps(names_of(self._tables))
+        rows = await self._database.read(
+            f"SELECT seq, name, payload FROM _bbops_events WHERE name IN ({self._dialect.texts})"
+            f" AND seq > ? ORDER BY seq LIMIT {_AT_ONCE}",
+            (names, at),
+        )
+        for number, name, payload in rows:
+            if payload != NO_ROWS:
+                self._tell(number, name, payload)
+        return int(rows[-1][0]) if rows else None
+
+    async def _forget_old(self, end: int) -> None:
+        """Forget rows that were kept for their time: those before where the log ended then.
+
+        After a start they are kept for that time once more.
+        """
+        now = asyncio.get_running_loop().time()
+        if self._ends and now < self._ends[-1][0] + _SCRUB_SECONDS:
+            return
+        self._ends.append((now, end))
+        for table, seconds in self._tables.items():
+            before = now - max(seconds, SHORTEST_SECONDS)
+            past = [number for when, number in self._ends if when <= before]
+            if past:
+                names = json.dumps(names_of({table: seconds}))
+                old = f"name IN ({self._dialect.texts}) AND seq > ? AND seq <= ?"
+                first = past[-2] if len(past) > 1 else 0
+                await self._database.change(f"{_FORGET} AND {old}", (names, first, past[-1]))
+        longest = max(SHORTEST_SECONDS, *self._tables.values(), 0.0) + 2 * _SCRUB_SECONDS
+        while self._ends[0][0] < now - longest:
+            self._ends.popleft()
+
+    async def _wait(self) -> None:
+        """Wait for the next look; without tables, until there are some."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_SECONDS if self._tables else None):
+                await self.woken.wait()
