@@ -135,8 +135,13 @@ class Http(Protocol):
 class Events(Protocol):
     """Where `emit` and `enqueue` go, and what they have made."""
 
-    async def emit(self, event: str, payload: Any) -> None:
+    async def emit(self, event: str, payload: Any, *, origin: str = "") -> None:
         """Tell the triggers of an event.
+
+        Args:
+            event: its name.
+            payload: what they are given.
+            origin: the step that emits, and the request that it runs for.
 
         Raises:
             Failure: it cannot be written.
@@ -144,8 +149,9 @@ class Events(Protocol):
         ...
 
     async def enqueue(
-        self, work: str, uid: str, payload: Any, *, delay_ms: int = 0, unique: str | None = None
-    ) -> str:
+        self, work: str, uid: str, payload: Any, *, delay_ms: int = 0, unique: str | None = None,
+        origin: str = "",
+    ) -> str:  # fmt: skip
         """Make a job; return the name that it has.
 
         Args:
@@ -154,6 +160,7 @@ class Events(Protocol):
             payload: what its function is given.
             delay_ms: it begins so much later.
             unique: while a job of the same one waits or runs, that is the job.
+            origin: the step that makes it, and the request that it runs for.
 
         Raises:
             Failure: it cannot be written.

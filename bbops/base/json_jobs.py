@@ -23,11 +23,14 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class JobStory(msgspec.Struct, frozen=True):
-    """What is known of a job: its payload as JSON, the job that caused it, what it has done."""
+    """What is known of a job: its payload as JSON, what caused it, what it has done.
+
+    `causes` begins with what caused it, and goes back to the request, where that is known.
+    """
 
     job: Job
     payload: str
-    cause: str
+    causes: list[str]
     steps: list[str]
 
 

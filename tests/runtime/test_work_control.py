@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from bbops.runtime.work.control import KEPT_MS, WorkControl
-from bbops.runtime.work.values import FencedError
+from bbops.runtime.work.values import REMOVED, FencedError
 from tests.support.work_bench import Bench, Work, bench, job, place
 
 __all__ = ["bench", "place"]
@@ -98,5 +98,26 @@ def test_what_is_old_is_forgotten_and_numbers_go_on(bench: Callable[[Work], None
         await on.pump()
         seqs = await on.database.read("SELECT seq FROM _bbops_events ORDER BY seq")
         assert [row[0] for row in seqs] == [3, 4]
+
+    bench(work)
+
+
+def test_jobs_of_what_was_removed_are_dropped_after_a_week_and_open_their_lane(
+    bench: Callable[[Work], None],
+) -> None:
+    async def work(on: Bench) -> None:
+        await on.enqueue(job("a", lane="x"), job("b", lane="x"), job("c"), job("d"))
+        claimed = await on.claim()
+        await on.engine.hold(claimed["a"], f"the project has no 'triggers/a'{REMOVED}")
+        await on.engine.checkpoint(claimed["c"], "step", 1)
+        await on.engine.hold(claimed["c"], f"the project has no 'triggers/c'{REMOVED}")
+        await on.engine.hold(claimed["d"], "held by hand")
+        on.at += KEPT_MS - 1
+        await control(on).sweep()
+        assert await on.states() == {"a": "held", "b": "blocked", "c": "held", "d": "held"}
+        on.at += 2
+        await control(on).sweep()
+        assert await on.states() == {"b": "ready", "c": "held", "d": "held"}
+        assert [one.state for one in await control(on).ended()] == ["cancelled"]
 
     bench(work)

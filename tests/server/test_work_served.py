@@ -539,3 +539,27 @@ def test_what_a_request_enqueues_runs_once_and_can_be_asked_about(shop: Shop) ->
     assert served.api.delete("/status", params={"job": uid}).json() is False
     assert status(uid)["state"] == "cancelled"
     assert status("triggers/paid@1") is None
+
+
+SHIPS = """
+payload: { number: integer }
+steps:
+  - emit: { event: order.shipped }
+"""
+
+
+@pytest.mark.long
+def test_a_job_leads_back_to_the_request_that_caused_it_by_file_and_line(shop: Shop) -> None:
+    served = shop(
+        functions__fulfil=SHIPS, triggers__shipped="event: order.shipped\nfunction: beat\n",
+        functions__beat=BEAT,
+    )  # fmt: skip
+    request = served.api.post("/orders", json={"number": 1}).headers["x-request-id"]
+    wait_for(lambda: served.count("beat") == 1)
+    names = dict(served.query("SELECT work, uid FROM _bbops_job_log"))
+    shown = served.bbops("jobs", "show", names["triggers/shipped"]).stdout
+    causes = [line.split(maxsplit=1)[1] for line in shown.splitlines() if line[:5] == "cause"]
+    assert causes == [
+        f"{names['triggers/paid']} at functions/fulfil.yaml:4",
+        f"request {request} at functions/order.yaml:7",
+    ]

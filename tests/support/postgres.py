@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,9 +32,9 @@ GIVEN = os.environ.pop("DATABASE_URL", "")
 def own_server(folder: Path) -> str:
     """Start the server that all processes of a test run share, or find it; return its URL.
 
-    It ends with the last of these processes.
+    It ends with the last of these processes, and its folder goes.
     """
-    return _url_of(_start(folder, "stop"))
+    return _url_of(_start(folder, "delete"))
 
 
 @contextmanager
@@ -64,13 +65,11 @@ def _url_of(server: Any) -> str:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> str:
+def postgres() -> str:
     """The URL of a server that is shared: work in a schema of your own."""
-    given = GIVEN
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent  # that of the run, which its processes share
-    return given or own_server(folder / "postgres")
+    # Not below pytest's folder: another run that starts closes that to the server's own user.
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    return GIVEN or own_server(Path(tempfile.gettempdir()) / f"bbops-postgres-{run[:12]}")
 
 
 @pytest.fixture

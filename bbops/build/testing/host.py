@@ -91,15 +91,17 @@ class KeptEvents:
     sent: list[tuple[str, str, Any, Any]] = field(default_factory=list)
     published: list[tuple[str, Mapping[str, Any], str, Any]] = field(default_factory=list)
 
-    async def emit(self, event: str, payload: Any) -> None:
+    async def emit(self, event: str, payload: Any, *, origin: str = "") -> None:
         """Keep an event."""
+        del origin
         self.emitted.append((event, payload))
 
     async def enqueue(
-        self, work: str, uid: str, payload: Any, *, delay_ms: int = 0, unique: str | None = None
-    ) -> str:
+        self, work: str, uid: str, payload: Any, *, delay_ms: int = 0, unique: str | None = None,
+        origin: str = "",
+    ) -> str:  # fmt: skip
         """Keep a job; where one has the same key, that is it."""
-        del delay_ms
+        del delay_ms, origin
         found = "" if unique is None else self.keys.get((work, unique), "")
         if found in self.jobs:
             return found

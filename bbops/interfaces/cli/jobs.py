@@ -88,8 +88,8 @@ def show_one(
         return
     say(_line(found.job))
     say(f"created  {_when(found.job.created_at)}")
-    if found.cause:
-        say(f"cause    {printable(found.cause)}")
+    for cause in found.causes:
+        say(f"cause    {printable(cause)}")
     say(f"payload  {one_line(found.payload)}")
     for step in found.steps:
         say(f"done     {printable(step)}")

@@ -103,6 +103,10 @@ class Step(Model):
         own = next(name for name in type(self).model_fields if name not in Step.model_fields)
         return type(self).model_fields[own].alias or own
 
+    def line(self, flow: Flow) -> ast.expr:
+        """Return the code of where the step stands, such as `functions/greet.yaml:4`."""
+        return ast.Constant(f"{flow.name}:{self.mark.line if self.mark else 1}")
+
     def place(self, key: str) -> Mark | None:
         """Return where the value of a parameter stands, or of a key beside the action."""
         return self._places.get(key)

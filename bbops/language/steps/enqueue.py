@@ -78,12 +78,13 @@ class Enqueue(Step):
         return flow.store(
             self.as_,
             flow.expression(
-                "await enqueue(host, function, input, delay, unique)",
+                "await enqueue(host, function, input, delay, unique, run.origin(line))",
                 enqueue="bbops.runtime.steps.jobs:enqueue",
                 host=flow.root("host"),
                 function=flow.callee(str(given.function), by_job=True),
                 input=flow.value(given.input),
                 delay=ast.Constant(round(1000 * seconds(given.delay)) if given.delay else 0),
                 unique=flow.value(given.unique),
+                line=self.line(flow),
             ),
         )

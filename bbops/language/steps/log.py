@@ -45,5 +45,5 @@ class Log(Step):
             level=ast.Constant(self.log.level),
             message=flow.value(self.log.message),
             data=flow.value(self.log.data),
-            line=ast.Constant(f"{flow.name}:{self.mark.line if self.mark else 1}"),
+            line=self.line(flow),
         )

@@ -187,7 +187,7 @@ CODES: Final[Mapping[str, Code]] = {
     ),
     "work-removed": _works(
         "a trigger or task was removed, or nothing enqueues a function any more",
-        "keep it, with 'enabled: false' if it is a trigger or task, until its jobs have ended",
+        "say 'renamedFrom' if it has another name now; jobs that are held are dropped after 7 days",
     ),
     "work-changed": _works(
         "jobs that begin from now on run other code",

@@ -84,8 +84,9 @@ def count_jobs(found: Iterable[WorkChange], counts: JobCounts) -> tuple[WorkChan
 # ---- code
 def _of_works(pairs: Pairs) -> Iterator[WorkChange]:
     base, head = find_works(pairs.base), find_works(pairs.head)
+    renamed = {old: one for one in head.values() if (old := _old_name(one))}
     for name, one in base.items():
-        new = head.get(name)
+        new = head.get(name) or renamed.get(name)
         if new is None:
             message = "was removed: jobs that have begun finish, the others are held"
             yield _change("work-removed", name, message, Place(one.file))
@@ -96,6 +97,12 @@ def _of_works(pairs: Pairs) -> Iterator[WorkChange]:
             message = "runs other code: jobs that have begun finish on the old code"
             yield _change("work-changed", name, message, Place(file))
         yield from _stranded(pairs, name, _function(one))
+
+
+def _old_name(of: Resource[Any]) -> str:
+    """Return the name that a trigger or task says it had; empty without one."""
+    old = getattr(of.model, "renamed_from", None)
+    return f"{of.kind}s/{old}" if old else ""
 
 
 def _function(of: Resource[Any]) -> str:

@@ -79,8 +79,16 @@ class Run:
     trigger: Any = None
     folder: Folder | None = None
     """Where the files of the request are; None where it can have none, and in what is called."""
+    trace: Any = None
+    """The request that it runs for; None in a job."""
     vars: dict[str, Any] = _NONE
     """What goes from a middleware to what is behind it."""
+
+    def origin(self, line: str) -> str:
+        """Return what a job that this step causes is told of it: its place, and the request."""
+        if self.trace is None:
+            return line
+        return f"request {self.trace.answering.name_request(self.trace).decode()} at {line}"
 
     def log(self, level: str, message: Any, data: Any, line: str) -> None:
         """Write one line to the server's log, with the step it comes from."""
@@ -142,7 +150,7 @@ async def invoke(run: Run, callee: Function, input: Any, params: Any, query: Any
         raise OutOfFuel(f"more than {MAX_DEPTH} functions call each other")
     inner = type(run)()
     inner.fuel, inner.depth, inner.vars = run.fuel, run.depth + 1, {}
-    inner.host = WITHIN.get() or run.host
+    inner.host, inner.trace = WITHIN.get() or run.host, run.trace
     inner.input, inner.params, inner.query = given_to(callee, input, params, query)
     value = (await callee.flow(inner))[1]
     return None if value is NOTHING else value

@@ -119,15 +119,18 @@ class _NotingEvents:
     door: Events
     touched: Touched
 
-    async def emit(self, event: str, payload: Any) -> None:
+    async def emit(self, event: str, payload: Any, *, origin: str = "") -> None:
         self.touched.is_so = True
-        await self.door.emit(event, payload)
+        await self.door.emit(event, payload, origin=origin)
 
     async def enqueue(
-        self, work: str, uid: str, payload: Any, *, delay_ms: int = 0, unique: str | None = None
-    ) -> str:
+        self, work: str, uid: str, payload: Any, *, delay_ms: int = 0, unique: str | None = None,
+        origin: str = "",
+    ) -> str:  # fmt: skip
         self.touched.is_so = True
-        return await self.door.enqueue(work, uid, payload, delay_ms=delay_ms, unique=unique)
+        return await self.door.enqueue(
+            work, uid, payload, delay_ms=delay_ms, unique=unique, origin=origin
+        )
 
     async def require_room(self) -> None:
         await self.door.require_room()

@@ -153,7 +153,7 @@ class Pipeline:
         if params:
             check_params(params)
         run = self.answering.run()
-        run.params = params
+        run.params, run.trace = params, active
         if self.has_vars:
             run.vars = {}
         if self.has_folder:

@@ -33,7 +33,7 @@ from bbops.runtime.work.schedules import Schedule
 from bbops.runtime.work.sending import RETRY, WebhookSender
 from bbops.runtime.work.tasks import Task, Tasks
 from bbops.runtime.work.triggers import Keyed, KeyOf, Trigger, Triggers, lane_of
-from bbops.runtime.work.values import DEEP, MOST_DEPTH, NORMAL, TOO_DEEP, HeldError, NewJob
+from bbops.runtime.work.values import DEEP, MOST_DEPTH, NORMAL, REMOVED, TOO_DEEP, HeldError, NewJob
 from bbops.runtime.work.worker import Plan
 
 
@@ -191,7 +191,7 @@ class Work:
             gone = (
                 f"the project has no '{name}'" if name == job.work else f"nothing enqueues '{name}'"
             )
-            raise HeldError(f"{gone} any more")
+            raise HeldError(f"{gone}{REMOVED}")
         if job.cause.depth > MOST_DEPTH:
             raise HeldError(f"{TOO_DEEP} [{DEEP}]")
         recorded.begin(work.code)

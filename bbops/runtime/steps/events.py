@@ -10,11 +10,11 @@ MAX_PAYLOAD: Final = 1_000_000
 """Characters and members of a payload."""
 
 
-async def emit(host: Any, event: str, payload: Any) -> None:
+async def emit(host: Any, event: str, payload: Any, origin: str) -> None:
     """Tell the triggers of an event; inside a transaction when it commits."""
     check_size([payload], MAX_PAYLOAD)
     if host.events is not None:
-        await host.events.emit(event, payload)
+        await host.events.emit(event, payload, origin=origin)
 
 
 async def publish(host: Any, realtime: str, params: Any, event: str, payload: Any) -> None:

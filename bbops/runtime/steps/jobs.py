@@ -13,7 +13,7 @@ from bbops.runtime.work.jobs import WORK, is_of_function
 
 
 async def enqueue(
-    host: Any, function: Function, input: Any, delay: int, unique: Any  # noqa: A002 - the step's word
+    host: Any, function: Function, input: Any, delay: int, unique: Any, origin: str  # noqa: A002 - the step's word
 ) -> dict[str, Any]:  # fmt: skip
     """Make a job of a function; inside a transaction when it commits.
 
@@ -29,7 +29,7 @@ async def enqueue(
         return {"id": uid, "isNew": True}
     found = await host.events.enqueue(
         WORK + function.name, uid, {"input": input}, delay_ms=delay,
-        unique=None if unique is None else str(unique),
+        unique=None if unique is None else str(unique), origin=origin,
     )  # fmt: skip
     return {"id": found, "isNew": found == uid}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +15,7 @@ from bbops.runtime.work.recorded import CODE
 from bbops.runtime.work.results import unpack
 from bbops.runtime.work.statements import IS_WAITING, KEPT, Statement, statements
 from bbops.runtime.work.ticks import NEVER_MS
-from bbops.runtime.work.values import Listed, NewJob, State, Story, Tick
+from bbops.runtime.work.values import AT, MOST_DEPTH, REMOVED, Listed, NewJob, State, Story, Tick
 
 DAY_MS: Final = 86_400_000
 KEPT_MS: Final = 7 * DAY_MS
@@ -54,6 +54,12 @@ _FORGET_ENDED: Final = (
     "DELETE FROM _bbops_job_log WHERE ended_at < ? OR id <= (SELECT id FROM _bbops_job_log"
     f" ORDER BY id DESC LIMIT 1 OFFSET {MOST_ENDED})"
 )
+_REMOVED: Final = (
+    f"SELECT uid FROM _bbops_jobs WHERE state = 'held' AND lease < ? AND error LIKE '%{REMOVED}'"
+    " AND NOT EXISTS (SELECT 1 FROM _bbops_steps AS s WHERE s.job = _bbops_jobs.id) LIMIT 1000"
+)
+"""Jobs that have not begun, of what is gone since a time."""
+
 _OLD_DEAD: Final = "FROM _bbops_jobs WHERE state = 'dead' AND created_at < ?"
 _IS_LATER: Final = f"state = 'held' AND NOT {IS_WAITING}"
 _SEAT: Final = (
@@ -80,6 +86,12 @@ class Begun:
 
     code: tuple[str, str]
     jobs: int
+
+
+_CAUSE: Final = (
+    "SELECT cause FROM _bbops_jobs WHERE uid = ?"
+    " UNION ALL SELECT cause FROM _bbops_job_log WHERE uid = ?"
+)
 
 
 class WorkControl:
@@ -124,7 +136,18 @@ class WorkControl:
             f" ORDER BY path LIMIT {_MOST_STEPS}",
             (number,),
         )
-        return Story(Listed(*listed), payload, cause, tuple(path for (path,) in steps))
+        causes = [one async for one in self._causes(cause)]
+        return Story(Listed(*listed), payload, causes, tuple(path for (path,) in steps))
+
+    async def _causes(self, cause: str) -> AsyncIterator[str]:
+        """Yield a cause, the cause of that job, and so on."""
+        for _ in range(MOST_DEPTH + 2):
+            if not cause:
+                return
+            yield cause
+            job = cause.partition(AT)[0]
+            rows = await self._database.read(_CAUSE, (job, job))
+            cause = str(rows[0][0]) if rows else ""
 
     async def counts_by_work(self) -> dict[str, tuple[int, int]]:
         """Return how many jobs have begun, and how many wait, by what they run; without dead ones.
@@ -228,6 +251,8 @@ class WorkControl:
     async def sweep(self) -> int:
         """Forget what is older than it is kept; the log keeps its newest event."""
         old, dead = self._now() - KEPT_MS, self._now() - DEAD_KEPT_MS
+        for (uid,) in await self._database.read(_REMOVED, (old,)):
+            await self.cancel(uid)
         gone = await self._database.write_all([
             (_FORGET_AWAITED, ()),
             ("DELETE FROM _bbops_unique WHERE until < ?", (self._now(),)),

@@ -283,7 +283,7 @@ class Engine:
 
     async def hold(self, job: Claim, reason: str) -> bool:
         """Put a job away until people decide; return whether it was still ours."""
-        given = reason, job.id, self.owner, job.fence
+        given = reason, self._now(), job.id, self.owner, job.fence
         return bool(await self.database.write(self._say.hold, given))
 
     async def _put_back(self, job: Claim, at: int, error: str, *, is_counted: bool) -> bool:

@@ -14,7 +14,7 @@ from bbops.runtime.work.jobs import cancel_job, make_job, read_status
 from bbops.runtime.work.messages import fan_out_job
 from bbops.runtime.work.outbox import emit, enqueue
 from bbops.runtime.work.room import Room
-from bbops.runtime.work.values import DEEP, MOST_DEPTH, TOO_DEEP, Cause, NewJob
+from bbops.runtime.work.values import AT, DEEP, MOST_DEPTH, TOO_DEEP, Cause, NewJob
 from bbops.runtime.work.writes import HeardDatabase
 
 
@@ -47,7 +47,7 @@ class Outbox:
         self._database, self._dialect, self._now = database, dialect, now
         self._wake, self._cause, self._room = wake, cause, room
 
-    async def emit(self, event: str, payload: Any) -> None:
+    async def emit(self, event: str, payload: Any, *, origin: str = "") -> None:
         """Write an event into the outbox, from where it reaches its triggers once committed.
 
         Raises:
@@ -57,12 +57,13 @@ class Outbox:
         self._check_depth(f"event '{event}' is not emitted")
         await self.require_room()
         text = _encode(payload).decode()
-        await self._database.write(*emit(event, text, self._now(), cause=self._cause))
+        await self._database.write(*emit(event, text, self._now(), cause=self._because(origin)))
         self._wake()
 
     async def enqueue(
-        self, work: str, uid: str, payload: Any, *, delay_ms: int = 0, unique: str | None = None
-    ) -> str:
+        self, work: str, uid: str, payload: Any, *, delay_ms: int = 0, unique: str | None = None,
+        origin: str = "",
+    ) -> str:  # fmt: skip
         """Write a job into the outbox, see `Events.enqueue`.
 
         Raises:
@@ -73,7 +74,7 @@ class Outbox:
         await self.require_room()
         now, text = self._now(), _encode(payload).decode()
         at = now + delay_ms if delay_ms else 0
-        job = NewJob(uid, work, text, run_at=at, cause=self._cause)
+        job = NewJob(uid, work, text, run_at=at, cause=self._because(origin))
         found = await make_job(self._database, self._dialect, job, now, unique=unique)
         self._wake()
         return found
@@ -105,6 +106,11 @@ class Outbox:
         """Do nothing where the queue takes more. Raises: Unavailable: 503 `queueFull`."""
         if self._room is not None:
             await self._room.require()
+
+    def _because(self, origin: str) -> Cause:
+        """Return the cause of what a step makes: its job, or its request, and where it stands."""
+        job, depth = self._cause.job, self._cause.depth
+        return Cause(f"{job}{AT}{origin}" if job and origin else job or origin, depth)
 
     def _check_depth(self, what: str) -> None:
         if self._cause.depth > MOST_DEPTH:

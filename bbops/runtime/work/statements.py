@@ -137,7 +137,7 @@ class Statements:
     """Puts it back for later: run_at, error, whether the attempt counts not, id, owner, fence."""
 
     hold: str
-    """Puts it away: reason, id, owner, fence."""
+    """Puts it away: reason, now, id, owner, fence."""
 
     report: str
     """Says that it is dead: event, payload, at, id, owner, fence."""
@@ -236,7 +236,7 @@ def statements(of: Dialect) -> Statements:
             f" attempts = attempts - CAST(? AS integer) WHERE {_MINE} RETURNING id"
         ),
         hold=(
-            "UPDATE _bbops_jobs SET state = 'held', error = ?, owner = NULL"
+            "UPDATE _bbops_jobs SET state = 'held', error = ?, lease = ?, owner = NULL"
             f" WHERE {_MINE} RETURNING id"
         ),
         report=(

@@ -16,6 +16,9 @@ HIGH, NORMAL, LOW, BULK = 0, 1, 2, 3
 RESTORED: Final = "restored"
 """Why jobs of a restored database are held."""
 
+REMOVED: Final = " any more"
+"""Ends why jobs are held whose trigger, task or function is gone; they are dropped after a week."""
+
 MOST_DEPTH: Final = 16
 """How many jobs may cause one another in a row."""
 
@@ -23,9 +26,13 @@ DEEP: Final = "tooDeep"
 TOO_DEEP: Final = f"{MOST_DEPTH} jobs in a row have caused one another"
 
 
+AT: Final = " at "
+"""Stands in a cause before the step, which is told by file and line."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Which job something comes from, and how many caused one another up to it."""
+    """Which job or request something comes from, and how many jobs caused one another up to it."""
 
     job: str = ""
     depth: int = 0
@@ -129,13 +136,13 @@ class Story:
 
     Attributes:
         payload: JSON.
-        cause: the job that caused it; empty for none.
+        causes: what caused it, what caused that, and so on, as far as that is known.
         steps: what it has done, by file and line.
     """
 
     job: Listed
     payload: str
-    cause: str
+    causes: Sequence[str]
     steps: Sequence[str]
 
 

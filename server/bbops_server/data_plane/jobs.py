@@ -94,7 +94,7 @@ async def _show(live: Live, request: ShowJob) -> ShownJob:
     found = await _control(live).story(request.job)
     if found is None:
         return ShownJob(None)
-    return ShownJob(JobStory(_job(found.job), found.payload, found.cause, list(found.steps)))
+    return ShownJob(JobStory(_job(found.job), found.payload, list(found.causes), list(found.steps)))
 
 
 def _masked(shown: ShownJob, live: Live) -> ShownJob:
