@@ -16,11 +16,12 @@ from pathlib import Path
 
 from bbops.database.migrate import migrate
 from bbops.database.schema.place import read_place, write_place
+from bbops.runtime.work.attempts import Plan
 from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.outbox import emit, enqueue
 from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.values import NewJob, Tick, TickDue
-from bbops.runtime.work.worker import Plan, Worker
+from bbops.runtime.work.worker import Worker
 from tests.support.work_storm import opened, route
 
 JOBS, EVENTS, TICKS, SLEEPERS = 1_000, 10_000, 10_000, 100_000

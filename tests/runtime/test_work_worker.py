@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
+from bbops.runtime.work.attempts import CRASHED, Attempt, Plan
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.retry import Retry
 from bbops.runtime.work.values import TickDue
-from bbops.runtime.work.worker import CRASHED, Attempt, Plan, Worker
+from bbops.runtime.work.worker import Worker
 from tests.support.work_bench import Bench, Work, bench, job, place
 
 __all__ = ["bench", "place"]

@@ -50,7 +50,7 @@ from bbops.source.tree import FolderTree, MemoryTree, Tree
 from bbops_server.data_plane.live import swap
 from bbops_server.process.messages.build.releases.build_release import BuildRelease
 from bbops_server.publish.build.worker import Builder
-from tests.conftest import BESIDE, ROOT, TEMPLATE, sample
+from tests.conftest import BESIDE, BOARD, ROOT, TEMPLATE, sample
 from tests.docs.examples import project_of, upcoming_files
 from tests.docs.keys import ELSEWHERE, maps
 
@@ -151,6 +151,33 @@ cases:
     expect: { jobs: [] }
   - name: cancelled
     expect: { jobs: [{ function: later, input: { number: 1 } }] }
+""",
+    "triggers/told.yaml": """
+event: note.told
+function: told
+""",
+    "realtime/board.yaml": BOARD,
+    "functions/told.yaml": """
+payload: { id: integer }
+steps:
+  - log: { message: "${ event.payload.id }" }
+""",
+    "tests/told.yaml": """
+trigger: told
+cases:
+  - name: told
+    at: 2026-03-29T02:30:00Z
+    event: { payload: { id: 1 } }
+    work: run
+    crash: each
+    expect: { dead: [] }
+""",
+    "tests/given.yaml": """
+task: given
+cases:
+  - name: given
+    expect:
+      published: [{ realtime: board, event: note.added, params: { id: a }, payload: { id: 1 } }]
 """,
     "functions/changed.yaml": """
 steps:

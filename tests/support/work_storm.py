@@ -18,10 +18,11 @@ from bbops.database.postgres.work import PostgresWork
 from bbops.database.schema.place import read_place
 from bbops.database.sqlite.driver import Sqlite
 from bbops.database.sqlite.work import SqliteWork
+from bbops.runtime.work.attempts import Plan
 from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.values import Event, NewJob, TickDue
-from bbops.runtime.work.worker import Plan, Worker
+from bbops.runtime.work.worker import Worker
 
 KEYS = 300
 

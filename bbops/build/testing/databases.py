@@ -11,19 +11,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
-from bbops.base.host import Database, Host
+from bbops.base.host import Host
 from bbops.build.testing.rows import Rows, put_rows
 from bbops.build.testing.rows_postgres import put_rows_by_door
 from bbops.database.migrate.migrate import apply
-from bbops.database.open import open_database
-from bbops.database.schema.place import PostgresPlace, read_url
+from bbops.database.migrate.opened import write_tables
+from bbops.database.open import Opened, open_database
+from bbops.database.schema.place import Place, PostgresPlace, read_url
+from bbops.database.schema.row_events import ByTable
 from bbops.language.resources.table import Table
 
 
 class Fresh(Protocol):
     """The database of one case."""
 
-    door: Database
+    door: Opened
 
     async def put(self, rows: Mapping[str, Rows], host: Host) -> None:
         """Insert the rows of a test; raises WrongRow."""
@@ -42,20 +44,33 @@ class Databases(Protocol):
         ...
 
 
-def databases(tables: Mapping[str, Table], url: str = "") -> Databases:
-    """Return databases with these tables: files of SQLite, or schemas where a URL leads."""
-    return _Schemas(tables, url) if url else _Files(tables)
+def databases(
+    tables: Mapping[str, Table], url: str = "", row_events: ByTable | None = None
+) -> Databases:
+    """Return databases with these tables: files of SQLite, or schemas where a URL leads.
+
+    Args:
+        row_events: the changes of rows that they report; none if left out.
+    """
+    return _Schemas(tables, url, row_events or {}) if url else _Files(tables, row_events or {})
+
+
+def _make(place: Place, tables: Mapping[str, Table], row_events: ByTable) -> None:
+    apply(place, tables)
+    if row_events:
+        with write_tables(place) as opened:
+            opened.transact(lambda: opened.live.report_changes(row_events))
 
 
 class _Files:
     """Copies of one file."""
 
-    def __init__(self, tables: Mapping[str, Table]) -> None:
+    def __init__(self, tables: Mapping[str, Table], row_events: ByTable) -> None:
         self.tables = tables
         self._folder = TemporaryDirectory(prefix="bbops-test-")
         self._empty = Path(self._folder.name) / "empty.sqlite"
         self._count = 0
-        apply(self._empty, tables)
+        _make(self._empty, tables, row_events)
 
     @asynccontextmanager
     async def fresh(self) -> AsyncIterator[Fresh]:
@@ -77,7 +92,7 @@ class _Files:
 
 
 class _File:
-    def __init__(self, door: Database, path: Path, tables: Mapping[str, Table]) -> None:
+    def __init__(self, door: Opened, path: Path, tables: Mapping[str, Table]) -> None:
         self.door, self._path, self._tables = door, path, tables
 
     async def put(self, rows: Mapping[str, Rows], host: Host) -> None:
@@ -87,14 +102,14 @@ class _File:
 class _Schemas:
     """Schemas of a PostgreSQL database, each with a name that nobody else has."""
 
-    def __init__(self, tables: Mapping[str, Table], url: str) -> None:
-        self.tables, self._url = tables, url
+    def __init__(self, tables: Mapping[str, Table], url: str, row_events: ByTable) -> None:
+        self.tables, self._url, self._row_events = tables, url, row_events
 
     @asynccontextmanager
     async def fresh(self) -> AsyncIterator[Fresh]:
         place = read_url(self._url, f"bbops_test_{secrets.token_hex(8)}")
         try:
-            await asyncio.to_thread(apply, place, self.tables)
+            await asyncio.to_thread(_make, place, self.tables, self._row_events)
             door = await open_database(place)
             try:
                 yield _Schema(door, self.tables)
@@ -108,7 +123,7 @@ class _Schemas:
 
 
 class _Schema:
-    def __init__(self, door: Database, tables: Mapping[str, Table]) -> None:
+    def __init__(self, door: Opened, tables: Mapping[str, Table]) -> None:
         self.door, self._tables = door, tables
 
     async def put(self, rows: Mapping[str, Rows], host: Host) -> None:

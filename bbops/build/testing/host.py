@@ -213,6 +213,7 @@ def fake_host(
     ids_from: int = 0,
     http: Http | None = None,
     files: Files | None = None,
+    clock: StillClock | None = None,
 ) -> Host:
     """Return doors for a test: everything but the database stands still.
 
@@ -220,8 +221,9 @@ def fake_host(
         ids_from: generated ids are this number and on, clear of those that a test writes itself.
         http: other servers; without it each of them answers with what it was asked.
         files: where uploads go.
+        clock: the time; without it 2026-01-02T03:04:05Z.
     """
-    clock, events = StillClock(), KeptEvents()
+    clock, events = clock or StillClock(), KeptEvents()
     return Host(
         clock, CountingRandom(ids_from), database, KeptLog(), addons,
         events=events, waits=JumpingWaits(clock), realtime=events,

@@ -9,22 +9,26 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from functools import cache
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
 
 from bbops.base.diagnostics import Place
 from bbops.base.errors import BbopsError
-from bbops.base.host import Host
+from bbops.base.host import Host, Realtime
 from bbops.base.model import Model
-from bbops.base.names import env_name
 from bbops.build.compile.release import Built
+from bbops.build.compile.row_events import find_row_events
 from bbops.build.testing.client import Client
 from bbops.build.testing.comparing import differences, plain, shown
+from bbops.build.testing.cut import CutDatabase
 from bbops.build.testing.databases import Fresh, databases
-from bbops.build.testing.host import KeptEvents, KeptFiles, KeptLog, fake_host
+from bbops.build.testing.environment import make_environment
+from bbops.build.testing.expecting import found_work, wrong_work
+from bbops.build.testing.host import KeptEvents, KeptFiles, KeptLog, StillClock, fake_host
+from bbops.build.testing.jobs import ask_work, event_of
 from bbops.build.testing.mocks import Mocks
 from bbops.build.testing.outcome import Answer, Outcome, Wrong
 from bbops.build.testing.payloads import typed_event, typed_rows
@@ -32,11 +36,13 @@ from bbops.build.testing.requests import ask_endpoint, ask_function
 from bbops.build.testing.rows import WrongRow
 from bbops.build.testing.tracing import Tracer
 from bbops.build.testing.values import compute
+from bbops.build.testing.working import Working, read_tables
+from bbops.database.open import work_dialect
 from bbops.language.project import Project, Resource
 from bbops.language.resources.test import Case, Test
 from bbops.language.steps._base import step_kinds
-from bbops.runtime.auth.keys import MAKING, make_key
 from bbops.runtime.linking.release import link
+from bbops.runtime.linking.work import link_work
 from bbops.runtime.values.failures import Failure
 
 IDS_FROM = 1_000_000
@@ -87,11 +93,12 @@ class Runner:
         if built.project is None:
             raise ValueError("a project with errors cannot be tested")
         self.project, self.artifact, self._url = built.project, built.artifact, url
-        self.env = dict(_environment(self.project))
+        self.env = dict(make_environment(self.project))
 
     def __enter__(self) -> Self:
         tables = {name: one.model for name, one in self.project.tables.items()}
-        self._databases = databases(tables, self._url)
+        row_events = find_row_events(self.project)
+        self._databases = databases(tables, self._url, row_events)
         return self
 
     def __exit__(
@@ -105,10 +112,17 @@ class Runner:
         began = perf_counter()
         tracer = self._tracer()
         attempt = await self._try(chosen, tracer)
+        if not attempt.wrong and chosen.case.crash:
+            await self._crash(chosen, tracer, attempt)
         wrong, seconds = attempt.wrong, perf_counter() - began
         place = chosen.test.place("cases", chosen.at)
         if not wrong:
             return Outcome(chosen.test.name, chosen.case.name, place, seconds)
+        if attempt.cut:  # it is right where nothing crashes
+            return Outcome(
+                chosen.test.name, chosen.case.name, place, seconds, tuple(wrong),
+                attempt.told(tracer), log=tuple(attempt.log),
+            )  # fmt: skip
         attempt = await self._try(chosen, tracer, watched=True)
         return Outcome(
             chosen.test.name, chosen.case.name, place, seconds, tuple(wrong),
@@ -120,20 +134,49 @@ class Runner:
         secrets = [self.env[name] or "" for name, one in declared.items() if one.secret]
         return Tracer(self.project, secrets)
 
-    async def _try(self, chosen: Chosen, tracer: Tracer, *, watched: bool = False) -> _Attempt:
+    async def _crash(self, chosen: Chosen, tracer: Tracer, whole: _Attempt) -> None:
+        """Run a case once for each commit of its jobs, and end the process right behind it."""
+        for cut in range(1, whole.commits + 1):
+            other = await self._try(chosen, tracer, cut=cut)
+            table = next((one for one in whole.rows if whole.rows[one] != other.rows.get(one)), "")
+            if other.wrong or table:
+                what = other.wrong[0].message if other.wrong else f"table '{table}' differs"
+                whole.cut = cut
+                whole.say(f"a crash behind commit {cut} changes what happens: {what}", "crash")
+                return
+
+    async def _try(
+        self, chosen: Chosen, tracer: Tracer, *, watched: bool = False, cut: int = 0
+    ) -> _Attempt:
         attempt = _Attempt(self.project, chosen, tracer)
-        async with self._databases.fresh() as database, self._serving(database, attempt) as client:
+        async with (
+            self._databases.fresh() as database,
+            self._serving(database, attempt, cut) as client,
+        ):
             if await attempt.prepare(database):
                 await attempt.ask(client, watched=watched)
+                await attempt.look()
         return attempt
 
     @asynccontextmanager
-    async def _serving(self, database: Fresh, attempt: _Attempt) -> AsyncIterator[Client]:
+    async def _serving(
+        self, database: Fresh, attempt: _Attempt, cut: int
+    ) -> AsyncIterator[Client]:  # fmt: skip
+        door, clock = CutDatabase(database.door, cut), StillClock()
+        if attempt.case.at is not None:
+            clock.moment = datetime.fromisoformat(attempt.case.at).astimezone(UTC)
         host = fake_host(
-            database.door, attempt.mocks, ids_from=IDS_FROM, http=attempt.mocks, files=KeptFiles()
-        )
+            door, attempt.mocks, ids_from=IDS_FROM, http=attempt.mocks, files=KeptFiles(),
+            clock=clock,
+        )  # fmt: skip
+        attempt.published, attempt.database = host.realtime, door
+        if attempt.works:
+            attempt.working = Working(door, work_dialect(database.door), clock)
+            host = attempt.working.host(host)
         attempt.host = host
         release = link(self.artifact, name="test", host=host, env=self.env, detailed=True)
+        if attempt.working is not None:
+            attempt.working.use(link_work(self.artifact, release))
         yield Client(release, database.door)
         release.close()
 
@@ -142,6 +185,9 @@ class _Attempt:
     """One run of one case, and what is wrong with it."""
 
     host: Host
+    database: CutDatabase
+    published: Realtime | None = None
+    working: Working | None = None
 
     def __init__(self, project: Project, chosen: Chosen, tracer: Tracer) -> None:
         self.project, self.chosen, self.tracer = project, chosen, tracer
@@ -149,6 +195,14 @@ class _Attempt:
         self.mocks = Mocks({})
         self.wrong: list[Wrong] = []
         self.answer: Answer | None = None
+        self.rows: dict[str, list[str]] = {}
+        self.commits = self.cut = 0
+
+    @property
+    def works(self) -> bool:
+        """Whether jobs run in this case."""
+        model = self.test.model
+        return bool(model.trigger or model.task or self.case.work == "run")
 
     @property
     def log(self) -> Iterator[str]:
@@ -177,6 +231,7 @@ class _Attempt:
             mocks = {**self.test.model.mocks, **self.case.mocks}
             self.mocks.results = compute_all(mocks, self.host)
             await database.put(data, self.host)
+            await database.door.change("DELETE FROM _bbops_outbox")  # rows are there, not new
         except WrongRow as error:
             place = self.test.place("data", error.table, error.number)
             self.wrong.append(Wrong(place, error.message))
@@ -202,12 +257,29 @@ class _Attempt:
             self.say(error.message)
 
     async def _ask(self, client: Client, given: Mapping[str, Any]) -> Answer:
-        if self.test.model.function is not None:
-            function = client.release.functions[self.test.model.function]
-            return await ask_function(client, function, given)
-        name = self.test.model.endpoint
-        route = next(one for one in self.project.routes if one.endpoint.name == name)
-        return await ask_endpoint(client, route, self.case, given)
+        model, follows = self.test.model, self.case.work == "run"
+        if self.working is not None and (model.trigger or model.task):
+            trigger = self.project.triggers.get(model.trigger or "")
+            work = f"tasks/{model.task}" if trigger is None else f"triggers/{trigger.name}"
+            if trigger is not None:
+                await self.working.happen(*event_of(trigger, given["event"] or {}))
+            return await ask_work(client, self.working, work, follows=follows)
+        if model.function is not None:
+            function = client.release.functions[model.function]
+            answer = await ask_function(client, function, given)
+        else:
+            routes = self.project.routes
+            route = next(one for one in routes if one.endpoint.name == model.endpoint)
+            answer = await ask_endpoint(client, route, self.case, given)
+        if self.working is not None:
+            await self.working.work_off()
+        return answer
+
+    async def look(self) -> None:
+        """Note what the case has left behind."""
+        self.commits = self.database.commits
+        if self.case.crash:
+            self.rows = await read_tables(self.database, self.project.tables)
 
     def _given(self) -> dict[str, Any]:
         parts = ("auth", "params", "query", "headers", "input", "event", "trigger")
@@ -240,9 +312,7 @@ class _Attempt:
             if found != count:
                 message = f"expected {count} rows in '{table}', found {found}"
                 self.say(message, "expect", "rows", table)
-        self._compare_events()
-        self._compare_jobs()
-        self._compare_sent()
+        await self._compare_work()
         self._compare_calls()
 
     def _compare_checks(self, answer: Answer) -> None:
@@ -263,45 +333,14 @@ class _Attempt:
             node = node[part]
         return str(node[at] if isinstance(node, list) else node)
 
-    def _compare_events(self) -> None:
-        kept, wanted = self.host.events, self.case.expect.events
-        if wanted is None or not isinstance(kept, KeptEvents):
-            return
-        found = [*(name for name, _ in kept.emitted), *(one[2] for one in kept.published)]
-        if sorted(found) != sorted(wanted):
-            self.say(f"expected events {shown(wanted)}, found {shown(found)}", "expect", "events")
-
-    def _compare_jobs(self) -> None:
-        kept, wanted = self.host.events, self.case.expect.jobs
-        if wanted is None or not isinstance(kept, KeptEvents):
-            return
-        told = [
-            {"function": one.function}
-            | ({} if one.input is None else {"input": plain(compute(one.input, self.host))})
-            for one in wanted
-        ]
-        found = [{"function": name, "input": plain(given)} for name, given in kept.jobs.values()]
-        for path, message in differences(told, found, "", self.tracer.mask_field):
-            self.say(f"jobs{path}: {message}", "expect", "jobs")
-
-    def _compare_sent(self) -> None:
-        kept, wanted = self.host.events, self.case.expect.sent
-        if wanted is None or not isinstance(kept, KeptEvents):
-            return
-        parts = ("owner", "payload")
-        told = [
-            {"webhook": one.webhook, "event": one.event}
-            | {
-                part: plain(compute(value, self.host))
-                for part in parts if (value := getattr(one, part)) is not None
-            } for one in wanted
-        ]  # fmt: skip
-        found = [
-            dict(zip(("webhook", "event", *parts), map(plain, message), strict=True))
-            for message in kept.sent
-        ]
-        for path, message in differences(told, found, "", self.tracer.mask_field):
-            self.say(f"sent{path}: {message}", "expect", "sent")
+    async def _compare_work(self) -> None:
+        """Note what was not emitted, enqueued or published as expected, and what has failed."""
+        kept = self.published if isinstance(self.published, KeptEvents) else KeptEvents()
+        found = await found_work(self.working, kept)
+        for message, *path in wrong_work(
+            found, self.case.expect, self.host, self.tracer.mask_field
+        ):
+            self.say(message, "expect", *path)
 
     def _compare_calls(self) -> None:
         for step, each in self.case.expect.calls.items():
@@ -334,29 +373,3 @@ def compute_all(given: Any, host: Host) -> Any:
     if isinstance(given, list):
         return [compute_all(value, host) for value in given]
     return given if given is None or isinstance(given, str) else compute(given, host)
-
-
-def _keys(project: Project) -> Iterator[tuple[str, str]]:
-    """Yield the variables that hold a key in PEM, and its algorithm."""
-    auth = project.settings.model.auth
-    if auth is None:
-        return
-    held = [(one.key, one.algorithm) for one in auth.keys]
-    for reference, algorithm in ((auth.signing_key, auth.algorithm), *held):
-        if reference is not None and algorithm in MAKING:
-            yield env_name(reference), algorithm
-
-
-_key = cache(make_key)
-
-
-def _environment(project: Project) -> Iterator[tuple[str, str | None]]:
-    """Yield a value for every variable: what it declares, else one that is only for tests."""
-    keys = dict(_keys(project))
-    for name, variable in project.settings.model.env.items():
-        if name in keys:
-            yield name, _key(keys[name])
-        elif variable.default is not None or (not variable.required and not variable.generate):
-            yield name, variable.default
-        else:
-            yield name, f"test-value-of-{name}-".ljust(64, "x")

@@ -62,6 +62,8 @@ FunctionName = Annotated[str, Names("functions")]
 EndpointName = Annotated[str, Names("endpoints")]
 ChannelName = Annotated[str, Names("channels")]
 TableName = Annotated[str, Names("tables")]
+TriggerName = Annotated[str, Names("triggers")]
+TaskName = Annotated[str, Names("tasks")]
 RealtimeName = Annotated[str, Names("realtime")]
 WebhookName = Annotated[str, Names("webhooks")]
 

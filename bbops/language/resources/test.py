@@ -1,17 +1,27 @@
-"""test: cases of one function or endpoint, with rows, mocks and what is expected."""
+"""test: cases of one function, endpoint, trigger or task, with rows, mocks and what is expected."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model
 from bbops.base.names import ColumnName, EventName
 from bbops.base.one_of import need_one_of
 from bbops.language.expressions.values import BareField, ValueField
-from bbops.language.resources._kind import EndpointName, FunctionName, Kind, WebhookName
+from bbops.language.resources._kind import (
+    EndpointName,
+    FunctionName,
+    Kind,
+    RealtimeName,
+    TaskName,
+    TriggerName,
+    WebhookName,
+)
 
 Row = dict[ColumnName, ValueField]
 
@@ -69,6 +79,15 @@ class ExpectedMessage(Model):
     payload: ValueField | None = None
 
 
+class ExpectedPublication(Model):
+    """A message that a step `publish` has sent; parts of `params` and `payload` will do."""
+
+    realtime: RealtimeName
+    event: str
+    params: ValueField | None = None
+    payload: ValueField | None = None
+
+
 class Expect(Model):
     """What a case must give; what is left out does not matter."""
 
@@ -79,6 +98,8 @@ class Expect(Model):
     events: list[str] | None = None
     jobs: list[ExpectedJob] | None = None
     sent: list[ExpectedMessage] | None = None
+    published: list[ExpectedPublication] | None = None
+    dead: list[str] | None = None
     calls: dict[str, list[ValueField]] = {}
 
     @field_validator("check", mode="before")
@@ -86,6 +107,21 @@ class Expect(Model):
     def read_one(cls, data: Any) -> Any:
         """Read a single expression as a list of one."""
         return data if isinstance(data, list) else [data]
+
+
+def read_moment(text: str) -> str:
+    """Return a time that says how far it is from UTC, or refuse another one."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        message = "expected a time such as 2026-03-29T02:30:00Z"
+        raise PydanticCustomError("bad_value", message)
+    return text
+
+
+Moment = Annotated[str, AfterValidator(read_moment)]
 
 
 class Case(Model):
@@ -101,11 +137,14 @@ class Case(Model):
     event: Event | None = None
     trigger: Rows | None = None
     mocks: dict[str, ValueField] = {}
+    at: Moment | None = None
+    work: Literal["hold", "run"] = "hold"
+    crash: Literal["each"] | None = None
     expect: Expect
 
 
 class Test(Kind):
-    """Cases of one function or endpoint: what is there, what is sent, what must come of it.
+    """Cases of one function, endpoint, trigger or task: what is there, what must come of it.
 
     - `bbops test` runs them, and so does `pytest` in the project's folder. Each case has a fresh
       database with the seed rows and `data`; the clock stands at 2026-01-02T03:04:05Z, generated
@@ -121,7 +160,16 @@ class Test(Kind):
       `input` are those of a form. A test of a function has none.
     - The steps `emit`, `enqueue` and `send` start nothing in a test: `expect.events` names the
       events, `expect.jobs` the jobs in their order, with a part of their `input`, and `expect.sent`
-      the messages, with a part of their `payload`.
+      the messages, with a part of their `payload`. `expect.published` are those of `publish`.
+    - A test of a trigger gives it an `event` (of a webhook, its body as the `payload`), a test of a
+      task lets it run: as a job, with its `where` and its `input`.
+    - With `work: run` what follows runs, too: jobs, triggers, changes of rows that triggers wait
+      for, further attempts; only what `send` sends goes nowhere. The clock, which `at` sets, jumps
+      to the next time at which something is due: waits, delays and pauses take no time. Jobs run
+      one by one. A job that fails for the last time fails the case, unless `expect.dead` names its
+      work, such as `triggers/order-paid`.
+    - `crash: each` also runs the case once for each commit of its jobs, ends the process right
+      behind it, lets another one go on, and wants the same rows of all tables in the end.
     - Without `expect.status` any answer below 500 will do. `value` and `calls` show parts: maps may
       have more keys.
     - A test of a function runs neither middleware nor authentication: `auth` is its `vars.auth`,
@@ -138,6 +186,8 @@ class Test(Kind):
     description: str | None = None
     function: FunctionName | None = None
     endpoint: EndpointName | None = None
+    trigger: TriggerName | None = None
+    task: TaskName | None = None
     data: dict[ColumnName, list[Row]] = {}
     mocks: dict[str, ValueField] = {}
     cases: list[Case] = Field(min_length=1)
@@ -146,7 +196,7 @@ class Test(Kind):
     @classmethod
     def check_keys(cls, data: Any) -> Any:
         """Refuse a test of nothing, or of two things."""
-        return need_one_of(cls, data, "function", "endpoint")
+        return need_one_of(cls, data, "function", "endpoint", "trigger", "task")
 
     @classmethod
     def summarize(cls, body: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ from bbops.runtime.linking.release import (
 from bbops.runtime.linking.resolving import resolve
 from bbops.runtime.values.failures import NOTHING, FlowError, JobFailure
 from bbops.runtime.values.filters.maps import write_json
+from bbops.runtime.work.attempts import Plan
 from bbops.runtime.work.durable import durable
 from bbops.runtime.work.jobs import WORK
 from bbops.runtime.work.messages import FAN_OUT, WEBHOOKS, fan_out
@@ -34,7 +35,6 @@ from bbops.runtime.work.sending import RETRY, WebhookSender
 from bbops.runtime.work.tasks import Task, Tasks
 from bbops.runtime.work.triggers import Keyed, KeyOf, Trigger, Triggers, lane_of
 from bbops.runtime.work.values import DEEP, MOST_DEPTH, NORMAL, REMOVED, TOO_DEEP, HeldError, NewJob
-from bbops.runtime.work.worker import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,28 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
-from time import perf_counter
-from typing import Final, Literal
+from typing import Final
 
-from bbops.runtime.values.failures import Failure, JobFailure
+from bbops.runtime.work.attempts import LOOK_SECONDS, Attempt, Plan, run_attempt, written
 from bbops.runtime.work.engine import Engine
-from bbops.runtime.work.recorded import Recorded
-from bbops.runtime.work.retry import Retry
-from bbops.runtime.work.values import (
-    AsleepError,
-    Claim,
-    FencedError,
-    HeldError,
-    LaterError,
-    NewJob,
-    Route,
-    Tick,
-    TickDue,
-)
+from bbops.runtime.work.values import Claim, FencedError, LaterError
 
 MOST_AT_A_TIME: Final = 50
 """Jobs of one project that run in one process."""
@@ -33,50 +19,7 @@ MOST_AT_A_TIME: Final = 50
 MOST_BULK: Final = 20
 """Jobs beside them of the priority BULK, which wait for others most of the time."""
 
-LOOK_SECONDS: Final = 1.0
-"""Between two looks where nobody says that something has happened."""
-
-CRASHED: Final = "the process that ran it ended each time before it did"
-"""Why a job is given up that takes its process along."""
-
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a release says of its work.
-
-    Attributes:
-        route: which jobs an event makes.
-        run: does a job; returns what is kept of what it returned, as JSON.
-        due: says of a tick, and the time, what it makes.
-        retry: how often work of a name is tried.
-        arrange: gives a job that a step made its lane and priority.
-    """
-
-    route: Route
-    run: Callable[[Recorded], Awaitable[str | None]]
-    due: Callable[[Tick, int], TickDue]
-    retry: Callable[[str], Retry] = lambda _: Retry()
-    arrange: Callable[[NewJob], NewJob] = lambda job: job
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """How an attempt of a job went.
-
-    Attributes:
-        outcome: `done`, `waits` for one that sleeps, `again` for one that is tried again, `dead`,
-            `held`.
-        error: the failure, None for one that is done.
-        reason: why it failed or is held.
-    """
-
-    job: Claim
-    outcome: Literal["done", "waits", "again", "dead", "held"]
-    seconds: float
-    error: Exception | None = None
-    reason: str = ""
 
 
 def _untold(attempt: Attempt) -> None:
@@ -181,72 +124,19 @@ class Worker:
         self.woken.set()
 
     async def _one(self, job: Claim) -> None:
-        began, plan = perf_counter(), self.plan
+        plan = self.plan
         try:
-            attempt = await self._attempt(job, plan, began)
+            attempt = await run_attempt(self.engine, job, plan, self._chance)
         except FencedError:
             _log.info("job %s goes on elsewhere", job.uid)
         except LaterError as later:
             at = later.at
-            await _written(lambda: self.engine.sleep(job, at))
+            await written(lambda: self.engine.sleep(job, at))
         except asyncio.CancelledError:  # the worker ends; that is no failed attempt
             with suppress(Exception):  # else it is found out that nobody runs it
                 await self.engine.sleep(job, self.engine.now())
             raise
         else:
             if self.engine.holds and attempt.outcome in {"again", "waits"}:
-                await _written(lambda: self.engine.hold_waiting(job))
+                await written(lambda: self.engine.hold_waiting(job))
             self._tell(attempt)
-
-    async def _attempt(self, job: Claim, plan: Plan, began: float) -> Attempt:
-        if job.attempt > plan.retry(job.work).attempts:
-            await _written(lambda: self.engine.fail(job, CRASHED, None))
-            return Attempt(job, "dead", perf_counter() - began, reason=CRASHED)
-        try:
-            known = await self.engine.steps(job) if job.attempt > 1 or job.fence > 1 else {}
-            recorded = Recorded(self.engine, job, known)
-            try:
-                result = await plan.run(recorded)
-            except AsleepError as asleep:
-                await recorded.sleep(asleep.waits)
-                return Attempt(job, "waits", perf_counter() - began)
-            await self.engine.end(job, result=result)
-        except (FencedError, LaterError):
-            raise
-        except HeldError as held:
-            reason = str(held)
-            await _written(lambda: self.engine.hold(job, reason))
-            return Attempt(job, "held", perf_counter() - began, held, reason)
-        except Exception as error:  # noqa: BLE001 - one job takes no other along
-            reason = _reason(error)
-            is_over = await self._failed(job, plan, reason)
-            seconds = perf_counter() - began
-            return Attempt(job, "dead" if is_over else "again", seconds, error, reason)
-        return Attempt(job, "done", perf_counter() - began)
-
-    async def _failed(self, job: Claim, plan: Plan, reason: str) -> bool:
-        """Try a job again, or give it up; return which."""
-        pause = plan.retry(job.work).pause_ms(job.attempt, self._chance())
-        again_at = None if pause is None else self.engine.now() + pause
-        await _written(lambda: self.engine.fail(job, reason, again_at))
-        return again_at is None
-
-
-async def _written(write: Callable[[], Awaitable[object]]) -> None:
-    """Write how an attempt ended, as soon as the database takes it: until then nobody else runs."""
-    while True:
-        try:
-            await write()
-        except Failure as failure:
-            _log.warning("the end of a job cannot be written yet: %s", failure.message)
-            await asyncio.sleep(LOOK_SECONDS)
-        else:
-            return
-
-
-def _reason(error: Exception) -> str:
-    """Return why an attempt failed, without any value of a mistake of ours."""
-    if not isinstance(error, Failure):
-        return f"unexpected {type(error).__name__}"
-    message = error.message or f"it failed with status {error.status}"
-    return f"{message} [{error.code}]" if isinstance(error, JobFailure) else message

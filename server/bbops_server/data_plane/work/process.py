@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from bbops.base.errors import ServerError
 from bbops.runtime.http.responses import blame
-from bbops.runtime.work.worker import Attempt
+from bbops.runtime.work.attempts import Attempt
 from bbops_server.data_plane.live.bell import listen
 from bbops_server.data_plane.live.directory import Directory
 from bbops_server.data_plane.live.linking import link

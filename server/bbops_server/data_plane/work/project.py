@@ -16,10 +16,11 @@ from bbops.database.schema.place import Place, read_place
 from bbops.database.sqlite.work import SqliteWork
 from bbops.runtime.linking.work import Work, link_work
 from bbops.runtime.values.failures import Failure
+from bbops.runtime.work.attempts import Attempt
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.engine import Engine
-from bbops.runtime.work.worker import Attempt, Worker
+from bbops.runtime.work.worker import Worker
 from bbops.runtime.work.writes import unheard
 from bbops_server.data_plane.live.artifact import read_artifact
 from bbops_server.data_plane.live.swap import Live
