@@ -274,7 +274,8 @@ def test_an_attempt_that_is_repeated_makes_its_job_once(bench: Any, place: Place
         await shop.on.engine.end(claim)
         await shop.pump()
         (row,) = await shop.on.database.read("SELECT cause, depth, payload FROM _bbops_jobs")
-        assert tuple(row) == (claim.uid, 1, '{"input":{"n":3}}')
+        cause = f"{claim.uid} at functions/chain.yaml:4"
+        assert tuple(row) == (cause, 1, '{"input":{"n":3}}')
 
     run(bench, place, work)
 
