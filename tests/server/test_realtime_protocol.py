@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from bbops.build.compile.release import build
 from bbops.database.migrate import migrate
+from bbops.runtime.linking.work import link_work
 from bbops.runtime.realtime.judging import Identity
 from bbops.source.tree import MemoryTree
 from bbops_server.data_plane.live.swap import Live
@@ -259,5 +260,17 @@ def test_a_handshake_is_refused_where_there_are_no_topics_or_too_many_clients(
         without = {"project.yaml": PROJECT, "tables/notes.yaml": NOTES}
         await link(tmp_path, live, without, "r2")
         assert await status(live.realtime.hub) == 404
+
+    run(tmp_path, test)
+
+
+def test_a_project_with_topics_alone_has_no_work_and_links_in_the_work_process(
+    tmp_path: Path,
+) -> None:
+    async def test(live: Live) -> None:
+        built = build(MemoryTree(FILES))
+        assert live.release is not None
+        work = link_work(built.artifact, live.release)
+        assert (work.kept_rows, work.keeps, work.codes) == ({}, {}, {})
 
     run(tmp_path, test)

@@ -325,6 +325,7 @@ def link_work(artifact: bytes, release: Release) -> Work:
 
 
 _NOTHING: Final[Mapping[str, Any]] = {
+    "rows": {},
     "code": (),
     "triggers": (),
     "on_dead": (),
