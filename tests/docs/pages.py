@@ -154,7 +154,8 @@ def example_text(example: Example) -> str:
     told = f"`POST /run`{asked} answers {example.status}{':' if answer else '.'}{answer}"
     if example.is_job:
         told = f"A job that runs it returns:{answer}"
-    shown_file = block("functions/run.yaml", function_of(example))
+    path = "functions/job.yaml" if example.is_job else "functions/run.yaml"
+    shown_file = block(path, function_of(example))
     return f"## {example.title}\n\n{shown_file}\n\n{told}"
 
 

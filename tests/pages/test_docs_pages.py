@@ -74,6 +74,8 @@ def files_with(page: str, path: str, text: str) -> Files:
         files["endpoints/run.yaml"] = RUN
         addons = {name.partition(".")[0] for name in re.findall(r"- (\w+\.\w+):", text)}
         files |= {f"addons/{name}.yaml": addon_file(name) for name in addons}
+    if path == "functions/job.yaml":
+        files["tasks/job.yaml"] = "every: 1h\nfunction: job\n"
     return files
 
 

@@ -233,8 +233,8 @@ def test_a_task_that_is_renamed_keeps_its_next_time(shop: Run) -> None:
     async def do(on: Shop) -> None:
         await on.on.engine.set_ticks([Tick("tasks/old", on.on.at + 5, "")])
         control = WorkControl(on.on.database, on.on.dialect, now=lambda: on.on.at)
-        await control.rename(on.work.renamed)
-        await control.rename(on.work.renamed)
+        await control.carry_over(on.work.renamed)
+        await control.carry_over(on.work.renamed)
         (tick,) = await control.ticks()
         assert (tick.task, tick.at) == ("tasks/given", on.on.at + 5)
 

@@ -226,7 +226,7 @@ class WorkControl:
         await self._database.change(f"UPDATE _bbops_jobs SET attempts = 0 WHERE {where}", (uid,))
         return bool(await self._seat(where, [uid]))
 
-    async def rename(self, names: Mapping[str, str]) -> None:
+    async def carry_over(self, names: Mapping[str, str]) -> None:
         """Let the next times of tasks go on under another name."""
         given = [(new, old, new) for old, new in names.items()]
         await self._database.write_all([(_RENAME_TICK, one) for one in given])

@@ -192,7 +192,7 @@ class ProjectWork:
         engine.keeps = work.keeps
         if self._tail is not None:
             self._tail.tables = work.kept_rows
-        await WorkControl(assigned.database, engine.dialect).rename(work.renamed)
+        await WorkControl(assigned.database, engine.dialect).carry_over(work.renamed)
         await engine.set_ticks([] if self._holds else work.tasks.first(engine.now()))
         worker.woken.set()
 
