@@ -52,7 +52,8 @@ def ours(*, history: bool, lend: Lend = in_sqlite) -> Start:
                 bell, hearing = make_bell()
                 with bell, hearing:
                     fds = listening.fileno(), bell.fileno()
-                    child = await Child.start("bbops_server.data_plane", fds=fds)
+                    words = [str(folder / "center")]  # nobody is there: it has no topics
+                    child = await Child.start("bbops_server.data_plane", fds=fds, words=words)
                 port = listening.getsockname()[1]
             try:
                 for request in (link, SwapRelease("", link.name), Listen()):

