@@ -102,7 +102,7 @@ def test_nothing_of_a_hidden_endpoint_is_told() -> None:
         one.render(contract_of(ROOT / "tests/samples/blog")) for one in FORMATS.values()
     )
     assert "/api/posts" in text.replace("/api/v1", "/api")
-    assert "webhook" not in text
+    assert "billing" not in text
 
 
 def test_no_env_variable_is_told(project: Path, contract: Contract) -> None:

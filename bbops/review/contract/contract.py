@@ -192,6 +192,23 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class SentEvent:
+    """An event that the project sends to receivers of a webhook.
+
+    Attributes:
+        webhook: the name of its file.
+        event: such as `order.done`, which is `type` of the message.
+        description: of the webhook, in the words of the project.
+        schema: of `data` of the message.
+    """
+
+    webhook: str
+    event: str
+    description: str
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
 class Contract:
     """Everything a project publishes to those who call it.
 
@@ -206,6 +223,7 @@ class Contract:
         shapes: what several schemas share, by name; they refer to one as `#/shapes/Name`.
         operations: its routes, by tag, path and method; hidden ones are not among them.
         pages: prose, by name.
+        webhooks: what it sends, by webhook and event.
     """
 
     version: Literal[1]
@@ -218,3 +236,4 @@ class Contract:
     shapes: dict[str, Schema]
     operations: tuple[Operation, ...]
     pages: tuple[Page, ...]
+    webhooks: tuple[SentEvent, ...] = ()

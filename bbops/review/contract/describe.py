@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -12,7 +12,7 @@ import msgspec
 from bbops.build.check import CheckedProject
 from bbops.language.project import Route
 from bbops.review.contract.answers import answers, running
-from bbops.review.contract.contract import Contract, Operation, Page
+from bbops.review.contract.contract import Contract, Operation, Page, SentEvent
 from bbops.review.contract.cookie_sessions import (
     answers_by_cookie,
     body_by_cookie,
@@ -21,6 +21,7 @@ from bbops.review.contract.cookie_sessions import (
 )
 from bbops.review.contract.examples import examples
 from bbops.review.contract.requests import body, parameters
+from bbops.review.contract.schema import shape_schema
 from bbops.review.contract.sessions import operation_id, schemes, schemes_of, session
 from bbops.review.contract.shared import share
 from bbops.source.tree import Tree
@@ -49,6 +50,7 @@ def describe(project: CheckedProject, pages: Mapping[str, str] | None = None) ->
         1, "", settings.name, settings.description or "", "", schemes(project, used),
         session(project, {route.endpoint.name for route in routes}), shapes, shared,
         tuple(Page(name, text) for name, text in sorted((pages or {}).items())),
+        tuple(_sent(project)),
     )  # fmt: skip
     said = msgspec.json.encode(found, order="deterministic")
     return replace(found, digest=hashlib.sha256(said).hexdigest())
@@ -72,6 +74,13 @@ def _text(data: bytes) -> str:
         return data.decode().strip()
     except UnicodeDecodeError:
         return ""
+
+
+def _sent(project: CheckedProject) -> Iterator[SentEvent]:
+    for name, webhook in sorted(project.webhooks.items()):
+        about = (webhook.model.description or "").strip()
+        for event, shape in sorted(webhook.model.events.items()):
+            yield SentEvent(name, event, about, shape_schema(shape))
 
 
 def _operation(project: CheckedProject, route: Route) -> Operation:

@@ -7,7 +7,15 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from bbops.review.contract.contract import Answer, Contract, Example, Operation, Parameter, Schema
+from bbops.review.contract.contract import (
+    Answer,
+    Contract,
+    Example,
+    Operation,
+    Parameter,
+    Schema,
+    SentEvent,
+)
 from bbops.review.contract.session_words import session_lines
 from bbops.review.contract.wording import access_text, address_of, body_text, field_rows, type_text
 
@@ -30,6 +38,8 @@ def _lines(contract: Contract) -> Iterator[str]:
         yield from [f"## {tag}", ""]
         for operation in operations:
             yield from _operation(contract, operation)
+    if contract.webhooks:
+        yield from _webhooks(contract.webhooks)
     if contract.shapes:
         yield from ["## Shapes", ""]
         for name, schema in contract.shapes.items():
@@ -57,6 +67,14 @@ def _operation(contract: Contract, operation: Operation) -> Iterator[str]:
             yield from [f"Answer {answer.status}:", "", *_fields(answer.schema or {}), ""]
     for example in operation.examples[:1]:
         yield from _example(operation, example)
+
+
+def _webhooks(events: Sequence[SentEvent]) -> Iterator[str]:
+    yield from ["## Webhooks", "", "Sent to receivers, signed as Standard Webhooks says."]
+    yield from ["The body is `{type, timestamp, data}`.", ""]
+    for one in events:
+        yield from [f"### {one.event}", "", *([one.description, ""] if one.description else [])]
+        yield from [f"`data` of webhook `{one.webhook}`:", "", *_fields(one.schema), ""]
 
 
 def _parameter(one: Parameter) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from bbops.review.contract.contract import (
     Schema,
     Scheme,
 )
+from bbops.review.contract.sent_events import openapi_webhooks
 from bbops.review.contract.session_words import session_lines
 from bbops.review.contract.shared import rebuilt
 
@@ -49,6 +50,7 @@ def openapi(contract: Contract) -> Object:
         "servers": [{"url": contract.server}] if contract.server else [],
         "tags": [{"name": name} for name in dict.fromkeys(one.tag for one in contract.operations)],
         "paths": dict(sorted(paths.items())),
+        "webhooks": dict(openapi_webhooks(contract.webhooks)),
         "components": _components(contract),
     }  # fmt: skip
     return _filled(found)

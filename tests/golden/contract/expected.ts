@@ -1,5 +1,5 @@
 // The client of 'notebook', written by bbops from its contract.
-// Contract 0de4b24552d7. Do not change it: write it again.
+// Contract 9d800c9a0752. Do not change it: write it again.
 /* eslint-disable */
 
 /** What came along with a failed call, and what the project answered. */
