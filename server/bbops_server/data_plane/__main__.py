@@ -1,4 +1,7 @@
-"""`python -m bbops_server.data_plane CONTROL_FD LISTENING_FD BELL_FD [SHARED_FD LANE LANES]`."""
+"""`python -m bbops_server.data_plane CONTROL LISTENING BELL [SHARED] CENTER [LANE LANES]`.
+
+CENTER is the path of the socket that numbers messages; the others are descriptors and numbers.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
@@ -12,19 +12,17 @@ from bbops.base.diagnostics import suggest
 from bbops.base.errors import ServerError
 from bbops.base.json_deliveries import Delivery, DeliveryStory, DeliveryTry, JsonReceiver
 from bbops.runtime.flow.masking import MASK, is_hidden
-from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.deliveries import TRIGGERS, Received, ReceivedLog
 from bbops.runtime.work.messages import WEBHOOKS
 from bbops.runtime.work.sent_log import Sent, SentLog
-from bbops_server.data_plane.jobs import database_of
+from bbops_server.data_plane.jobs import answers_about, database_of
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.data.enable_receiver import Enabled, EnableReceiver
 from bbops_server.process.messages.data.list_deliveries import Deliveries, ListDeliveries
 from bbops_server.process.messages.data.list_receivers import ListReceivers, ReceiverList
 from bbops_server.process.messages.data.repeat_delivery import RepeatDelivery, Repeated
 from bbops_server.process.messages.data.show_delivery import ShowDelivery, ShownDelivery
-from bbops_server.process.messages.request import Answer
-from bbops_server.process.messages.service import Handler, Handlers
+from bbops_server.process.messages.service import Handlers
 
 DeliveryRequest: TypeAlias = (
     ListDeliveries | ShowDelivery | RepeatDelivery | ListReceivers | EnableReceiver
@@ -40,18 +38,7 @@ def delivery_handlers(
         find: returns what is live of their project.
         ring: wakes the work process.
     """
-
-    def about(answer: Callable[[Live, Any], Awaitable[Answer]]) -> Handler:
-        async def handle(request: DeliveryRequest) -> Answer:
-            try:
-                found = await answer(find(request), request)
-            except Failure as failure:
-                raise ServerError(failure.message) from None
-            ring()
-            return found
-
-        return handle
-
+    about = answers_about(find, ring)
     return {
         ListDeliveries: about(_list), ShowDelivery: about(_show), RepeatDelivery: about(_repeat),
         ListReceivers: about(_receivers), EnableReceiver: about(_enable),

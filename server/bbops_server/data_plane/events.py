@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from bbops.base.diagnostics import suggest
 from bbops.base.errors import ServerError
 from bbops.base.json_events import LoggedEvent
 from bbops.database.open import work_dialect
-from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.event_log import MOST_AGAIN, EventLog
 from bbops.runtime.work.own_events import ENTITY, is_reserved
 from bbops.runtime.work.row_triggers import is_row_event
 from bbops.runtime.work.values import Event
 from bbops.runtime.work.webhooks import shown_event
-from bbops_server.data_plane.jobs import database_of
+from bbops_server.data_plane.jobs import answers_about, database_of
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.data.emit_event import EmitEvent, Emitted
 from bbops_server.process.messages.data.list_events import ListEvents, LoggedEvents
 from bbops_server.process.messages.data.replay_events import Replayed, ReplayEvents
-from bbops_server.process.messages.request import Answer
-from bbops_server.process.messages.service import Handler, Handlers
+from bbops_server.process.messages.service import Handlers
 
 EventRequest: TypeAlias = ListEvents | EmitEvent | ReplayEvents
 
@@ -35,18 +33,7 @@ def event_handlers(find: Callable[[EventRequest], Live], ring: Callable[[], None
         find: returns what is live of their project.
         ring: wakes the work process.
     """
-
-    def about(answer: Callable[[Live, Any], Awaitable[Answer]]) -> Handler:
-        async def handle(request: EventRequest) -> Answer:
-            try:
-                found = await answer(find(request), request)
-            except Failure as failure:
-                raise ServerError(failure.message) from None
-            ring()
-            return found
-
-        return handle
-
+    about = answers_about(find, ring)
     return {ListEvents: about(_list), EmitEvent: about(_emit), ReplayEvents: about(_replay)}
 
 

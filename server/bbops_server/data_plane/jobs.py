@@ -29,8 +29,10 @@ JobRequest: TypeAlias = CountJobs | ListJobs | ShowJob | ChangeJobs
 HELD_BY_PEOPLE: Final = "held by hand"
 
 
-def job_handlers(find: Callable[[JobRequest], Live], ring: Callable[[], None]) -> Handlers:
-    """Return what answers requests about jobs.
+def answers_about(
+    find: Callable[[Any], Live], ring: Callable[[], None]
+) -> Callable[[Callable[[Live, Any], Awaitable[Answer]]], Handler]:
+    """Return what makes a handler of a function that answers requests about a project's work.
 
     Args:
         find: returns what is live of their project.
@@ -38,17 +40,27 @@ def job_handlers(find: Callable[[JobRequest], Live], ring: Callable[[], None]) -
     """
 
     def about(answer: Callable[[Live, Any], Awaitable[Answer]]) -> Handler:
-        async def handle(request: JobRequest) -> Answer:
-            live = find(request)
+        async def handle(request: Any) -> Answer:
             try:
-                found = await answer(live, request)
+                found = await answer(find(request), request)
             except Failure as failure:
                 raise ServerError(failure.message) from None
             ring()
-            return _masked(found, live) if isinstance(found, ShownJob) else found
+            return found
 
         return handle
 
+    return about
+
+
+def job_handlers(find: Callable[[JobRequest], Live], ring: Callable[[], None]) -> Handlers:
+    """Return what answers requests about jobs.
+
+    Args:
+        find: returns what is live of their project.
+        ring: wakes the work process.
+    """
+    about = answers_about(find, ring)
     return {
         CountJobs: about(_count),
         ListJobs: about(_list),
@@ -94,7 +106,10 @@ async def _show(live: Live, request: ShowJob) -> ShownJob:
     found = await _control(live).story(request.job)
     if found is None:
         return ShownJob(None)
-    return ShownJob(JobStory(_job(found.job), found.payload, list(found.causes), list(found.steps)))
+    return _masked(
+        ShownJob(JobStory(_job(found.job), found.payload, list(found.causes), list(found.steps))),
+        live,
+    )
 
 
 def _masked(shown: ShownJob, live: Live) -> ShownJob:
