@@ -79,12 +79,17 @@ def _compile(
         body = [*ast.parse(f"row = {row}").body, *body]
     arguments = ast.arguments([], [ast.arg(one) for one in roots], None, [], [], None, [])
     definition = ast.FunctionDef(_WHERE, arguments, body, [], None)
+    return pack_definition(definition, flow, outside.resource.file)
+
+
+def pack_definition(definition: ast.FunctionDef, flow: Flow, file: str) -> dict[str, Any]:
+    """Return a function that stands by itself, as artifacts hold it."""
     definition.type_params = []  # type: ignore[attr-defined, unused-ignore]  # from Python 3.12 on
     definition.lineno = definition.end_lineno = 1
     definition.col_offset = definition.end_col_offset = 0
     tree = ast.fix_missing_locations(ast.Module([definition], []))
     return {
-        "code": compile(tree, outside.resource.file, "exec", dont_inherit=True, optimize=1),
+        "code": compile(tree, file, "exec", dont_inherit=True, optimize=1),
         "uses": flow.uses,
         "constants": {key: list(constant) for key, constant in flow.constants.items()},
     }

@@ -9,6 +9,7 @@ from typing import Any, Final
 from bbops.build.check import CheckedProject
 from bbops.build.check._outside import Outside
 from bbops.build.check.realtime import find_row, find_subscriber
+from bbops.build.compile.conditions import pack_definition
 from bbops.build.compile.row_events import topic_columns
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions.check import check_condition, check_value
@@ -183,12 +184,4 @@ def _compile(
     ]  # fmt: skip
     taken = ast.arguments([], [ast.arg(one) for one in arguments], None, [], [], None, [])
     definition = ast.FunctionDef(_NAME, taken, [*head, *body], [], None)
-    definition.type_params = []  # type: ignore[attr-defined, unused-ignore]  # from Python 3.12 on
-    definition.lineno = definition.end_lineno = 1
-    definition.col_offset = definition.end_col_offset = 0
-    tree = ast.fix_missing_locations(ast.Module([definition], []))
-    return {
-        "code": compile(tree, outside.resource.file, "exec", dont_inherit=True, optimize=1),
-        "uses": flow.uses,
-        "constants": {key: list(constant) for key, constant in flow.constants.items()},
-    }
+    return pack_definition(definition, flow, outside.resource.file)
