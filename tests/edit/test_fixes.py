@@ -34,7 +34,7 @@ FIXED = {
     "same-sides", "sql", "undeclared-query", "unheard-event", "unknown-channel", "unknown-column",
     "unknown-endpoint", "unknown-env", "unknown-event", "unknown-field", "unknown-filter",
     "unknown-function", "unknown-key", "unknown-realtime", "unknown-role", "unknown-step",
-    "unknown-table", "unknown-type",
+    "unknown-table", "unknown-task", "unknown-trigger", "unknown-type", "unknown-webhook",
 }  # fmt: skip
 """The codes whose examples in docs/errors are fixed."""
 

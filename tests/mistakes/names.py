@@ -33,6 +33,9 @@ REFERENCES = frozenset({
 JSON = ("vars.apiKey.claims", "vars.auth.claims", "vars.event.data")
 """Paths in the samples under which stands JSON: claims, and what a payment provider sends."""
 
+RECEIVER = frozenset({"url", "secret", "events", "disabled_at"})
+"""Columns that a table of receivers has, by docs/webhooks.md."""
+
 SHAPES = ("input", "query", "params", "payload")
 ROWS = {("InsertParameters", "data"), ("UpdateParameters", "data"), ("OnConflict", "do")}
 ARGUMENTS = {("CallParameters", part) for part in ("input", "params", "query")}
@@ -108,12 +111,18 @@ class Names:
         found = [
             other for other, text in self.sample.files.items()
             if other != file and of_table.search(text)
-            and (word.search(text) or relation.search(text))
+            and (self.of_receiver(other, name) if other.startswith("webhooks/")
+                 else word.search(text) or relation.search(text))
         ]  # fmt: skip
         found += self.reading(f"{table}.{name}", self.sample.files)
         if len(re.findall(rf"(?<![\w.-]){name}(?!\w)", self.sample.files[file])) > 1:
             found.append(file)
         return tuple(found)
+
+    def of_receiver(self, webhook: str, name: str) -> bool:
+        """Return whether a webhook reads a column of its receivers: its own words say payloads."""
+        receivers = self.project.webhooks[name_of(webhook)].model.receivers
+        return name in RECEIVER or name == getattr(receivers, "owner", None)
 
     def of_field(self, spot: Spot, name: str) -> Speakers:
         own = self.sample.files[spot.file]
