@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import psycopg
 
+from bbops.database.postgres.publications import PUBLICATION_TABLES
 from bbops.database.postgres.work import WORK_TABLES
 
 _TABLES: Final = (
@@ -56,6 +57,7 @@ CREATE TABLE IF NOT EXISTS _bbops_idempotency (
     "CREATE INDEX IF NOT EXISTS _bbops_idempotency_began_at ON _bbops_idempotency (began_at)",
     "CREATE TABLE IF NOT EXISTS _bbops_notes (name text PRIMARY KEY, text text NOT NULL)",
     *WORK_TABLES,
+    *PUBLICATION_TABLES,
 )
 
 

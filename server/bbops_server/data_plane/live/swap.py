@@ -130,7 +130,7 @@ class Live:
             if self.ring is not None:
                 dialect, room = work_dialect(opened), Room(opened, now_ms)
                 events = Outbox(opened, dialect, now_ms, self.ring, room=room)
-            self.realtime.place = str(database)
+            self.realtime.place = database
             realtime = self.realtime.publisher()
             host = Host(
                 clock, random, opened, log, events=events, realtime=realtime, http=self._http,
@@ -192,10 +192,12 @@ class Live:
     def needs_center(self) -> bool:
         """Whether what is linked has topics that need the work process.
 
-        It numbers their messages, or takes them from one data process to others.
+        It numbers their messages, or takes them from one data process to others, and to other
+        servers.
         """
         topics = self.realtime
-        return topics.need_center or (self._lasting.is_shared and topics.has_topics)
+        has_others = self._lasting.is_shared or topics.is_shared
+        return topics.need_center or (has_others and topics.has_topics)
 
     def swap(self, name: str) -> None:
         """Let the linked release answer from now on; requests under way end where they began.

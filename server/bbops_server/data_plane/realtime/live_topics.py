@@ -5,7 +5,9 @@ from __future__ import annotations
 import marshal
 from collections.abc import Awaitable, Callable, Mapping
 from hashlib import sha256
+from pathlib import Path
 
+from bbops.database.schema.place import Place, PostgresPlace
 from bbops.runtime.linking.release import Release
 from bbops.runtime.realtime.judging import Judge
 from bbops.runtime.realtime.linking import link_topics
@@ -13,6 +15,7 @@ from bbops.runtime.realtime.publisher import Publisher
 from bbops.runtime.realtime.topics import Kept, Topics
 from bbops_server.data_plane.realtime.fanout.end import End
 from bbops_server.data_plane.realtime.fanout.frames import Changed
+from bbops_server.data_plane.realtime.fanout.shared import name_shared
 from bbops_server.data_plane.realtime.hub import Hub
 
 
@@ -33,7 +36,7 @@ class LiveTopics:
     def __init__(self, end: End, wait: Callable[[], Awaitable[None]]) -> None:
         """Args: `wait`: returns once the project's requests may go on."""
         self._end, self.hub = end, Hub(end, wait)
-        self.place = ""
+        self.place: Place = Path()
         self._linked: tuple[Topics, Judge, Mapping[str, bool]] | None = None
 
     @property
@@ -42,7 +45,13 @@ class LiveTopics:
 
         That may hold a password, so it is not named.
         """
-        return sha256(self.place.encode()).hexdigest()[:16]
+        name = sha256(str(self.place).encode()).hexdigest()[:16]
+        return name_shared(name) if self.is_shared else name
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other servers may serve the project from the same database."""
+        return isinstance(self.place, PostgresPlace)
 
     def publisher(self) -> Publisher:
         """Return the door of a release, which has yet to get its topics."""

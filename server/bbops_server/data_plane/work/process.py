@@ -25,6 +25,7 @@ from bbops_server.data_plane.realtime.fanout.center import Center
 from bbops_server.data_plane.realtime.fanout.end import CenterEnd
 from bbops_server.data_plane.realtime.fanout.frames import Changed
 from bbops_server.data_plane.realtime.fanout.stream import listen as meet
+from bbops_server.data_plane.work.exchanges import Exchanges
 from bbops_server.data_plane.work.project import ProjectWork
 from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.egress import Egress
@@ -58,7 +59,7 @@ class WorkProcess:
         self, directory: Directory, http: OutsideHttp, channel: Channel, center: Center
     ) -> None:  # fmt: skip
         self._directory, self._http, self._channel = directory, http, channel
-        self._center = center
+        self._center, self._exchanges = center, Exchanges(center)
         self._projects: dict[str, ProjectWork] = {}
         self._is_telling = False
 
@@ -83,6 +84,7 @@ class WorkProcess:
     async def stop(self, grace_seconds: float) -> None:
         """End jobs in the time they have, and close the databases."""
         await asyncio.gather(*(one.stop(grace_seconds) for one in self._projects.values()))
+        await self._exchanges.stop_all()
         await self._directory.close()
         await self._http.close()
 
@@ -95,7 +97,9 @@ class WorkProcess:
         return linked
 
     async def _swap(self, request: SwapRelease) -> Done:
-        self._live(request.project).swap(request.name)
+        live = self._live(request.project)
+        live.swap(request.name)
+        await self._exchanges.follow(request.project, live)
         await self._project(request.project).swap(request.name)
         return Done()
 
@@ -136,6 +140,7 @@ class WorkProcess:
         }
         for name, one in gone.items():
             await one.stop(0)
+            await self._exchanges.stop(name)
             del self._projects[name]
         self._directory.arrange(request.projects)
         self._http.allow(Egress(request.egress))
@@ -193,7 +198,7 @@ async def _run(control: int, bell: int, center: int) -> None:
     os.set_inheritable(control, False)  # noqa: FBT003 - its signature
     channel = await Channel.open(socket.socket(fileno=control))
 
-    numbering = Center()
+    numbering = Center(has_servers=True)
     meeting = await meet(numbering, center)
 
     def make() -> Live:

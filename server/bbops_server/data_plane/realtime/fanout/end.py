@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from itertools import count
 from typing import Protocol
@@ -15,6 +16,7 @@ from bbops_server.data_plane.realtime.fanout.frames import (
     Hello,
     Join,
     Look,
+    Lost,
     Moved,
     Part,
     Said,
@@ -47,7 +49,7 @@ class Subscribers(Protocol):
         ...
 
 
-class End:
+class End(ABC):
     """Takes messages up to the center, and gives those that come down to subscribers."""
 
     def __init__(self) -> None:
@@ -63,7 +65,7 @@ class End:
         """Give messages of a project to nobody."""
         self._subscribers.pop(project, None)
 
-    def open(self) -> None:
+    def open(self) -> None:  # noqa: B027 - it may be there already
         """Find the center from now on."""
 
     async def ready(self) -> bool:
@@ -101,9 +103,9 @@ class End:
         self._asks[number] = on_seen
         self.send(make(number))
 
+    @abstractmethod
     def send(self, frame: Up) -> None:
         """Send a frame to the center."""
-        raise NotImplementedError
 
     # ---- down
     def tell(self, frame: Down) -> None:
@@ -111,7 +113,7 @@ class End:
         if isinstance(frame, Seen):
             on_seen = self._asks.pop(frame.ask, None)
             if on_seen is not None:
-                on_seen(frame)
+                on_seen(None if frame.is_away else frame)
         elif not isinstance(frame, Hello):
             found = self._subscribers.get(frame.project)
             if found is not None and isinstance(frame, Said):
@@ -120,6 +122,8 @@ class End:
                 found.move(frame)
             elif found is not None and isinstance(frame, Changed):
                 found.change(frame)
+            elif found is not None and isinstance(frame, Lost):
+                found.lose()
 
     def lose(self) -> None:
         """Answer all who wait that there is no answer, and let clients come back."""

@@ -108,6 +108,7 @@ class Seen(Struct, frozen=True, array_like=True, tag="seen"):
     Attributes:
         recovered: `messages` are all that was missed.
         refusal: why a client may not join.
+        is_away: what is kept cannot be read now.
     """
 
     ask: int
@@ -117,10 +118,17 @@ class Seen(Struct, frozen=True, array_like=True, tag="seen"):
     messages: list[Numbered] = []
     present: dict[str, bytes] = {}
     refusal: str = ""
+    is_away: bool = False
+
+
+class Lost(Struct, frozen=True, array_like=True, tag="lost"):
+    """Nobody knows what the subscribers of a project's counted topics have missed."""
+
+    project: str
 
 
 Up = Say | Join | Part | Look
-Down = Hello | Said | Moved | Changed | Seen
+Down = Hello | Said | Moved | Changed | Seen | Lost
 _encode = msgspec.msgpack.Encoder().encode
 
 

@@ -1,4 +1,4 @@
-"""The messages that one topic keeps: numbered, and known by an epoch that is its own."""
+"""The messages that one topic keeps, and where their numbers stand."""
 
 from __future__ import annotations
 
@@ -12,35 +12,52 @@ from bbops_server.data_plane.realtime.limits import MOST_LOG_BYTES
 _EPOCH_BYTES: Final = 6
 
 
+class Numbers:
+    """The newest number, and the epoch that it belongs to: those of one topic, or of many."""
+
+    __slots__ = ("epoch", "offset")
+
+    def __init__(self, epoch: str = "", offset: int = 0) -> None:
+        self.epoch, self.offset = epoch or secrets.token_hex(_EPOCH_BYTES), offset
+
+
 class Log:
-    """Keeps the newest messages. Numbers go on for as long as it lives; then the epoch changes."""
+    """Keeps the newest messages, as long as numbers go on.
 
-    __slots__ = ("_kept", "bytes", "epoch", "offset", "seconds", "used_at")
+    Attributes:
+        dropped: the number of the newest message that is not kept any more.
+    """
 
-    def __init__(self) -> None:
-        self.epoch, self.offset = secrets.token_hex(_EPOCH_BYTES), 0
+    __slots__ = ("_kept", "bytes", "dropped", "numbers", "seconds", "used_at")
+
+    def __init__(self, numbers: Numbers, dropped: int = 0) -> None:
+        self.numbers, self.dropped = numbers, dropped
         self._kept: deque[tuple[int, float, bytes]] = deque()
         self.bytes, self.used_at, self.seconds = 0, 0.0, 0.0
 
-    def add(self, data: bytes, now: float, size: int, seconds: float) -> int:
-        """Keep a message and return its number; the oldest make room for it."""
-        self.offset += 1
-        self.used_at, self.seconds = now, seconds
-        if size:
-            self._kept.append((self.offset, now, data))
-            self.bytes += len(data)
+    def add(self, data: bytes, at: float, size: int, seconds: float, *, number: int = 0) -> int:
+        """Keep a message and return its number; the oldest make room for it.
+
+        Args:
+            number: by default the next one.
+        """
+        numbers = self.numbers
+        numbers.offset = max(numbers.offset, number or numbers.offset + 1)
+        number = number or numbers.offset
+        self.used_at, self.seconds = at, seconds
+        self._kept.append((number, at, data))
+        self.bytes += len(data)
         while self._kept and (len(self._kept) > size or self.bytes > MOST_LOG_BYTES):
             self._drop()
-        self.trim(now)
-        return self.offset
+        self.trim(at)
+        return number
 
     def since(self, epoch: str, offset: int, now: float) -> list[Numbered] | None:
         """Return what was missed since a number; None where that cannot be said."""
         self.trim(now)
-        if epoch != self.epoch or not 0 <= offset <= self.offset:
+        if epoch != self.numbers.epoch or not self.dropped <= offset <= self.numbers.offset:
             return None
-        missed = [(number, data) for number, _, data in self._kept if number > offset]
-        return missed if len(missed) == self.offset - offset else None
+        return [(number, data) for number, _, data in self._kept if number > offset]
 
     def part(self, after: int | None, most: int, now: float, *, is_reverse: bool) -> list[Numbered]:
         """Return at most so many messages behind a number, or before it."""
@@ -61,4 +78,5 @@ class Log:
             self._drop()
 
     def _drop(self) -> None:
-        self.bytes -= len(self._kept.popleft()[2])
+        self.dropped, _, data = self._kept.popleft()
+        self.bytes -= len(data)

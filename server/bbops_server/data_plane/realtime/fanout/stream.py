@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from abc import ABC, abstractmethod
 from functools import partial
 from typing import Any, Final
 
@@ -25,7 +26,7 @@ READY_SECONDS: Final = 5.0
 _AGAIN_SECONDS: Final = (0.05, 1.0)
 
 
-class _Stream(asyncio.Protocol):
+class _Stream(asyncio.Protocol, ABC):
     """One end of a connection."""
 
     def __init__(self, kind: Any) -> None:
@@ -74,13 +75,13 @@ class _Stream(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
+    @abstractmethod
     def received(self, frame: Any) -> None:
         """Take a frame."""
-        raise NotImplementedError
 
+    @abstractmethod
     def ended(self) -> None:
         """Take that no more come."""
-        raise NotImplementedError
 
 
 class RemoteEnd(End):
