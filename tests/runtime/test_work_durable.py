@@ -11,6 +11,7 @@ import pytest
 
 from bbops.base.host import Host, HttpRequest, HttpResponse
 from bbops.runtime.work.durable import durable
+from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.values import FencedError
 from tests.support.work_bench import Bench, Work, bench, job, place
@@ -110,14 +111,14 @@ async def attempt(on: Bench, world: World, name: str, commits: int) -> bool:
     worker = on.worker(name)
     await worker.reclaim()
     (claim,) = await worker.claim(1)
-    worker.database = mortal = Mortal(on.database, commits)
-    recorded = Recorded(worker, claim, await worker.steps(claim))
+    mortal = Mortal(on.database, commits)
+    dying = Engine(mortal, on.dialect, name, now=lambda: on.at)  # type: ignore[arg-type]
+    recorded = Recorded(dying, claim, await worker.steps(claim))
     host = Host(world, world, mortal, world, http=world)  # type: ignore[arg-type]
     try:
         await function(durable(host, recorded), recorded)
     except KilledError:
         return False
-    worker.database = on.database
     assert await worker.end(claim)
     return True
 

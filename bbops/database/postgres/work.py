@@ -49,6 +49,11 @@ class PostgresWork:
     )  # fmt: skip
     new_keys = _rows(key="text", until="bigint")
     new_wakes = _rows(event="text", value="text")
+    new_ends = _rows(job="bigint", fenced="bigint", outcome="text", value="text")
+    new_records = (
+        "unnest(CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS bytea[]))"
+        " AS j(job, fenced, path, result)"
+    )
     ids = (
         "SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(CAST(? AS text) AS json))"
     )
@@ -56,6 +61,7 @@ class PostgresWork:
     among = "= ANY (ARRAY({}))"
     skips_locked = "FOR UPDATE SKIP LOCKED"
     shares = "FOR SHARE"
+    locks_jobs = "FOR UPDATE OF _bbops_jobs"
     locks_pump = f"SELECT pg_advisory_xact_lock({_HERE.format(PUMP)})"
     locks_lanes = (
         "SELECT pg_advisory_xact_lock"

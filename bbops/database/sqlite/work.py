@@ -22,9 +22,10 @@ class SqliteWork:
     new_ticks = _rows("task", "at", "next_at", "uid", "overlap", "ord", "schedule", "run_at")
     new_keys = _rows("key", "until")
     new_wakes = _rows("event", "value")
+    new_ends = _rows("job", "fenced", "outcome", "value")
     ids = texts = "SELECT value FROM json_each(?)"
     among = "IN ({})"
-    skips_locked = shares = locks_pump = locks_lanes = ""
+    skips_locked = shares = locks_jobs = locks_pump = locks_lanes = new_records = ""
     dead_owners = "owner <> ? AND lease <= ? + lease"
     names_cause = (
         "INSERT INTO _bbops_cause (id, job, depth) VALUES (1, ?, ?)"

@@ -289,4 +289,4 @@ class WorkControl:
         return [(lock, (json.dumps(lanes),))] if lock and lanes else []
 
     def _opened(self, lanes: list[str]) -> list[Statement]:
-        return [(self._say.open, (self._now(), lane, lane)) for lane in lanes]
+        return [(self._say.open, (self._now(), json.dumps([lane]))) for lane in lanes]

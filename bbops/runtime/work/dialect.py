@@ -24,6 +24,12 @@ class Dialect(Protocol):
     new_wakes: str
     """A table `j` of the rows of a JSON text: event, value."""
 
+    new_ends: str
+    """A table `j` of the rows of a JSON text: job, fenced, outcome, value."""
+
+    new_records: str
+    """A table `j` of four lists: job, fenced, path, result; empty where lists are no parameters."""
+
     ids: str
     """A query of the numbers of a JSON text."""
 
@@ -38,6 +44,9 @@ class Dialect(Protocol):
 
     shares: str
     """Ends a query of one row that must stay as it is until the transaction ends."""
+
+    locks_jobs: str
+    """Ends a query of `_bbops_jobs`: its rows stay as they are until the transaction ends."""
 
     locks_pump: str
     """A statement that keeps other pumps away until the transaction ends; empty without need."""

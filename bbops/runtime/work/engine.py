@@ -1,7 +1,7 @@
 """Move what happened into jobs, and jobs through their states: in the project's own database.
 
 Effects of a job and the record of its step are one commit, fenced: who has lost a job writes
-nothing any more. Statements are those of one dialect; everything else is here.
+nothing any more (see `records` and `endings`). Statements are those of one dialect.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from bbops.base.host import Database
-from bbops.runtime.values.failures import Failure, FlowError
+from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.dialect import Dialect
-from bbops.runtime.work.fences import fenced, is_about_steps
+from bbops.runtime.work.endings import Ending, Endings
+from bbops.runtime.work.fences import is_about_steps
 from bbops.runtime.work.own_events import JOB_DEAD, TASK_MISSED
-from bbops.runtime.work.results import pack, rows_of, unpack
+from bbops.runtime.work.records import Noted, Records
+from bbops.runtime.work.results import unpack
 from bbops.runtime.work.rows import (
     jobs_of,
     last_of,
@@ -39,7 +41,6 @@ from bbops.runtime.work.statements import (
 from bbops.runtime.work.ticks import NEVER_MS, write_coming, write_missed, write_runs
 from bbops.runtime.work.uniqueness import choose_unique, read_keys, write_keys
 from bbops.runtime.work.values import (
-    Cause,
     Claim,
     NewJob,
     Route,
@@ -57,11 +58,6 @@ LEASE_MS: Final = 60_000
 
 _EVERY_OLDEST: Final = 8
 """One claim in so many takes the oldest, so that nothing starves behind higher priorities."""
-
-Records = Sequence[tuple[str, Any]]
-"""Results by the paths of their steps."""
-
-Results = list[list[tuple[Any, ...]]]
 
 
 def now_ms() -> int:
@@ -89,10 +85,29 @@ class Engine:
         """Args: `owner`: the worker's name, which no other worker ever has."""
         self.database, self.dialect, self.owner = database, dialect, owner
         self._say, self._now = statements(dialect), now
+        self._records = Records(database, dialect, owner)
+        self._endings = Endings(database, dialect, owner, now)
         self._claims = 0
-        self.names_cause = self.hears_missed = False
-        self.hears_dead, self.holds = frozenset[str](), ""
+        self.hears_missed, self.hears_dead = False, frozenset[str]()
         self.keeps: Mapping[str, Container[str]] = {}
+
+    @property
+    def names_cause(self) -> bool:
+        """See above."""
+        return self._records.names_cause
+
+    @names_cause.setter
+    def names_cause(self, wanted: bool) -> None:
+        self._records.names_cause = wanted
+
+    @property
+    def holds(self) -> str:
+        """See above."""
+        return self._endings.holds
+
+    @holds.setter
+    def holds(self, reason: str) -> None:
+        self._endings.holds = reason
 
     # ---- from the outbox into jobs
     async def pump(
@@ -165,7 +180,7 @@ class Engine:
         )
         return {path: unpack(result) for path, result in rows}
 
-    async def checkpoint(self, job: Claim, path: str, result: Any, *, also: Records = ()) -> None:
+    async def checkpoint(self, job: Claim, path: str, result: Any, *, also: Noted = ()) -> None:
         """Record the result of a step that has been done.
 
         Args:
@@ -178,15 +193,10 @@ class Engine:
             FencedError: somebody else has the job.
             FlowError: the result is too large.
         """
-        every = [self._record(job, at, pack(one)) for at, one in (*also, (path, result))]
-        with fenced(job):
-            if len(every) == 1:
-                await self.database.write(*every[0])  # shares its commit with others of its turn
-            else:
-                await self.database.write_all(every)
+        await self._records.write(job, [*also, (path, result)])
 
     async def change(
-        self, job: Claim, path: str, effects: Sequence[Statement], *, also: Records = (),
+        self, job: Claim, path: str, effects: Sequence[Statement], *, also: Noted = (),
         at_most: int | None = None,
     ) -> list[list[tuple[Any, ...]]]:  # fmt: skip
         """Change the project's tables, and record the rows that come back: both or none.
@@ -206,44 +216,18 @@ class Engine:
             FlowError: there are too many rows, or they are too large to be recorded.
             Failure: an effect was refused; nothing is written.
         """
-        recorded: list[Statement] = [self._record_rows(job, path, len(effects), at_most)]
-        recorded += [self.record_of(job, at, one) for at, one in also]
-        begin, end = self.as_cause(job)
-        with fenced(job):
-            rows = await self.database.write_all([*begin, *effects, *end, *recorded])
-        return rows_of(rows[len(begin) : len(begin) + len(effects)])
+        return await self._records.change(job, path, effects, also, at_most)
 
     def as_cause(self, job: Claim) -> tuple[list[Statement], list[Statement]]:
         """Return what stands before and after a job's changes: that they are its own."""
-        if not self.names_cause:
-            return [], []
-        caused = Cause(job.uid, job.cause.depth + 1)
-        begin, end = self.dialect.names_cause, self.dialect.ends_cause
-        return [(begin, (caused.job, caused.depth))], [(end, ())] if end else []
-
-    def _record_rows(self, job: Claim, path: str, count: int, at_most: int | None) -> Statement:
-        """Return the statement that records the rows of `count` effects before it."""
-        sql, (*mine, _) = self._record(job, path, b"")
-        first = 1 if self.names_cause else 0
-
-        def given(results: Results) -> Sequence[object]:
-            rows = rows_of(results[first : first + count])
-            if at_most is not None and any(len(some) > at_most for some in rows):
-                most = f"{at_most} row{'s' if at_most != 1 else ''}"
-                raise FlowError(f"expected at most {most} to change, found {len(rows[0])}")
-            return *mine, pack(rows)
-
-        return sql, given
+        return self._records.as_cause(job)
 
     def record_of(self, job: Claim, path: str, result: Any) -> Statement:
         """Return the statement that records a result, for a transaction that somebody else has.
 
         Where the job is lost, the database refuses it, and with it the whole transaction.
         """
-        return self._record(job, path, pack(result))
-
-    def _record(self, job: Claim, path: str, data: bytes) -> tuple[str, tuple[object, ...]]:
-        return self._say.record, (job.id, self.owner, job.fence, path, data)
+        return self._records.of(job, path, result)
 
     async def end(self, job: Claim, outcome: str = "done", *, result: str | None = None) -> bool:
         """End a job and let the next one into its lane; return whether it was still ours.
@@ -251,14 +235,7 @@ class Engine:
         Args:
             result: what it returned, as JSON, for who asks for it; None where nobody may.
         """
-        mine = job.id, self.owner, job.fence
-        say, now = self._say, self._now()
-        kept: list[Statement] = [] if result is None else [(say.result, (result, now, *mine))]
-        wanted: list[Statement] = [
-            *kept, (say.keep, (outcome, now, *mine)), (say.forget, mine), (say.end, mine),
-        ]  # fmt: skip
-        done = await self.database.write_all(self._with_lane(job, wanted))
-        return bool(done[len(wanted) - 1 + bool(job.lane and self.dialect.locks_lanes)])
+        return await self._endings.end(Ending(job, outcome, result))
 
     async def fail(self, job: Claim, error: str, again_at: int | None) -> bool:
         """Try a job again at a time, or give it up; return whether it was still ours."""
@@ -266,8 +243,7 @@ class Engine:
         if again_at is not None:
             return await self._put_back(job, again_at, error, is_counted=True)
         wanted: list[Statement] = [*self._reported(job, error), (self._say.die, (error, *mine))]
-        done = await self.database.write_all(self._with_lane(job, wanted))
-        return bool(done[len(wanted) - 1 + bool(job.lane and self.dialect.locks_lanes)])
+        return bool(await self._endings.with_lanes([job], wanted))
 
     def _reported(self, job: Claim, error: str) -> list[Statement]:
         """Return what says that a job is dead, where somebody listens; not of who does so."""
@@ -289,15 +265,6 @@ class Engine:
     async def _put_back(self, job: Claim, at: int, error: str, *, is_counted: bool) -> bool:
         given = at, error, int(not is_counted), job.id, self.owner, job.fence
         return bool(await self.database.write(self._say.again, given))
-
-    def _with_lane(self, job: Claim, wanted: list[Statement]) -> list[Statement]:
-        """Add that a lane opens: who ends and who comes next are one moment, or others overtake."""
-        if not job.lane:
-            return wanted
-        lock, lanes = self.dialect.locks_lanes, json.dumps([job.lane])
-        opened: Statement = (self._say.open, (self._now(), job.lane, job.lane))
-        held = self._holding("lane = ?", job.lane)
-        return [*([(lock, (lanes,))] if lock else []), *wanted, opened, *held]
 
     def _holding(self, which: str, given: object) -> list[Statement]:
         return [(f"{HOLD} AND {which}", (self.holds, given))] if self.holds else []

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from bbops.runtime.work.engine import Engine, Records
+from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.fences import fenced
+from bbops.runtime.work.records import Noted
 from bbops.runtime.work.statements import Statement, statements
 from bbops.runtime.work.values import Claim, Wait
 
@@ -48,7 +49,7 @@ class Sleeping:
             (event, since),
         )
 
-    async def wait(self, job: Claim, waits: Sequence[Wait], *, also: Records = ()) -> bool:
+    async def wait(self, job: Claim, waits: Sequence[Wait], *, also: Noted = ()) -> bool:
         """Put a job away until what it waits for; return whether it was still ours.
 
         Whoever writes events waits for this, or is done: none comes between.

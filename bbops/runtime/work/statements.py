@@ -118,20 +118,23 @@ class Statements:
     record: str
     """Records a step where the job is still ours: id, owner, fence, path, result."""
 
+    records: str
+    """Does so for several steps: owner, ids, fences, paths, results. Empty where one by one."""
+
     keep: str
-    """Writes the record of a job that ends: outcome, at, id, owner, fence."""
+    """Writes the records of jobs that end: at, rows of `new_ends`, owner."""
 
     result: str
-    """Keeps what it returned: value, at, id, owner, fence."""
+    """Keeps what they returned: at, rows, owner."""
 
     forget: str
-    """Forgets its steps: id, owner, fence."""
+    """Forgets their steps: rows, owner."""
 
     end: str
-    """Removes it: id, owner, fence."""
+    """Removes them: rows, owner."""
 
     open: str
-    """Lets the next one into a lane: now, lane, lane."""
+    """Lets the next one into each of several lanes: now, lanes."""
 
     again: str
     """Puts it back for later: run_at, error, whether the attempt counts not, id, owner, fence."""
@@ -210,26 +213,27 @@ def statements(of: Dialect) -> Statements:
             "INSERT INTO _bbops_steps (job, path, result) VALUES"
             f" ((SELECT id FROM _bbops_jobs WHERE {_MINE} {of.shares}), ?, ?)"
         ),
+        records=_records(of),
         keep=(
             "INSERT INTO _bbops_job_log (id, uid, work, payload, outcome, attempts, error, seq,"
-            f" cause, depth, created_at, ended_at) SELECT id, uid, work, {KEPT}, CAST(? AS text),"
-            " attempts, error, seq, cause, depth, created_at, CAST(? AS bigint)"
-            f" FROM _bbops_jobs WHERE {_MINE}"
+            f" cause, depth, created_at, ended_at) SELECT id, uid, work, {KEPT}, outcome, attempts,"
+            f" error, seq, cause, depth, created_at, CAST(? AS bigint) FROM {_ending(of)}"
+            f" {of.locks_jobs}"
         ),
         result=(
             "INSERT INTO _bbops_results (uid, outcome, attempts, value, ended_at) SELECT uid,"
-            " 'done', attempts, CAST(? AS text), CAST(? AS bigint)"
-            f" FROM _bbops_jobs WHERE {_MINE} ON CONFLICT (uid) DO NOTHING"
+            f" 'done', attempts, value, CAST(? AS bigint) FROM {_ending(of)}"
+            " AND value IS NOT NULL ON CONFLICT (uid) DO NOTHING"
         ),
-        forget=(
-            f"DELETE FROM _bbops_steps WHERE job IN (SELECT id FROM _bbops_jobs WHERE {_MINE})"
-        ),
-        end=f"DELETE FROM _bbops_jobs WHERE {_MINE} RETURNING id",
+        forget=f"DELETE FROM _bbops_steps WHERE job IN (SELECT id FROM {_ending(of)})",
+        end=f"DELETE FROM _bbops_jobs WHERE id IN (SELECT id FROM {_ending(of)}) RETURNING id",
         open=(
             "UPDATE _bbops_jobs SET state = CASE WHEN run_at > CAST(? AS bigint) THEN 'later'"
-            " ELSE 'ready' END WHERE id = (SELECT id FROM _bbops_jobs AS waiting"
-            " WHERE lane = ? AND state = 'blocked' AND (SELECT count(*) FROM _bbops_jobs AS seat"
-            f" WHERE seat.lane = ? AND seat.state IN {SEATED}) < waiting.seats ORDER BY id LIMIT 1)"
+            " ELSE 'ready' END WHERE id IN (SELECT (SELECT id FROM _bbops_jobs AS waiting"
+            " WHERE lane = ended.value AND state = 'blocked' AND (SELECT count(*)"
+            " FROM _bbops_jobs AS seat WHERE seat.lane = ended.value"
+            f" AND seat.state IN {SEATED}) < waiting.seats ORDER BY id LIMIT 1)"
+            f" FROM ({of.texts}) AS ended)"
         ),
         again=(
             "UPDATE _bbops_jobs SET state = 'later', run_at = ?, error = ?, owner = NULL,"
@@ -302,6 +306,25 @@ def statements(of: Dialect) -> Statements:
             "UPDATE _bbops_jobs SET state = 'ready', owner = NULL WHERE state = 'running'"
             f" AND {of.dead_owners} RETURNING uid"
         ),
+    )
+
+
+def _ending(of: Dialect) -> str:
+    """Return the jobs that end, of those that are still ours: rows, owner."""
+    return (
+        f"_bbops_jobs JOIN {of.new_ends} ON j.job = _bbops_jobs.id"
+        " AND j.fenced = _bbops_jobs.fence WHERE owner = ?"
+    )
+
+
+def _records(of: Dialect) -> str:
+    """Return what records several steps; a job that is not ours any more makes all fail."""
+    if not of.new_records:
+        return ""
+    return (
+        "INSERT INTO _bbops_steps (job, path, result) SELECT (SELECT id FROM _bbops_jobs"
+        f" WHERE id = j.job AND owner = ? AND fence = j.fenced {of.shares}), j.path, j.result"
+        f" FROM {of.new_records}"
     )
 
 
