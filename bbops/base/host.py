@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 
 class Clock(Protocol):
@@ -93,12 +93,16 @@ class Log(Protocol):
         ...
 
 
+Follows = Literal["all", "same-origin", "none"]
+"""Which redirects are followed; another one is the answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
     """What a function asks another server.
 
     Attributes:
-        follows: a redirect is followed; else it is the answer.
+        follows: which redirects; to another origin only headers go that say nothing of the caller.
         keeps_bytes: the answer is read up to here and cut; without it one that is too large fails.
     """
 
@@ -107,7 +111,7 @@ class HttpRequest:
     headers: Mapping[str, str]
     body: bytes
     timeout_seconds: float
-    follows: bool = True
+    follows: Follows = "all"
     keeps_bytes: int | None = None
 
 
@@ -124,7 +128,7 @@ class Http(Protocol):
     """Other servers."""
 
     async def send(self, request: HttpRequest) -> HttpResponse:
-        """Return the answer, whatever its status; redirects are followed.
+        """Return the answer, whatever its status.
 
         Raises:
             HttpFailure: there is none, it is too large, or the address is not allowed.

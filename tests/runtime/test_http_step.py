@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from bbops.base.host import HttpResponse
 from bbops.build.testing.host import FakeHttp
 from bbops.runtime.values.failures import HttpFailure
+from bbops.runtime.values.outside import read_pause
 from tests.conftest import NOTES
 from tests.support.workbench import Bench
 
@@ -91,6 +93,79 @@ def test_what_may_pass_is_asked_again(bench: Bench, answer: Any) -> None:
     http(bench).answers[URL] = answer
     ask(bench, "headers: {}")
     assert len(http(bench).sent) == 3
+
+
+LOST = HttpFailure("httpTimeout", "no answer", is_sent=True)
+AWAY = HttpFailure("httpUnreachable", "nobody is there")
+ANSWERS = {"lost": LOST, "away": AWAY, "500": HttpResponse(500, {}, b""),
+           "503": HttpResponse(503, {}, b""), "429": HttpResponse(429, {}, b"")}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("more", "asked"),
+    [
+        ("method: GET", {"lost": 3, "away": 3, "500": 3, "503": 3, "429": 3}),
+        ("method: PUT", {"lost": 3, "away": 3, "500": 3, "503": 3, "429": 3}),
+        ("method: POST", {"lost": 1, "away": 3, "500": 1, "503": 3, "429": 3}),
+        ("method: PATCH", {"lost": 1, "away": 3, "500": 1, "503": 3, "429": 3}),
+        ("method: POST, headers: { Idempotency-Key: k }",
+         {"lost": 3, "away": 3, "500": 3, "503": 3, "429": 3}),
+    ],
+)  # fmt: skip
+def test_what_may_have_been_done_is_not_done_twice(
+    bench: Bench, more: str, asked: dict[str, int]
+) -> None:
+    found = {}
+    for name, answer in ANSWERS.items():
+        http(bench).answers[URL] = answer
+        http(bench).sent.clear()
+        ask(bench, more)
+        found[name] = len(http(bench).sent)
+    assert found == asked
+
+
+SLOW = """
+input: { any?: json }
+steps:
+  - try:
+      - http: { url: https://api.example.com/x, MORE }
+        timeout: 20ms
+        retry: { attempts: 3, backoff: 1ms }
+    catch:
+      - return: { value: "${ error.code }" }
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "asked"),
+    [("method: GET", 3), ("method: POST", 1), ("method: POST, headers: { idempotency-key: k }", 3)],
+)
+def test_a_timeout_of_the_step_does_not_do_it_twice(bench: Bench, more: str, asked: int) -> None:
+    http(bench).seconds = 5
+    assert bench.run(SLOW.replace("MORE", more)) == "timeout"
+    assert len(http(bench).sent) == asked
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [({"retry-after": "7"}, 7), ({"retry-after": "0"}, 0), ({"retry-after": "x"}, None), ({}, None),
+     ({"retry-after": "9" * 400}, None), ({"retry-after": "999999999"}, 86_400),
+     ({"retry-after": "Fri, 02 Jan 2026 03:04:15 GMT"}, 10),
+     ({"retry-after": "Fri, 02 Jan 2026 03:00:00 GMT"}, 0),
+     ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1767323105"}, 60),
+     ({"x-ratelimit-remaining": "9", "x-ratelimit-reset": "1767323105"}, None)],
+)  # fmt: skip
+def test_how_long_another_server_asks_to_wait_is_told(
+    headers: dict[str, str], seconds: float | None
+) -> None:
+    assert read_pause(headers, datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)) == seconds
+
+
+def test_a_pause_that_is_longer_than_the_request_lasts_fails_at_once(bench: Bench) -> None:
+    http(bench).answers[URL] = HttpResponse(429, {"retry-after": "50"}, b"")
+    pause = ASK.replace("error.message", "error.retryAfter")
+    assert bench.run(pause.replace("MORE", "method: GET"))["say"] == 50
+    assert len(http(bench).sent) == 1
 
 
 @pytest.mark.parametrize("value", ["a\nb: c", "ä\u0100", "\u0000"])

@@ -178,12 +178,16 @@ def test_a_name_is_looked_up_once_and_connected_to_where_it_was_checked(
     assert "rebinding.example" not in looked_up[1:]
 
 
-def test_a_redirect_is_followed_without_credentials_for_another_server() -> None:
+KEYS = {"authorization": "k1", "x-api-key": "k2", "apikey": "k3", "x-shopify-access-token": "k4",
+        "cookie": "k5", "idempotency-key": "k6"}  # fmt: skip
+
+
+def test_a_redirect_to_another_server_takes_no_key_along() -> None:
     ports: list[str] = []
 
     async def work(door: OutsideHttp, url: str, heard: list[str]) -> list[str]:
         ports.append(url.rpartition(":")[2])
-        sent = {"authorization": "key", "x-more": "a"}
+        sent = KEYS | {"accept-language": "de"}
         answer = await door.send(HttpRequest("POST", f"{url}/a", sent, b"x", 5))
         assert answer.body == b"end"
         return heard
@@ -193,11 +197,57 @@ def test_a_redirect_is_followed_without_credentials_for_another_server() -> None
         return plain(b"end") if path == "/b" else plain(b"", "302 Found", other)
 
     first, second = asking(answer, work)
-    assert "authorization: key" in first
+    assert all(f"{name}: {key}" in first for name, key in KEYS.items())
     assert first.startswith("POST")
-    assert "authorization" not in second
+    assert not [name for name, key in KEYS.items() if name in second or key in second]
     assert second.startswith("GET /b")
-    assert "x-more: a" in second
+    assert "accept-language: de" in second
+
+
+@pytest.mark.parametrize(("host", "wanted"), [("127.0.0.1", 200), ("localhost", 302)])
+def test_a_redirect_within_one_origin_is_followed_alone_where_that_is_asked(
+    host: str, wanted: int
+) -> None:
+    ports: list[str] = []
+
+    async def work(door: OutsideHttp, url: str, heard: list[str]) -> tuple[int, bool]:
+        ports.append(url.rpartition(":")[2])
+        request = replace(get(f"{url}/a", **KEYS), follows="same-origin")
+        found = await door.send(request)
+        return found.status, all("x-api-key: k2" in one for one in heard)
+
+    def answer(path: str) -> bytes:
+        other = f"location: http://{host}:{ports[0]}/b"
+        return plain(b"end") if path == "/b" else plain(b"", "302 Found", other)
+
+    assert asking(answer, work) == (wanted, True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "is_sent"),
+    [
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nab", "httpTimeout", True),
+        (b"", "httpTimeout", True), (b"nonsense\r\n\r\n", "httpUnreachable", True),
+    ],
+)  # fmt: skip
+def test_a_request_without_an_answer_may_have_been_carried_out(
+    answer: bytes, code: str, *, is_sent: bool
+) -> None:
+    async def work(door: OutsideHttp, url: str, heard: list[str]) -> tuple[str, bool]:
+        with pytest.raises(HttpFailure) as raised:
+            await door.send(get(url, 0.1))
+        return raised.value.code, raised.value.is_sent
+
+    assert asking(lambda _: answer, work) == (code, is_sent)
+
+
+def test_a_request_that_never_left_was_not_carried_out() -> None:
+    async def work(door: OutsideHttp, _: str, heard: list[str]) -> tuple[str, bool]:
+        with pytest.raises(HttpFailure) as raised:
+            await door.send(get("http://127.0.0.1:1/"))
+        return raised.value.code, raised.value.is_sent
+
+    assert asking(lambda _: plain(b""), work) == ("httpUnreachable", False)
 
 
 def test_redirects_come_to_an_end() -> None:
@@ -251,7 +301,7 @@ def test_what_cannot_be_asked_says_so(url: str, wanted: str) -> None:
 
 def test_a_request_that_follows_nothing_gets_the_redirect() -> None:
     async def work(door: OutsideHttp, url: str, heard: list[str]) -> tuple[int, int]:
-        found = await door.send(replace(get(url), follows=False))
+        found = await door.send(replace(get(url), follows="none"))
         return found.status, len(heard)
 
     assert asking(lambda _: plain(b"", "302 Found", "location: /b"), work) == (302, 1)

@@ -69,7 +69,7 @@ def test_what_is_sent_is_signed_as_the_reference_library_says(place: Place) -> N
         await shop.call("done", customer="ada", number=7)
         await shop.work_off()
         (request,) = shop.http.sent
-        assert (request.method, request.follows, request.timeout_seconds) == ("POST", False, 15.0)
+        assert (request.method, request.follows, request.timeout_seconds) == ("POST", "none", 15.0)
         assert request.headers["webhook-timestamp"] == str(shop.on.at // 1000)
         signed = check(request)
         assert signed == request.headers["webhook-signature"]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bbops.base.host import HttpRequest, HttpResponse
 from bbops.build.compile.release import build
 from bbops.build.testing.client import Client, Reply
 from bbops.build.testing.host import fake_host
@@ -20,6 +21,17 @@ from bbops_server.process.host.run_folders import RunFolders
 from tests.conftest import Files, run, with_function
 
 BOUNDARY = "----b"
+
+
+class CountedHttp(OutsideHttp):
+    """The server's door to the outside; counts what goes through it."""
+
+    count = 0
+
+    async def send(self, request: HttpRequest) -> HttpResponse:
+        """Count a request, and send it."""
+        self.count += 1
+        return await super().send(request)
 
 
 class Asked:
@@ -37,18 +49,32 @@ class Asked:
         built = build(MemoryTree(files))
         assert built.project is not None, built.diagnostics
         self.folders, nothing = RunFolders(box / "runs"), None
+        self.http = CountedHttp(Egress(["127.0.0.1"]))
         host = replace(
-            fake_host(nothing, http=OutsideHttp(Egress(["127.0.0.1"])), files=self.folders),  # type: ignore[arg-type]
+            fake_host(nothing, http=self.http, files=self.folders),  # type: ignore[arg-type]
             clock=SystemClock(),
         )
+        self.host = host
         values = {**dict.fromkeys(built.project.settings.model.env, "x" * 40), **env}
         release = link(built.artifact, name="a", host=host, env=values, detailed=True)
         self.client = Client(release, nothing)  # type: ignore[arg-type]
 
+    @property
+    def log(self) -> str:
+        """What has been logged."""
+        return str(self.host.log.lines)  # type: ignore[attr-defined]
+
     def ask(self, body: Any = None, **more: Any) -> Reply:
         """Ask for /run."""
+
+        async def ask() -> Reply:
+            try:
+                return await self.client.ask("POST", "/run", body, **more)
+            finally:
+                await self.http.close()
+
         with closing(self.folders):
-            found: Reply = run(self.client.ask("POST", "/run", body, **more))
+            found: Reply = run(ask())
         return found
 
     def send(

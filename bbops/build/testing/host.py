@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -193,10 +194,13 @@ class FakeHttp:
 
     answers: dict[str, HttpResponse | Failure] = field(default_factory=dict)
     sent: list[HttpRequest] = field(default_factory=list)
+    seconds: float = 0.0
+    """How long an answer takes."""
 
     async def send(self, request: HttpRequest) -> HttpResponse:
         """Return the answer that was set, or raise it."""
         self.sent.append(request)
+        await asyncio.sleep(self.seconds)
         found = self.answers.get(request.url.partition("?")[0])
         if isinstance(found, Failure):
             raise found

@@ -57,9 +57,7 @@ class Mocks:
         result = self.results[name]
         if isinstance(result, dict) and result.keys() == {"error"}:
             error = result["error"] if isinstance(result["error"], dict) else {}
-            answered = error.get("status")
-            message = str(error.get("message") or f"'{name}' failed")
-            raise HttpFailure("httpFailed", message, answered=answered)
+            raise _failure(name, error)
         return _response(result)
 
 
@@ -86,7 +84,8 @@ def answer_of(name: str, result: Any) -> Any:
     """Return the result of a mock.
 
     Raises:
-        AddonFailure: it is `{ error: { status, message } }`.
+        HttpFailure: it is `{ error: { status, message, reason, retryAfter } }`.
+        AddonFailure: it is an error without a status.
     """
     if (
         isinstance(result, dict)
@@ -94,5 +93,15 @@ def answer_of(name: str, result: Any) -> Any:
         and isinstance(result["error"], dict)
     ):
         told = result["error"]
+        if "status" in told:
+            raise _failure(name, told)
         raise AddonFailure("mocked-error", str(told.get("message") or f"'{name}' failed"))
     return result
+
+
+def _failure(name: str, told: Mapping[str, Any]) -> HttpFailure:
+    """Return how a step fails by the error of a mock, as if another server had answered it."""
+    return HttpFailure(
+        "httpFailed", str(told.get("message") or f"'{name}' failed"), answered=told.get("status"),
+        reason=told.get("reason"), retry_after=told.get("retryAfter"),
+    )  # fmt: skip

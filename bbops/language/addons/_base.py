@@ -24,11 +24,12 @@ from bbops.base.diagnostics import suggest
 from bbops.base.model import Model
 from bbops.base.names import EnvReference, env_name
 from bbops.base.registry import file_name, members
+from bbops.language.expressions.emit import load
 from bbops.language.expressions.types import Type
 from bbops.language.expressions.values import Constant, Value, ValueField
 from bbops.language.steps._base import Added, Checking, Example, Step, add_steps
 from bbops.language.steps._flow import Flow
-from bbops.runtime.vendors import find_steps, module_of
+from bbops.runtime.vendors import Repeat, find_steps, module_of
 
 __all__ = [
     "Action",
@@ -119,6 +120,8 @@ class Action:
         gives: the type of its result.
         example: one step as YAML; it validates in a project that has the addon.
         one_of: parameters of which at least one must be given.
+        repeat: whether it may be done twice: `safe`; `key`, the vendor takes a key by which it
+            knows a request again; `no`, so that `retry` repeats only what was not begun.
     """
 
     title: str
@@ -127,6 +130,7 @@ class Action:
     gives: Type
     example: str
     one_of: tuple[str, ...] = ()
+    repeat: Repeat = "no"
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +241,17 @@ class AddonStep(Step):
                 message = f"'{name}' is from {least:g} to {most:g}, got {value.value}"
                 at.report(value.mark or place, "bad-value", message)
 
+    def repeats(self) -> bool:
+        """Return whether the vendor may be asked twice."""
+        return self.action.repeat != "no"
+
+    def whole_code(self, flow: Flow) -> list[ast.stmt]:
+        """Draw the key of a request before the attempts: each of them has the same."""
+        code = super().whole_code(flow)
+        if self.action.repeat != "key":
+            return code
+        return [*flow.run(f"{_KEY} = host.random.uuid()", host=flow.root("host")), *code]
+
     def code(self, flow: Flow) -> list[ast.stmt]:
         given = {
             name: flow.html(value) if name in _MARKUP else flow.value(value)
@@ -249,11 +264,13 @@ class AddonStep(Step):
         values = ast.Dict([ast.Constant(name) for name in given], [*given.values()])
         has_files = any(one.is_file for one in self.action.parameters)
         called = flow.expression(
-            "await call_addon(run, step, parameters, read, folder)",
+            "await call_addon(run, step, parameters, read, folder, repeat, key)",
             call_addon="bbops.runtime.steps.addons:call_addon",
             step=ast.Constant(self.id),
             folder=flow.root("folder") if has_files else ast.Constant(None),
             parameters=values,
+            repeat=ast.Constant(self.action.repeat),
+            key=load(_KEY) if self.action.repeat == "key" else ast.Constant(""),
             read=flow.constant(
                 "bbops.runtime.steps.addons:make_reader", self.id, spec_of(self.action.gives)
             ),
@@ -262,6 +279,8 @@ class AddonStep(Step):
 
 
 _FIELD = "parameters_"
+_KEY = "key_"
+"""The variable of compiled code that holds the key of a request."""
 _MARKUP = frozenset({"html", "headerTemplate", "footerTemplate"})
 """Parameters that take HTML: text from outside is escaped in them."""
 

@@ -45,6 +45,7 @@ ADDON = AddonKind(
             "- return:\n"
             "    value: ${ vars.picture.height }",
             one_of=("width", "height"),
+            repeat="safe",
         ),
         "convertFormat": Action(
             "Convert Format",
@@ -56,6 +57,7 @@ ADDON = AddonKind(
             ),
             _PICTURE,
             "- imageProcessing.convertFormat: { inputPath: a.png, outputPath: b, format: webp }",
+            repeat="safe",
         ),
         "cropImage": Action(
             "Crop Image",
@@ -75,6 +77,7 @@ ADDON = AddonKind(
             "    top: 0\n"
             "    width: 10\n"
             "    height: 10",
+            repeat="safe",
         ),
         "getImageInfo": Action(
             "Get Image Info",
@@ -95,6 +98,7 @@ ADDON = AddonKind(
             "  as: info\n"
             "- return:\n"
             "    value: ${ vars.info.width }",
+            repeat="safe",
         ),
     },
 )

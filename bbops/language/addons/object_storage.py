@@ -39,6 +39,7 @@ ADDON = AddonKind(
             "    filePath: report.pdf\n"
             "    key: reports/today.pdf\n"
             "    contentType: application/pdf",
+            repeat="safe",
         ),
         "getSignedUrl": Action(
             "Get Signed URL",
@@ -53,6 +54,7 @@ ADDON = AddonKind(
             "  as: url\n"
             "- return:\n"
             "    value: ${ vars.url }",
+            repeat="safe",
         ),
         "deleteFile": Action(
             "Delete File",
@@ -63,6 +65,7 @@ ADDON = AddonKind(
             ),
             map_of({"key": TEXT, "bucket": TEXT}, "the deleted file"),
             "- objectStorage.deleteFile: { key: reports/today.pdf }",
+            repeat="safe",
         ),
         "listFiles": Action(
             "List Files",
@@ -87,6 +90,7 @@ ADDON = AddonKind(
             "  as: files\n"
             "- return:\n"
             "    value: ${ vars.files | pluck('key') }",
+            repeat="safe",
         ),
     },
     config_example="accessKeyId: ${ env.STORAGE_KEY_ID }\n"

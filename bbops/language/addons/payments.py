@@ -52,6 +52,7 @@ ADDON = AddonKind(
             "  as: payment\n"
             "- return:\n"
             "    value: ${ vars.payment.client_secret }",
+            repeat="key",
         ),
         "createCustomer": Action(
             "Create Customer",
@@ -66,6 +67,7 @@ ADDON = AddonKind(
             "  as: customer\n"
             "- return:\n"
             "    value: ${ vars.customer.id }",
+            repeat="key",
         ),
         "createSubscription": Action(
             "Create Subscription",
@@ -82,6 +84,7 @@ ADDON = AddonKind(
             "  as: subscription\n"
             "- return:\n"
             "    value: ${ vars.subscription.status }",
+            repeat="key",
         ),
         "createRefund": Action(
             "Create Refund",
@@ -106,6 +109,7 @@ ADDON = AddonKind(
                 "the refund",
             ),
             "- payments.createRefund: { chargeId: ch_1, amount: 500 }",
+            repeat="key",
         ),
         "verifyWebhookSignature": Action(
             "Verify Webhook Signature",
@@ -129,6 +133,7 @@ ADDON = AddonKind(
             "  as: event\n"
             "- return:\n"
             "    value: ${ vars.event.type }",
+            repeat="safe",
         ),
     },
     config_example="secretKey: ${ env.PAYMENTS_SECRET_KEY }\n"

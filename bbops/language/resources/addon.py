@@ -25,7 +25,8 @@ class Addon(Kind):
     - In tests `mocks` answer its steps. Those of imageProcessing need
       `pip install 'bbops[images]'`.
     - A vendor that answers with an error fails the step as one of `http` fails: `error.status` is
-      its answer, `retry` tries again where that may help.
+      its answer, `error.reason` its own code. `retry` asks again where that may help, and where
+      nothing is done twice by it (docs/decisions/0080).
     """
 
     folder: ClassVar[str] = "addons"

@@ -127,11 +127,15 @@ class Step(Model):
         """Return the step's code with what `timeout` and `retry` put around it."""
         code = self.code(flow)
         if self.timeout is not None:
-            code = flow.in_time(seconds(self.timeout), code)
+            code = flow.in_time(seconds(self.timeout), code, repeats=self.repeats())
         if self.retry is not None:
             again = self.retry
             code = flow.repeated(again.attempts, seconds(again.backoff), again.factor, code)
         return code
+
+    def repeats(self) -> bool:
+        """Return whether it may be done again where nobody knows if it was done."""
+        return True
 
     def blocks(self) -> Sequence[Sequence[Step]]:
         """Return the lists of steps inside this one."""

@@ -218,10 +218,11 @@ class Flow:
         self.temporaries += 1
         return f"t_{self.temporaries}"
 
-    def in_time(self, length: float, code: list[ast.stmt]) -> list[ast.stmt]:
-        """Return code that fails when it takes longer than `length` seconds."""
+    def in_time(self, length: float, code: list[ast.stmt], *, repeats: bool) -> list[ast.stmt]:
+        """Return code that fails when it takes longer; it `repeats` however far it came."""
+        only = "" if repeats else ", repeats=False"
         return self.run(
-            "async with limit(length):\n    BODY",
+            f"async with limit(length{only}):\n    BODY",
             limit="bbops.runtime.steps.retry:TimeLimit", length=ast.Constant(length), BODY=code,
         )  # fmt: skip
 

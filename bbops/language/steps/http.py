@@ -11,6 +11,7 @@ from bbops.language.expressions.values import Constant, MapValue, Value, ValueFi
 from bbops.language.steps._base import Checking, Example, Step, mark_of
 from bbops.language.steps._flow import Flow
 from bbops.runtime.steps.http_call import OURS
+from bbops.runtime.values.outside import may_repeat
 
 ANSWER = map_of(
     {"status": INTEGER, "headers": map_of({}, rest=TEXT.or_null()), "body": ANY}, "the answer"
@@ -33,6 +34,12 @@ class Http(Step):
     """Give `{status, headers, body}`; another status than 2xx, or no answer, is an error.
 
     - `body` of the answer is the value of JSON, else text.
+    - `retry` sends a `POST` or `PATCH` again only where the first one was not carried out: nothing
+      was connected, or the answer is 429, 503 or 529. With a header `idempotency-key` it is sent
+      again as other methods are: where there is no answer, too, and after 408, 425, 500, 502, 504
+      and 520 to 524. It waits as long as `retry-after` asks for, at most a minute.
+    - Redirects are followed; to another origin only the headers `accept`, `accept-language`,
+      `content-type` and `user-agent` are sent.
     - `allowStatus: [404]` makes such an answer no error. In `catch`, `error.status` is the status
       that was answered, and `error.code` one of `httpFailed`, `httpTimeout` (30 s, or the step's
       `timeout`), `httpUnreachable`, `httpRefused`, `httpTooLarge` (over 10 MB), `httpInvalid`.
@@ -75,6 +82,12 @@ class Http(Step):
         at.value(given.body)
         self.check_allowed(at)
         return ANSWER
+
+    def repeats(self) -> bool:
+        """Return whether the request may be sent twice: by its method, or by a key that it has."""
+        headers = self.http.headers
+        names = [name for name, _ in headers.items] if isinstance(headers, MapValue) else []
+        return may_repeat(self.http.method, names)
 
     def check_texts(self, at: Checking, what: str, value: Value | None) -> None:
         """Report what is no map of texts and numbers; null leaves a name out."""

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from bbops.language.expressions.emit import load
 from bbops.language.expressions.known import Known
-from bbops.language.expressions.types import INTEGER, NULL, TEXT, Type, list_of, map_of
+from bbops.language.expressions.types import INTEGER, NULL, NUMBER, TEXT, Type, list_of, map_of
 from bbops.language.steps._base import Checking, Example, Step, Steps, refuse_return, variables
 from bbops.language.steps._flow import Flow
 
@@ -19,7 +19,7 @@ ERROR = map_of(
     {
         "code": TEXT, "message": TEXT, "status": INTEGER, "step": TEXT,
         "fields": map_of({}, rest=list_of(TEXT).or_null()), "table": TEXT.or_null(),
-        "columns": list_of(TEXT),
+        "columns": list_of(TEXT), "reason": TEXT.or_null(), "retryAfter": NUMBER.or_null(),
     },
     "error",
 )  # fmt: skip
@@ -28,8 +28,11 @@ ERROR = map_of(
 class Try(Step):
     """Run `catch` when a step fails, with `error`; run `finally` whatever happens.
 
-    - `error` has `code`, `message`, `status`, `step` (file and line), `fields`, `table`, `columns`.
+    - `error` has `code`, `message`, `status`, `step` (file and line), `fields`, `table`, `columns`,
+      `reason` and `retryAfter`.
       Of the database `code` is `unique`, `foreignKey`, `check` or `notNull`.
+    - Where another server has answered, `reason` is its own code of the error, such as
+      `card_declined`, and `retryAfter` the seconds that it asks to wait; else they are null.
     - `throw: {}` throws the same error again.
     - The end of a request that takes too long, or whose client has left, and 100,000 rounds are not
       caught; `finally` runs.

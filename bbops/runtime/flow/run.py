@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from http import HTTPStatus
+from math import inf
+from time import perf_counter
 from typing import Any, NoReturn
 
 from bbops.base.host import Folder
@@ -89,6 +91,13 @@ class Run:
         if self.trace is None:
             return line
         return f"request {self.trace.answering.name_request(self.trace).decode()} at {line}"
+
+    def time_left(self) -> float:
+        """Return the seconds that the request has left; without end in a job."""
+        if self.trace is None:
+            return inf
+        left: float = self.trace.began + self.trace.timeout_seconds - perf_counter()
+        return left
 
     def log(self, level: str, message: Any, data: Any, line: str) -> None:
         """Write one line to the server's log, with the step it comes from."""

@@ -33,4 +33,6 @@ def describe(error: Failure) -> dict[str, Any]:
         "fields": error.fields if isinstance(error, InvalidInput) else {},
         "table": row.table if row else None,
         "columns": list(row.columns) if row else [],
+        "reason": error.reason if isinstance(error, HttpFailure) else None,
+        "retryAfter": error.retry_after,
     }

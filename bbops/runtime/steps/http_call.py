@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from typing import Any, Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import msgspec
 
 from bbops.base.host import HttpRequest, HttpResponse
 from bbops.runtime.values.failures import FlowError, HttpFailure
 from bbops.runtime.values.operators import kind, text
+from bbops.runtime.values.outside import failure_of, may_repeat, send
 from bbops.runtime.values.values import check_size, spend
 
 TIMEOUT_SECONDS: Final = 30.0
@@ -39,18 +40,15 @@ async def ask(
     Raises:
         HttpFailure: see there; also for a status that is neither 2xx nor `allowed`.
     """
-    if run_host.http is None:
-        raise HttpFailure("httpRefused", "outbound requests are not allowed here")
     sent, content_type = _body(body, form)
     given = _headers(headers)
     if content_type:
         given = {"content-type": content_type, **given}
     request = HttpRequest(method, _url(url, query), given, sent, TIMEOUT_SECONDS)
-    answer: HttpResponse = await run_host.http.send(request)
+    repeats = may_repeat(method, given)
+    answer = await send(run_host.http, request, repeats=repeats)
     if not 200 <= answer.status <= 299 and answer.status not in (allowed or ()):
-        host = urlsplit(request.url).hostname
-        message = f"'{host}' answered {answer.status}"
-        raise HttpFailure("httpFailed", message, answered=answer.status)
+        raise failure_of(request.url, answer, run_host.clock.now(), repeats=repeats)
     spend(len(answer.body) >> 10)
     return {
         "status": answer.status,

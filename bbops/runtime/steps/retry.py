@@ -14,10 +14,11 @@ LONGEST_WAIT_SECONDS: Final = 60.0
 class TimeLimit:
     """Ends what takes longer than `seconds`. The request's own end goes through untouched."""
 
-    __slots__ = ("seconds", "timeout")
+    __slots__ = ("repeats", "seconds", "timeout")
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
+    def __init__(self, seconds: float, *, repeats: bool = True) -> None:
+        """Args: `repeats`: what it ends may be done again, however far it came."""
+        self.seconds, self.repeats = seconds, repeats
         self.timeout = asyncio.timeout(seconds)
 
     async def __aenter__(self) -> None:
@@ -30,7 +31,7 @@ class TimeLimit:
         try:
             await self.timeout.__aexit__(kind, error, trace)
         except TimeoutError:
-            raise Late(self.seconds) from None
+            raise Late(self.seconds, repeats=self.repeats) from None
 
 
 class Attempts:
@@ -42,14 +43,20 @@ class Attempts:
         self.left, self.seconds, self.factor = attempts, backoff_seconds, factor
 
     async def wait(self, run: Any, error: Failure) -> None:
-        """Wait before the next attempt.
+        """Wait before the next attempt: as long as the other side asks for, if that is longer.
 
         Raises:
-            Failure: `error` itself, where none is left or it would come again.
+            Failure: `error` itself, where no attempt is left, it would come again, or the request
+                would be over before.
         """
         self.left -= 1
         if not self.left or not error.may_pass:
             raise error
         part = run.host.random.integer(500, 1000) / 1000  # else all who failed come back together
-        await asyncio.sleep(min(self.seconds, LONGEST_WAIT_SECONDS) * part)
+        pause = min(self.seconds, LONGEST_WAIT_SECONDS) * part
+        if error.retry_after is not None and error.retry_after > pause:
+            pause = error.retry_after
+            if pause > min(LONGEST_WAIT_SECONDS, run.time_left()):
+                raise error
+        await asyncio.sleep(pause)
         self.seconds *= self.factor

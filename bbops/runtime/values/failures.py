@@ -42,6 +42,8 @@ class Failure(Exception):
 
     status = 500
     code = "serverError"
+    retry_after: float | None = None
+    """Seconds after which the same again may go well, where another server says so."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -169,13 +171,18 @@ class OutOfFuel(FlowError):
 
 
 class Late(FlowError):
-    """A step took longer than its `timeout`."""
+    """A step took longer than its `timeout`; it `repeats` where it may be done twice."""
 
     code = "timeout"
-    may_pass = True
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, *, repeats: bool = True) -> None:
         super().__init__(f"it took longer than {seconds:g} s")
+        self.repeats = repeats
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether the step may be run again: nobody knows how far it came."""
+        return self.repeats
 
 
 class StatementTimeout(FlowError):
@@ -189,19 +196,38 @@ class StatementTimeout(FlowError):
 
 
 class HttpFailure(FlowError):
-    """A step `http` has no good answer. `answered` is the status it got, if it got one.
+    """Another server gave no good answer.
 
     Codes: `httpFailed` (another status), `httpTimeout`, `httpUnreachable`, `httpRefused` (the
     address is not allowed), `httpTooLarge`, `httpInvalid` (the request cannot be sent).
+
+    Attributes:
+        answered: the status it got, if it got one.
+        reason: the vendor's own code of the error, such as `card_declined`.
+        is_sent: there is no answer, but the request may have been carried out.
+        repeats: a request that may have been carried out may be sent again.
     """
 
-    def __init__(self, code: str, message: str, *, answered: int | None = None) -> None:
+    def __init__(
+        self, code: str, message: str, *, answered: int | None = None, reason: str | None = None,
+        retry_after: float | None = None, is_sent: bool = False, repeats: bool = True,
+    ) -> None:  # fmt: skip
         super().__init__(message)
-        self.code, self.answered = code, answered
+        self.code, self.answered, self.reason = code, answered, reason
+        self.retry_after, self.is_sent, self.repeats = retry_after, is_sent, repeats
 
     @property
     def may_pass(self) -> bool:
-        """Whether the same again may go well: not for a 404."""
-        if self.answered is not None:
-            return self.answered in _PASSING or self.answered == 500
-        return self.code in {"httpTimeout", "httpUnreachable"}
+        """Whether the same again may go well: not for a 404, and no payment is made twice."""
+        if self.answered is None:
+            return self.code in _WITHOUT_ANSWER and (self.repeats or not self.is_sent)
+        return self.answered in (_PASSING_OUTSIDE if self.repeats else _UNDONE)
+
+
+_WITHOUT_ANSWER: Final = frozenset({"httpTimeout", "httpUnreachable"})
+
+_PASSING_OUTSIDE: Final = _PASSING | {500, *range(520, 525), 529}
+"""520 to 524 are of a proxy that cannot reach the server behind it, 529 of one with much to do."""
+
+_UNDONE: Final = frozenset({429, 503, 529})
+"""Statuses by which a server says that it has not begun."""

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from bbops.base.registry import file_name
-from bbops.runtime.vendors._work import Addon, Do
+from bbops.runtime.vendors._work import Addon, Do, Repeat
+
+__all__ = ["Repeat", "find_steps", "link_addons", "module_of"]
 
 
 def link_addons(

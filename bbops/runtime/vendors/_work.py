@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn
+from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 
-from bbops.base.host import Folder, Host, HttpRequest, HttpResponse
+from bbops.base.host import Folder, Follows, Host, HttpRequest, HttpResponse
 from bbops.runtime.values.failures import Failure, FlowError, HttpFailure
+from bbops.runtime.values.outside import failure_of, send
 from bbops.runtime.values.values import check_size, spend
 
 TIMEOUT_SECONDS: Final = 30.0
@@ -29,13 +30,30 @@ class AddonFailure(Failure):
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a vendor says of its own accord: words, a code, and for how many seconds to wait."""
+
+    said: object = ""
+    reason: str | None = None
+    retry_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
-    """One step of an addon under way."""
+    """One step of an addon under way.
+
+    Attributes:
+        repeats: what it asks may be carried out twice.
+        key: the same for each attempt of the step, and for no other; empty where the vendor takes
+            none.
+    """
 
     addon: str
     host: Host
     config: Mapping[str, str | None]
     folder: Folder | None
+    repeats: bool = False
+    key: str = ""
 
     def setting(self, name: str) -> str:
         """Return a setting that is needed.
@@ -53,14 +71,46 @@ class Work:
     ) -> HttpResponse:
         """Ask the vendor; return the answer, whatever its status.
 
+        What changes something follows no redirect: it would be done twice, or become a GET.
+
         Raises:
             HttpFailure: there is none.
         """
-        if self.host.http is None:
-            raise HttpFailure("httpRefused", "outbound requests are not allowed here")
-        answer = await self.host.http.send(HttpRequest(method, url, headers, body, TIMEOUT_SECONDS))
+        follows: Follows = "same-origin" if method in {"GET", "HEAD"} else "none"
+        request = HttpRequest(method, url, headers, body, TIMEOUT_SECONDS, follows)
+        answer = await send(self.host.http, request, repeats=self.repeats)
         spend(len(answer.body) >> 10)
         return answer
+
+    async def ask(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"", *,
+        refusal: Callable[[Any], Refusal],
+    ) -> Any:  # fmt: skip
+        """Ask the vendor; return the JSON of a good answer, None where it has no body.
+
+        Args:
+            refusal: reads the JSON of another answer.
+
+        Raises:
+            HttpFailure: there is no answer, or not a good one.
+            AddonFailure: `addon-answer`, it is not JSON.
+        """
+        answer = await self.send(method, url, headers, body)
+        found = read_json(answer)
+        if not 200 <= answer.status <= 299:
+            raise self.failure(url, answer, refusal(found))
+        if answer.body and found is None:
+            host = urlsplit(url).hostname
+            message = f"'{host}' answered {answer.status} with something that is not JSON"
+            raise AddonFailure("addon-answer", message)
+        return found
+
+    def failure(self, url: str, answer: HttpResponse, refusal: Refusal) -> HttpFailure:
+        """Return how the step fails by an answer that is not a good one."""
+        return failure_of(
+            url, answer, self.host.clock.now(), repeats=self.repeats, said=refusal.said,
+            reason=refusal.reason, retry_after=refusal.retry_after,
+        )  # fmt: skip
 
     async def read(self, name: Any) -> bytes:
         """Return a file of the run.
@@ -97,6 +147,9 @@ class Work:
 Do = Callable[[Work, Mapping[str, Any]], Awaitable[Any]]
 """Does a step: it is given the parameters that are not null, and returns its result."""
 
+Repeat = Literal["safe", "key", "no"]
+"""Whether a step may be done twice: as it likes, with a key by which its vendor knows, or never."""
+
 
 @dataclass(frozen=True, slots=True)
 class Addon:
@@ -114,14 +167,3 @@ def read_json(answer: HttpResponse) -> Any:
         return None
     check_size([found], 10_000_000)
     return found
-
-
-def fail(url: str, answer: HttpResponse, said: Any) -> NoReturn:
-    """Raise what an answer means that is none.
-
-    Args:
-        said: the vendor's own words, where it has some.
-    """
-    words = f": {said[:300]}" if isinstance(said, str) and said else ""
-    message = f"'{urlsplit(url).hostname}' answered {answer.status}{words}"
-    raise HttpFailure("httpFailed", message, answered=answer.status)

@@ -14,7 +14,7 @@ from bbops.base.host import HttpResponse
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.file_types import HEAD_BYTES, content_type
 from bbops.runtime.vendors._signing import Signer, query_of
-from bbops.runtime.vendors._work import Work, fail
+from bbops.runtime.vendors._work import Refusal, Work
 
 _LASTS_SECONDS: Final = 3_600
 _MOST_RESULTS: Final = 1_000
@@ -66,7 +66,7 @@ async def _ask(
     headers = _signer(work).headers(method, url, query, body, now, more or {})
     answer = await work.send(method, url + ("?" + query_of(query) if query else ""), headers, body)
     if not 200 <= answer.status <= 299:
-        fail(url, answer, _said(answer.body))
+        raise work.failure(url, answer, _refusal(answer.body))
     return answer
 
 
@@ -123,12 +123,13 @@ def _etag(text: str | None) -> str | None:
     return text.strip('"') if text else None
 
 
-def _said(body: bytes) -> str:
+def _refusal(body: bytes) -> Refusal:
     """Return what an error says; never the signature that it may repeat."""
     try:
-        return _read(body[:20_000]).findtext("Message", "")
+        found = _read(body[:20_000])
     except FlowError:
-        return ""
+        return Refusal()
+    return Refusal(found.findtext("Message", ""), found.findtext("Code"))
 
 
 STEPS: Final = {

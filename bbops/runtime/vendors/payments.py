@@ -10,9 +10,10 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from bbops.runtime.values.failures import FlowError, Thrown
-from bbops.runtime.vendors._work import Work, fail, read_json
+from bbops.runtime.vendors._work import Refusal, Work
 
 _ADDRESS: Final = "https://api.stripe.com"
+_VERSION: Final = "2026-10-28.endive"
 _TOLERANCE_SECONDS: Final = 300
 
 
@@ -82,14 +83,18 @@ async def _post(work: Work, path: str, values: Mapping[str, Any]) -> Any:
     headers = {
         "authorization": f"Bearer {work.setting('secretKey')}",
         "content-type": "application/x-www-form-urlencoded",
+        "idempotency-key": work.key,
+        "stripe-version": _VERSION,
     }
     body = urlencode(list(_pairs(values)), quote_via=quote).encode()
-    answer = await work.send("POST", url, headers, body)
-    found = read_json(answer)
-    if not 200 <= answer.status <= 299 or not isinstance(found, dict):
-        error = found.get("error") if isinstance(found, dict) else None
-        fail(url, answer, error.get("message") if isinstance(error, dict) else "")
-    return found
+    return await work.ask("POST", url, headers, body, refusal=_refusal)
+
+
+def _refusal(found: Any) -> Refusal:
+    error = found.get("error") if isinstance(found, dict) else None
+    if not isinstance(error, dict):
+        return Refusal()
+    return Refusal(error.get("message"), error.get("code") or error.get("type"))
 
 
 def _pairs(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

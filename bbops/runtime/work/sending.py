@@ -150,7 +150,7 @@ class WebhookSender:
             signed = headers(_key(receiver.secret), one.message, one.now // 1000, body)
             request = HttpRequest(
                 "POST", receiver.url, signed | {"accept-encoding": "identity"}, body,
-                ANSWER_SECONDS, follows=False, keeps_bytes=KEPT_BYTES,
+                ANSWER_SECONDS, follows="none", keeps_bytes=KEPT_BYTES,
             )  # fmt: skip
             found = await self.http.send(request)
         except (HttpFailure, ValueError) as error:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote, urljoin, urlsplit
 
@@ -21,7 +22,8 @@ MAX_REDIRECTS: Final = 5
 _TRIED: Final = 4
 _PACKED: Final = frozenset({"gzip", "x-gzip", "deflate"})
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_FOR_ONE_SERVER: Final = frozenset({"authorization", "cookie"})
+_FOR_ANY_SERVER: Final = frozenset({"accept", "accept-language", "content-type", "user-agent"})
+"""Headers that say nothing of who asks: keys have many names."""
 _SAFE: Final = "/%:@!$&'()*+,;=~-._?"
 
 
@@ -31,6 +33,20 @@ class _Refused(Exception):
 
 class _Unknown(Exception):
     """A draft may not reach a host."""
+
+
+class _Progress:
+    """How far a request has come: it may be carried out once its first byte is sent."""
+
+    __slots__ = ("is_sent",)
+
+    def __init__(self) -> None:
+        self.is_sent = False
+
+    async def trace(self, event: str, _: Mapping[str, Any]) -> None:
+        """Take what the connection tells of itself."""
+        if event.endswith("send_request_headers.started"):
+            self.is_sent = True
 
 
 class _Guarded(httpcore.AsyncNetworkBackend):
@@ -94,11 +110,13 @@ class OutsideHttp:
         """
         parts = split(request.url)
         host = parts.hostname if parts else ""
+        progress = _Progress()
         try:
             async with asyncio.timeout(request.timeout_seconds):
-                return await self._follow(request)
+                return await self._follow(request, progress)
         except (TimeoutError, httpcore.TimeoutException):
-            raise HttpFailure("httpTimeout", f"'{host}' did not answer in time") from None
+            message = f"'{host}' did not answer in time"
+            raise HttpFailure("httpTimeout", message, is_sent=progress.is_sent) from None
         except _Refused as refused:
             message = (
                 f"address not allowed: '{refused}' is not public"
@@ -112,7 +130,8 @@ class OutsideHttp:
             )
             raise HttpFailure("httpRefused", message) from None
         except (httpcore.NetworkError, httpcore.RemoteProtocolError, OSError):
-            raise HttpFailure("httpUnreachable", f"'{host}' cannot be reached") from None
+            message = f"'{host}' cannot be reached"
+            raise HttpFailure("httpUnreachable", message, is_sent=progress.is_sent) from None
         except (httpcore.ProtocolError, httpcore.UnsupportedProtocol, UnicodeError, ValueError):
             raise HttpFailure("httpInvalid", "the request cannot be sent") from None
 
@@ -124,13 +143,16 @@ class OutsideHttp:
         """Close the connections."""
         await self._pool.aclose()
 
-    async def _follow(self, request: HttpRequest) -> HttpResponse:
+    async def _follow(self, request: HttpRequest, progress: _Progress) -> HttpResponse:
         for _ in range(self._max_redirects + 1):
-            answer = await self._send_once(request)
+            answer = await self._send_once(request, progress)
             target = answer.headers.get("location")
-            if answer.status not in _REDIRECTS or not target or not request.follows:
+            if answer.status not in _REDIRECTS or not target or request.follows == "none":
                 return answer
-            request = _redirected(request, answer.status, urljoin(request.url, target))
+            url = urljoin(request.url, target)
+            if request.follows == "same-origin" and _origin(url) != _origin(request.url):
+                return answer
+            request = _redirected(request, answer.status, url)
         most = self._max_redirects
         what = (
             f"more than {most} redirects"
@@ -139,7 +161,7 @@ class OutsideHttp:
         )
         raise HttpFailure("httpFailed", what)
 
-    async def _send_once(self, request: HttpRequest) -> HttpResponse:
+    async def _send_once(self, request: HttpRequest, progress: _Progress) -> HttpResponse:
         host, port = _server_of(request.url)
         # asked here, too: a connection may be open from a commit before
         if not self._backend.egress.knows(host, port):
@@ -149,6 +171,7 @@ class OutsideHttp:
             request.method, _url(request.url), content=request.body or None,
             headers=[(name.encode("ascii"), value.encode("latin-1"))
                      for name, value in headers.items()],
+            extensions={"trace": progress.trace},
         ) as response:  # fmt: skip
             body = await _read(response, self._max_body_bytes, request.keeps_bytes)
         found: dict[str, str] = {}
@@ -180,14 +203,14 @@ def _url(url: str) -> httpcore.URL:
 
 
 def _redirected(request: HttpRequest, status: int, url: str) -> HttpRequest:
-    """Return what a redirect asks for; another server never gets this one's credentials."""
+    """Return what a redirect asks for; another origin never gets what is for this one."""
     headers, method, body = dict(request.headers), request.method, request.body
     if _origin(url) != _origin(request.url):
-        headers = {name: one for name, one in headers.items() if name not in _FOR_ONE_SERVER}
+        headers = {name: one for name, one in headers.items() if name in _FOR_ANY_SERVER}
     if status == 303 or (status in {301, 302} and method == "POST"):
         method, body = ("HEAD" if method == "HEAD" else "GET"), b""
         headers.pop("content-type", None)
-    return HttpRequest(method, url, headers, body, request.timeout_seconds)
+    return replace(request, method=method, url=url, headers=headers, body=body)
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

@@ -1,0 +1,115 @@
+"""What each step makes of a vendor's faults: how it fails, and how often it has asked.
+
+Every row is run with `retry: { attempts: 3 }`. A step that may not be done twice asks again only
+where the vendor has said, or it is certain, that nothing was done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bbops.language.addons._base import kinds
+from tests.vendors.scenario import CANARY, Scenario, Vendor, every_scenario
+from tests.vendors.stand_in import Answer, StandIn
+
+pytestmark = pytest.mark.long
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An answer, and what comes of it.
+
+    Attributes:
+        code: what the step fails with.
+        asked: how often a step is asked that may be done twice, and one that may not.
+    """
+
+    answer: Answer
+    code: str
+    asked: tuple[int, int]
+
+
+HTML = "<html><body>Bad gateway</body></html>"
+FAULTS: dict[str, Fault] = {
+    "401": Fault(Answer(401, {}), "httpFailed 401", (1, 1)),
+    "403": Fault(Answer(403, {}), "httpFailed 403", (1, 1)),
+    "404": Fault(Answer(404, {}), "httpFailed 404", (1, 1)),
+    "409": Fault(Answer(409, {}), "httpFailed 409", (1, 1)),
+    "422": Fault(Answer(422, {}), "httpFailed 422", (1, 1)),
+    "429": Fault(Answer(429, {}), "httpFailed 429", (3, 3)),
+    "429 in a while": Fault(Answer(429, {}, {"retry-after": "0"}), "httpFailed 429", (3, 3)),
+    "429 in an hour": Fault(Answer(429, {}, {"retry-after": "3600"}), "httpFailed 429", (1, 1)),
+    "500": Fault(Answer(500, {}), "httpFailed 500", (3, 1)),
+    "503": Fault(Answer(503, {}), "httpFailed 503", (3, 3)),
+    "529": Fault(Answer(529, {}), "httpFailed 529", (3, 3)),
+    "HTML with 200": Fault(Answer(200, HTML), "addon-answer 500", (1, 1)),
+    "HTML with 502": Fault(Answer(502, HTML), "httpFailed 502", (3, 1)),
+    "cut": Fault(Answer(200, {"id": "x" * 100}, breaks="cut"), "httpUnreachable 500", (3, 1)),
+    "reset": Fault(Answer(breaks="reset"), "httpUnreachable 500", (3, 1)),
+    "silent": Fault(Answer(breaks="silent"), "timeout 500", (3, 1)),
+    "moved": Fault(Answer(308, {}, {"location": "/elsewhere?key=x"}), "httpFailed 308", (1, 1)),
+    "moved away": Fault(
+        Answer(302, {}, {"location": "http://localhost:1/x?key=x"}), "httpFailed 302", (1, 1)
+    ),
+}
+FUNCTION = """
+steps:
+  - try:
+      - STEP
+        retry: { attempts: 3, backoff: 1ms }
+        timeout: TIMEOUT
+    catch:
+      - log: { message: "${ error.message }" }
+      - return: { value: ['${ error.code }', '${ error.status }', '${ error.message }'] }
+  - return: { value: [none, 200, ''] }
+"""
+
+
+@contextmanager
+def nobody() -> Iterator[str]:
+    """Give an address where nobody listens."""
+    with StandIn() as gone:
+        url = gone.url
+    yield url
+
+
+@pytest.mark.parametrize(
+    ("vendor", "scenario"), every_scenario(), ids=[one.step[:60] for _, one in every_scenario()]
+)
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_fails_the_step_and_nothing_is_done_twice(
+    tmp_path: Path, vendor: Vendor, scenario: Scenario, name: str
+) -> None:
+    fault = FAULTS[name]
+    function = FUNCTION.replace("STEP", scenario.step)
+    function = function.replace("TIMEOUT", "150ms" if name == "silent" else "20s")
+    with StandIn(fault.answer) as stand_in:
+        project = vendor.asked(tmp_path, function, stand_in.url)
+        code, status, message = project.ask().json
+    addon, _, step = scenario.name.partition(".")
+    repeats = kinds()[addon].actions[step].repeat != "no"
+    assert f"{code} {status}" == fault.code, message
+    assert len(stand_in.asked) == fault.asked[0 if repeats else 1]
+    assert len({vendor.own and one.headers[vendor.own[0]] for one in stand_in.asked}) == 1
+    told = f"{message}{project.log}"
+    assert CANARY not in told
+    assert "key=x" not in told
+
+
+@pytest.mark.parametrize(
+    ("vendor", "scenario"), every_scenario(), ids=[one.step[:60] for _, one in every_scenario()]
+)
+def test_who_is_not_there_is_asked_again_by_every_step(
+    tmp_path: Path, vendor: Vendor, scenario: Scenario
+) -> None:
+    function = FUNCTION.replace("STEP", scenario.step).replace("TIMEOUT", "20s")
+    with nobody() as url:
+        project = vendor.asked(tmp_path, function, url)
+        code, _, _ = project.ask().json
+    assert code == "httpUnreachable"
+    assert project.http.count == 3
