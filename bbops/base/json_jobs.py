@@ -25,13 +25,15 @@ class Job(msgspec.Struct, frozen=True):
 class JobStory(msgspec.Struct, frozen=True):
     """What is known of a job: its payload as JSON, what caused it, what it has done.
 
-    `causes` begins with what caused it, and goes back to the request, where that is known.
+    `causes` begins with what caused it, and goes back to the request, where that is known. `waits`
+    says what a job that sleeps or is blocked waits for.
     """
 
     job: Job
     payload: str
     causes: list[str]
     steps: list[str]
+    waits: list[str] = []
 
 
 class TaskTime(msgspec.Struct, frozen=True):

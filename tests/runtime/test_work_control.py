@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from bbops.runtime.work.control import KEPT_MS, WorkControl
-from bbops.runtime.work.values import REMOVED, FencedError
+from bbops.runtime.work.sleeping import Sleeping
+from bbops.runtime.work.values import REMOVED, FencedError, Wait
 from tests.support.work_bench import Bench, Work, bench, job, place
 
 __all__ = ["bench", "place"]
@@ -82,6 +83,28 @@ def test_a_job_that_is_cancelled_ends_at_its_next_step_and_opens_its_lane(
             await on.engine.checkpoint(running, "0", None)
         log = await on.database.read("SELECT uid, outcome FROM _bbops_job_log ORDER BY id")
         assert [*map(tuple, log)] == [("a1", "cancelled"), ("a2", "cancelled")]
+
+    bench(work)
+
+
+def test_a_job_says_what_it_waits_for(bench: Callable[[Work], None]) -> None:
+    async def waits(on: Bench, uid: str) -> list[str]:
+        story = await control(on).story(uid)
+        assert story is not None
+        return [*story.waits]
+
+    async def work(on: Bench) -> None:
+        await on.enqueue(job("a1", lane="a"), job("a2", lane="a"), job("b"), job("c", run_at=2**41))
+        claimed = await on.claim()
+        assert await waits(on, "b") == []
+        assert await waits(on, "a2") == ["its turn in lane a: a1 is running"]
+        assert await waits(on, "c") == ["the time 2039-09-07T15:47:35.552Z"]
+        await on.engine.fail(claimed["a1"], "oh", on.at + 5_000)
+        assert await waits(on, "a1") == ["attempt 2, at 1970-01-01T00:16:45Z"]
+        wait = Wait("functions/b.yaml:3", on.at + 9_000, event="parcel.sent")
+        await Sleeping(on.engine).wait(claimed["b"], [wait])
+        told = "event parcel.sent until 1970-01-01T00:16:49Z, at functions/b.yaml:3"
+        assert await waits(on, "b") == [told]
 
     bench(work)
 

@@ -2,7 +2,8 @@
 
 A terminal is a bash of its own with an empty home; `bbops` is not on its path. Blocks are typed
 into the same one until the prose says "another terminal"; where it says Ctrl-C, that is pressed
-where a server runs. Nothing differs from the page but the ports.
+where a server runs. What is shown of a server is looked for where it runs, once the page is done.
+Nothing differs from the page but the ports.
 """
 
 from __future__ import annotations
@@ -22,7 +23,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from tests.support.shell import SLEEPS_LONGER, commands, free_port, shows, without_blanks
+from tests.support.shell import (
+    SLEEPS_LONGER,
+    commands,
+    free_port,
+    shows,
+    shows_lines,
+    without_blanks,
+)
 
 PROMPT = "<ready>"
 _ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|[=>])")
@@ -50,13 +58,20 @@ class Terminal:
             stdin=theirs, stdout=theirs, stderr=theirs, env=environment(home),
         )  # fmt: skip
         os.close(theirs)
-        self.serves = False
+        self.serves, self.expected = False, ""
         self._read(PROMPT, 10)
 
     def type(self, command: str, *, until: str = PROMPT, seconds: float = 60) -> str:
         """Type a command, and return what is shown until then."""
         os.write(self._ours, f"{command}\n".encode())
         return self._read(until, seconds)
+
+    def wait_for_lines(self) -> None:
+        """Wait until the server has printed what the page shows of it."""
+        shown, end = "", time.monotonic() + 60
+        while not shows_lines(self.expected, shown):
+            assert time.monotonic() < end, f"{self.expected}\n{shown}"
+            shown += self._some()
 
     def interrupt(self) -> None:
         """Press Ctrl-C, and wait for the prompt."""
@@ -74,13 +89,17 @@ class Terminal:
 
     def _read(self, until: str, seconds: float) -> str:
         shown, end = "", time.monotonic() + seconds
-        data = bytearray()
         while until not in shown:
             assert time.monotonic() < end, f"'{until}' is not shown:\n{shown}"
-            if select.select([self._ours], [], [], 0.2)[0]:
-                data += os.read(self._ours, 65_536)
-                shown = _ESCAPES.sub("", data.decode(errors="replace")).replace("\r", "")
+            shown = _ESCAPES.sub("", shown + self._some())
         return shown.partition(PROMPT)[0].removesuffix("(.venv) ")
+
+    def _some(self) -> str:
+        """Return what is shown next, if something soon is."""
+        if not select.select([self._ours], [], [], 0.2)[0]:
+            return ""
+        text = os.read(self._ours, 65_536).decode(errors="replace")
+        return _ESCAPES.sub("", text).replace("\r", "")
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -121,12 +140,14 @@ class Newcomer:
             if "another terminal" in prose:
                 self._terminals.append(Terminal(self._folder, self._home))
             for command, expected in commands(block):
-                found = self.type(command)
+                found = self.type(command, expected)
                 matches = shows(without_blanks(expected), without_blanks(found))
                 assert matches or not expected.strip(), f"$ {command}\n{found}"
                 assert "command not found" not in found, f"$ {command}\n{found}"
+        for one in self._terminals:
+            one.wait_for_lines()
 
-    def type(self, command: str) -> str:
+    def type(self, command: str, expected: str = "") -> str:
         """Type one command in the newest terminal; of a server, what it says until it is live."""
         terminal = self._terminals[-1]
         typed = command
@@ -136,9 +157,10 @@ class Newcomer:
             port = "" if "--port" in command else f" --port {self._ports['8000']}"
             terminal.serves = True
             typed = f"{typed}{port} --control-port {self._ports['8001']}"
-            found = terminal.type(typed, until="\nlive ", seconds=600)
-        else:
-            found = terminal.type(typed)
+            terminal.type(typed, until="\nlive ", seconds=600)
+            terminal.expected = expected
+            return expected
+        found = terminal.type(typed)
         for written, port in self._ports.items():
             found = found.replace(port, written)
         return found

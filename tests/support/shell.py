@@ -1,7 +1,8 @@
 """Runs what a page of the documentation shows in its console, and compares what is printed.
 
-A `…` stands for any text. `bbops serve` and `bbops demo` run beside the commands after them, and
-on free ports in place of 8000 and 8001.
+A `…` stands for any text. `bbops serve`, `dev` and `demo` run beside the commands after them, and
+on free ports in place of 8000 and 8001; the next one takes the place of the one before. What is
+shown of a server are some of the lines that it prints until then, in their order.
 """
 
 from __future__ import annotations
@@ -60,6 +61,12 @@ def shows(expected: str, found: str) -> bool:
     return re.fullmatch(pattern, found.rstrip()) is not None
 
 
+def shows_lines(expected: str, found: str) -> bool:
+    """Return whether the lines of `expected` are among those that were printed, in their order."""
+    printed = iter(found.splitlines())
+    return all(any(shows(line, one) for one in printed) for line in expected.splitlines())
+
+
 class Shell:
     """Runs commands in order in one folder; variables and `cd` carry over, as in a terminal."""
 
@@ -67,6 +74,7 @@ class Shell:
         self.folder, self.port, self.control = folder, free_port(), free_port()
         self.server: subprocess.Popen[str] | None = None
         self.memory = folder.parent / "shell-state"
+        self.expected = ""
         bin_folder = str(Path(sys.executable).parent)
         self.env = os.environ | SLEEPS_LONGER | {
             "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1",
@@ -74,11 +82,14 @@ class Shell:
             "GIT_COMMITTER_NAME": "ada", "GIT_COMMITTER_EMAIL": "ada@example.com",
         }  # fmt: skip
 
-    def run(self, command: str) -> str:
+    def run(self, command: str, expected: str = "") -> str:
+        """Run a command; of a server, `expected` is waited for before it ends."""
         command = command.replace("8000", str(self.port)).replace("8001", str(self.control))
         if re.match(r"bbops (serve|dev|demo)\b(?!.*--once)", command):
+            assert self.stop() == 0
             self.serve(command)
-            return ""
+            self.expected = expected
+            return expected
         script = (
             f"[ -f {self.memory} ] && . {self.memory}\n{command}\ncode=$?\n"
             f"{{ echo cd \"'$PWD'\"; declare -p TOKEN 2>/dev/null; }} > {self.memory}; exit $code"
@@ -93,15 +104,29 @@ class Shell:
         script = (
             f"[ -f {self.memory} ] && . {self.memory}\nexec {command} --control-port {self.control}"
         )
-        self.server = subprocess.Popen(
-            ["bash", "-c", script], cwd=self.folder, env=self.env, text=True,
-            stdout=subprocess.DEVNULL,
-        )  # fmt: skip
+        with self.printed.open("w") as printed:
+            self.server = subprocess.Popen(
+                ["bash", "-c", script], cwd=self.folder, env=self.env, text=True, stdout=printed
+            )
         wait_until_live(self.port)
+
+    @property
+    def printed(self) -> Path:
+        """What the server prints."""
+        return self.folder.parent / "shell-server"
+
+    def wait_for_lines(self) -> None:
+        """Wait until the server has printed what the page shows of it."""
+        end = time.monotonic() + 30
+        while not shows_lines(self.expected, self.printed.read_text()):
+            assert time.monotonic() < end, f"{self.expected}\n{self.printed.read_text()}"
+            time.sleep(0.1)
 
     def stop(self) -> int:
         if self.server is None:
             return 0
+        if self.expected:
+            self.wait_for_lines()
         self.server.send_signal(signal.SIGTERM)
         return self.server.wait(20)
 
@@ -139,10 +164,11 @@ def try_console(
     }  # fmt: skip
     try:
         for command, expected in (one for block in blocks for one in commands(block)):
-            found = shell.run(command)
+            found = shell.run(command, expected)
             matches = not expected.strip() or shows(tidy(expected), tidy(found))
             assert matches, f"$ {command}\n{found}"
     except BaseException:
+        shell.expected = ""
         shell.stop()
         raise
     assert shell.stop() == 0

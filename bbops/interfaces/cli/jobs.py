@@ -78,7 +78,10 @@ def show_all(
 def show_one(
     job: str, draft: str | None, project: str | None, server: str, *, as_json: bool
 ) -> None:  # fmt: skip
-    """Show a job: its payload, what caused it, and what it has done, by file and line."""
+    """Show a job: what caused it, what it waits for, its payload, and what it has done.
+
+    Causes and steps are named by file and line; the first cause is often a request.
+    """
     with open_remote(server) as remote:
         name = project or remote.only_project()
         path = remote.path_in(name, draft, f"jobs/story?job={quote(job, safe='')}")
@@ -90,6 +93,8 @@ def show_one(
     say(f"created  {_when(found.job.created_at)}")
     for cause in found.causes:
         say(f"cause    {printable(cause)}")
+    for awaited in found.waits:
+        say(f"waits    for {printable(awaited)}")
     say(f"payload  {one_line(found.payload)}")
     for step in found.steps:
         say(f"done     {printable(step)}")

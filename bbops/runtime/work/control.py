@@ -16,6 +16,7 @@ from bbops.runtime.work.results import unpack
 from bbops.runtime.work.statements import IS_WAITING, KEPT, Statement, statements
 from bbops.runtime.work.ticks import NEVER_MS
 from bbops.runtime.work.values import AT, MOST_DEPTH, REMOVED, Listed, NewJob, State, Story, Tick
+from bbops.runtime.work.waiting import waits_of
 
 DAY_MS: Final = 86_400_000
 KEPT_MS: Final = 7 * DAY_MS
@@ -137,7 +138,9 @@ class WorkControl:
             (number,),
         )
         causes = [one async for one in self._causes(cause)]
-        return Story(Listed(*listed), payload, causes, tuple(path for (path,) in steps))
+        job, paths = Listed(*listed), tuple(path for (path,) in steps)
+        waits = await waits_of(self._database, job, number)
+        return Story(job, payload, causes, paths, waits)
 
     async def _causes(self, cause: str) -> AsyncIterator[str]:
         """Yield a cause, the cause of that job, and so on."""

@@ -138,12 +138,14 @@ class Story:
         payload: JSON.
         causes: what caused it, what caused that, and so on, as far as that is known.
         steps: what it has done, by file and line.
+        waits: what it waits for; nothing where it does not.
     """
 
     job: Listed
     payload: str
     causes: Sequence[str]
     steps: Sequence[str]
+    waits: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

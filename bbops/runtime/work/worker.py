@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Final
 
 from bbops.runtime.work.attempts import LOOK_SECONDS, Attempt, Plan, run_attempt, written
 from bbops.runtime.work.engine import Engine
+from bbops.runtime.work.happenings import Happening, NotedDue, NotedRoute, Started
 from bbops.runtime.work.values import Claim, FencedError, LaterError
 
 MOST_AT_A_TIME: Final = 50
@@ -38,15 +39,17 @@ class Worker:
         self, engine: Engine, plan: Plan, chance: Callable[[], float], *,
         most: int = MOST_AT_A_TIME, tell: Callable[[Attempt], None] = _untold,
         moved: Callable[[], None] = lambda: None,
+        notice: Callable[[Happening], None] = lambda _: None,
     ) -> None:  # fmt: skip
         """Begin nothing yet.
 
         Args:
             tell: is called with each attempt that has ended.
             moved: is called once events were moved into the log.
+            notice: is called with what else happens.
         """
         self.engine, self.plan, self._chance, self._most = engine, plan, chance, most
-        self._tell, self._moved = tell, moved
+        self._tell, self._moved, self._notice = tell, moved, notice
         self._running: dict[int, asyncio.Task[None]] = {}
         self._bulk = set[int]()
         self._due: int | None = None
@@ -90,18 +93,27 @@ class Worker:
             if self.engine.holds:
                 await self.engine.hold_waiting()
         await self.engine.renew()
-        await self.engine.tick(self.plan.due)
+        due = NotedDue(self.plan.due)
+        if await self.engine.tick(due):
+            self._note(due.noted)
+
+    def _note(self, happenings: Iterable[Happening]) -> None:
+        for one in happenings:
+            self._notice(one)
 
     async def _turn(self) -> bool:
         """Move events and begin jobs; return whether there may be more at once."""
-        moved = await self.engine.pump(self.plan.route, self.plan.arrange)
+        route = NotedRoute(self.plan.route)
+        moved = await self.engine.pump(route, self.plan.arrange)
         if moved:
             self._moved()
+            self._note(route.noted)
         self._due = None if self.engine.holds else await self.engine.wake_due()
         room = self._most - len(self._running) + len(self._bulk)
         claimed = await self.engine.claim(room, bulk=MOST_BULK - len(self._bulk))
         self._bulk |= {job.id for job in claimed if job.is_bulk}
         for job in claimed:
+            self._notice(Started(job))
             task = asyncio.create_task(self._one(job))
             self._running[job.id] = task
             task.add_done_callback(partial(self._ended, job.id))

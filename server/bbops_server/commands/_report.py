@@ -11,9 +11,14 @@ import msgspec
 
 from bbops.base.console import say, wants_color
 from bbops.base.json_diagnostics import JsonDiagnostic
-from bbops.base.render import one_line, plural, printable, render
+from bbops.base.render import printable, render
+from bbops_server.commands._lines import lines_of
+from bbops_server.process.messages.data.event_logged import EventLogged
 from bbops_server.process.messages.data.job_ended import JobEnded
+from bbops_server.process.messages.data.job_started import JobStarted
+from bbops_server.process.messages.data.lines_missed import LinesMissed
 from bbops_server.process.messages.data.request_answered import RequestAnswered
+from bbops_server.process.messages.data.task_ticked import TaskTicked
 from bbops_server.publish.status.events import (
     Applied,
     Event,
@@ -26,14 +31,9 @@ from bbops_server.publish.status.status import Stalled
 
 _KINDS = {
     Serving: "serving", Published: "live", Found: "found", Applied: "applied", Refused: "refused",
-    RequestAnswered: "request", JobEnded: "job",
+    RequestAnswered: "request", JobStarted: "jobStarted", JobEnded: "job", TaskTicked: "tick",
+    EventLogged: "event", LinesMissed: "missed",
 }  # fmt: skip
-
-_COLOURS = {2: "green", 3: "cyan", 4: "yellow", 5: "red"}
-"""Of a status by its first digit."""
-
-
-_OUTCOMES = {"done": "green", "waits": "cyan", "again": "yellow", "dead": "red", "held": "yellow"}
 
 
 def print_json(project: str, event: Event) -> None:
@@ -51,7 +51,7 @@ def print_json(project: str, event: Event) -> None:
 
 
 def _fields(event: Event) -> dict[str, Any]:
-    if isinstance(event, RequestAnswered | JobEnded):  # their tags are none of their fields
+    if isinstance(event, msgspec.Struct):  # their tags are none of their fields
         return msgspec.structs.asdict(event)
     fields: dict[str, Any] = msgspec.to_builtins(event)
     return fields
@@ -68,10 +68,6 @@ class Terminal:
         """Print one event."""
         name = f"{project}: " if project else ""
         match event:
-            case RequestAnswered():
-                self.answered(event)
-            case JobEnded():
-                self.job_ended(event)
             case Serving():
                 self.serving(event)
             case Published():
@@ -88,25 +84,10 @@ class Terminal:
                     f"settings stay in effect"
                 )
                 self.diagnostics(event.diagnostics)
+            case _:
+                for line in lines_of(event):
+                    say(line)
         sys.stdout.flush()
-
-    def answered(self, event: RequestAnswered) -> None:
-        """Say what was asked, and what was answered."""
-        if event.missed:
-            say(click.style(f"         {plural(event.missed, 'request')} not shown", dim=True))
-        status = click.style(f"{event.status or '-'}", fg=_COLOURS.get(event.status // 100))
-        took = click.style(f"in {event.milliseconds:.1f} ms", dim=True)
-        parts = (one_line(event.path), status, took, one_line(event.code), printable(event.at))
-        say(f"{one_line(event.method):<7}  {'  '.join(filter(None, parts))}")
-
-    def job_ended(self, event: JobEnded) -> None:
-        """Say what ran outside of a request, and how it went."""
-        outcome = click.style(event.outcome, fg=_OUTCOMES[event.outcome])
-        took = click.style(f"in {event.milliseconds:.1f} ms", dim=True)
-        tries = f"attempt {event.attempt}" if event.attempt > 1 else ""
-        parts = (one_line(event.work), outcome, took, tries, one_line(event.reason),
-                 printable(event.at))  # fmt: skip
-        say(f"{'JOB':<7}  {'  '.join(filter(None, parts))}")
 
     def applied(self, event: Applied) -> None:
         """Say what a change of the server's file did."""

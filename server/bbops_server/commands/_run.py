@@ -13,8 +13,7 @@ from bbops_server.commands._main import Make, run
 from bbops_server.commands._report import Terminal, print_json
 from bbops_server.commands._seat import take_seat
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.process.messages.data.job_ended import JobEnded
-from bbops_server.process.messages.data.request_answered import RequestAnswered
+from bbops_server.process.messages.data.reported import Reported
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.publish.status.events import Serving, Tell
 from bbops_server.settings import ProjectSettings, Settings
@@ -62,7 +61,7 @@ def run_project(
         def make(plane: Plane) -> Projects:
             async def work(projects: Projects) -> None:
                 projects.outbox = Outbox(lambda: plane.settings)
-                answered = asyncio.Queue[RequestAnswered | JobEnded]()
+                answered = asyncio.Queue[Reported]()
                 plane.answered = answered.put_nowait
                 followed = _followed(*file, plane) if file else None
                 if followed is not None:
@@ -85,9 +84,7 @@ def run_project(
     asyncio.run(run(settings, load, seat))
 
 
-async def _tell_answered(
-    answered: asyncio.Queue[RequestAnswered | JobEnded], projects: Projects
-) -> None:
+async def _tell_answered(answered: asyncio.Queue[Reported], projects: Projects) -> None:
     """Tell of requests and jobs, by a task of the server: it ends with its terminal."""
     while True:
         projects.tell("", await answered.get())

@@ -106,10 +106,10 @@ async def _show(live: Live, request: ShowJob) -> ShownJob:
     found = await _control(live).story(request.job)
     if found is None:
         return ShownJob(None)
-    return _masked(
-        ShownJob(JobStory(_job(found.job), found.payload, list(found.causes), list(found.steps))),
-        live,
+    story = JobStory(
+        _job(found.job), found.payload, list(found.causes), list(found.steps), list(found.waits)
     )
+    return _masked(ShownJob(story), live)
 
 
 def _masked(shown: ShownJob, live: Live) -> ShownJob:

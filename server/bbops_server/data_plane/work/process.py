@@ -15,8 +15,8 @@ import uvloop
 from msgspec.structs import replace
 
 from bbops.base.errors import ServerError
-from bbops.runtime.http.responses import blame
 from bbops.runtime.work.attempts import Attempt
+from bbops.runtime.work.happenings import Happening
 from bbops_server.data_plane.live.bell import listen
 from bbops_server.data_plane.live.directory import Directory
 from bbops_server.data_plane.live.linking import link
@@ -26,6 +26,7 @@ from bbops_server.data_plane.realtime.fanout.end import CenterEnd
 from bbops_server.data_plane.realtime.fanout.frames import Changed
 from bbops_server.data_plane.realtime.fanout.stream import listen as meet
 from bbops_server.data_plane.work.exchanges import Exchanges
+from bbops_server.data_plane.work.lines import WorkLines, place_of
 from bbops_server.data_plane.work.project import ProjectWork
 from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.egress import Egress
@@ -36,7 +37,6 @@ from bbops_server.process.messages.channel import Channel
 from bbops_server.process.messages.data.arrange_projects import ArrangeProjects
 from bbops_server.process.messages.data.drain import Drain
 from bbops_server.process.messages.data.hold import Hold
-from bbops_server.process.messages.data.job_ended import JobEnded
 from bbops_server.process.messages.data.link_release import Linked, LinkRelease
 from bbops_server.process.messages.data.read_status import ProcessStatus, ReadStatus
 from bbops_server.process.messages.data.report_requests import ReportRequests
@@ -61,7 +61,7 @@ class WorkProcess:
         self._directory, self._http, self._channel = directory, http, channel
         self._center, self._exchanges = center, Exchanges(center)
         self._projects: dict[str, ProjectWork] = {}
-        self._is_telling = False
+        self._lines: WorkLines | None = None
 
     @property
     def service(self) -> Service:
@@ -129,7 +129,7 @@ class WorkProcess:
         if name not in self._projects:
             self._projects[name] = ProjectWork(
                 self._live(name), partial(self._tell, name),
-                tell_row=partial(self._tell_row, name),
+                tell_row=partial(self._tell_row, name), notice=self._notice,
             )  # fmt: skip
         return self._projects[name]
 
@@ -148,7 +148,7 @@ class WorkProcess:
 
     async def _report(self, request: ReportRequests) -> Done:
         del request
-        self._is_telling = True
+        self._lines = WorkLines(self._channel)
         return Done()
 
     async def _read_status(self, request: ReadStatus) -> ProcessStatus:
@@ -167,17 +167,17 @@ class WorkProcess:
 
     def _tell(self, project: str, attempt: Attempt) -> None:
         """Tell of an attempt that has ended: `bbops dev` of each, the log of those that failed."""
-        job = attempt.job
-        at = next(reversed(blame(attempt.error)[0]), "") if attempt.error else ""
-        if self._is_telling:
-            milliseconds = round(1000 * attempt.seconds, 3)
-            self._channel.tell(JobEnded(
-                job.work, job.uid, attempt.outcome, job.attempt, milliseconds, attempt.reason, at
-            ))  # fmt: skip
+        job, at = attempt.job, place_of(attempt)
+        if self._lines is not None:
+            self._lines.ended(attempt)
         elif attempt.outcome in _SAID:
             said = _SAID[attempt.outcome].format(at=f" at {at}" if at else "")
             named = f"{project}: {job.uid}" if project else job.uid
             _log.warning("job %s %s: %s", named, said, attempt.reason)
+
+    def _notice(self, happening: Happening) -> None:
+        if self._lines is not None:
+            self._lines.happened(happening)
 
 
 _SAID: Final = {

@@ -20,6 +20,7 @@ from bbops.runtime.work.attempts import Attempt
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.engine import Engine
+from bbops.runtime.work.happenings import Happening
 from bbops.runtime.work.worker import Worker
 from bbops.runtime.work.writes import unheard
 from bbops_server.data_plane.live.artifact import read_artifact
@@ -38,7 +39,8 @@ class ProjectWork:
     """Does what one project has to do outside of requests."""
 
     def __init__(
-        self, live: Live, tell: Callable[[Attempt], None], *, tell_row: Tell, holds: str = ""
+        self, live: Live, tell: Callable[[Attempt], None], *, tell_row: Tell, holds: str = "",
+        notice: Callable[[Happening], None] = lambda _: None,
     ) -> None:  # fmt: skip
         """Do nothing yet.
 
@@ -47,9 +49,10 @@ class ProjectWork:
             tell: is called with each attempt of a job that has ended.
             tell_row: is called with each changed row that a topic shows.
             holds: why jobs do not begin by themselves, see `Engine`; `run_for` lets them.
+            notice: is called with what else happens.
         """
         self._live, self._tell, self._reason = live, tell, holds
-        self._tell_row, self._holds = tell_row, holds
+        self._tell_row, self._holds, self._notice = tell_row, holds, notice
         self._tail: RowTail | None = None
         self._linked = dict[str, Assigned]()
         self._assigned: Assigned | None = None
@@ -165,7 +168,8 @@ class ProjectWork:
                     plan = assigned.plan(self._link_old)
                     tail = self._tail = RowTail(begun.database, dialect, self._tell_row)
                     worker = Worker(
-                        engine, plan, _chance, tell=self._tell, moved=tail.woken.set
+                        engine, plan, _chance, tell=self._tell, moved=tail.woken.set,
+                        notice=self._notice,
                     )  # fmt: skip
                     await self._begin(worker)
                     await _until_lost(worker, lost, self._keep_sweeping(worker), tail.run())

@@ -23,13 +23,12 @@ from bbops_server.process.messages.data.allow_egress import AllowEgress
 from bbops_server.process.messages.data.arrange_drafts import ArrangeDrafts
 from bbops_server.process.messages.data.draft_wanted import DraftWanted
 from bbops_server.process.messages.data.drain import Drain
-from bbops_server.process.messages.data.job_ended import JobEnded
 from bbops_server.process.messages.data.leave import Leave
 from bbops_server.process.messages.data.listen import Listen
 from bbops_server.process.messages.data.place import EVERYWHERE, DraftPlace
 from bbops_server.process.messages.data.read_status import ProcessStatus, ReadStatus
 from bbops_server.process.messages.data.report_requests import ReportRequests
-from bbops_server.process.messages.data.request_answered import RequestAnswered
+from bbops_server.process.messages.data.reported import REPORTED, Reported
 from bbops_server.process.messages.data.resume import Resume
 from bbops_server.process.messages.data.update_draft import UpdateDraft
 from bbops_server.process.messages.request import A, Request
@@ -81,7 +80,7 @@ class Plane:
         self.keeps_drafts = False
         """Whether drafts stay known though nothing follows them: between two servers."""
         self.wake: Callable[[str], None] = lambda _: None
-        self.answered: Callable[[RequestAnswered | JobEnded], None] = lambda _: None
+        self.answered: Callable[[Reported], None] = lambda _: None
         self._arrangement = Arrangement({"": EVERYWHERE})
         self._drafts: dict[str, Mapping[str, DraftPlace]] = {}
         self._links: dict[str, Link] = {}
@@ -347,7 +346,7 @@ class Plane:
 
     async def _prepare(self, child: Child) -> None:
         """Bring a new process up to date before it takes its first connection."""
-        child.on_event(RequestAnswered, self._report)
+        self._hear(child)
         child.on_event(DraftWanted, self._wake_draft)
         await child.ask(self._arrangement.request(), timeout_seconds=WORD_SECONDS)
         await child.ask(self._draft_request(), timeout_seconds=WORD_SECONDS)
@@ -366,7 +365,7 @@ class Plane:
 
     async def _prepare_work(self, child: Child) -> None:
         """Bring a new work process up to date."""
-        child.on_event(JobEnded, self._report)
+        self._hear(child)
         await child.ask(self._arrangement.request(), timeout_seconds=WORD_SECONDS)
         if self.settings.mode == "dev":
             await child.ask(ReportRequests(), timeout_seconds=WORD_SECONDS)
@@ -376,7 +375,11 @@ class Plane:
         for project, until in tuple(self._held.items()):
             await hold(child.ask, project, until)
 
-    def _report(self, event: RequestAnswered | JobEnded) -> None:
+    def _hear(self, child: Child) -> None:
+        for kind in REPORTED:
+            child.on_event(kind, self._report)
+
+    def _report(self, event: Any) -> None:
         self.answered(event)
 
     def _wake_draft(self, event: DraftWanted) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bbops.base.json_diagnostics import JsonDiagnostic
-from bbops_server.process.messages.data.job_ended import JobEnded
-from bbops_server.process.messages.data.request_answered import RequestAnswered
+from bbops_server.process.messages.data.reported import Reported
 from bbops_server.publish.status.status import Stalled
 
 
@@ -65,7 +64,7 @@ class Refused:
     diagnostics: list[JsonDiagnostic]
 
 
-Event = Serving | Published | Stalled | Found | Applied | Refused | RequestAnswered | JobEnded
+Event = Serving | Published | Stalled | Found | Applied | Refused | Reported
 Report = Callable[[Event], None]
 Tell = Callable[[str, Event], None]
 """Takes the name the server gives a project, empty for the server itself, and what happened."""
