@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from bbops.source.git import store
-from tests.support.realtime import FILES, Talker, address, say, talker
+from tests.support.realtime import FILES, Talker, address, processes, say, talker
 from tests.support.served import Served, wait_for
 
 pytestmark = pytest.mark.long
@@ -33,12 +32,6 @@ def talk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
     with Served(tmp_path / "talk", tmp_path / "home", "--workers", workers) as served:
         served.live()
         yield served
-
-
-def processes(served: Served, module: str) -> list[int]:
-    asked = ["pgrep", "-P", str(served.process.pid), "-f", f"{module} [0-9]"]
-    found = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
-    return [int(one) for one in found]
 
 
 class Member:
@@ -96,7 +89,7 @@ def test_data_processes_are_killed_and_nobody_misses_or_sees_twice(talk: Served)
                 except httpx.TransportError:  # it was said, or not
                     await asyncio.sleep(0.05)
                 if number % 90 == 60:
-                    found = processes(talk, "bbops_server.data_plane")
+                    found = processes(talk)
                     os.kill(found[number % len(found)], signal.SIGKILL)
             while any(texts[-1] not in one.got for one in members):
                 await asyncio.sleep(0.05)

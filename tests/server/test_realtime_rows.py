@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import sqlite3
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,7 +16,7 @@ from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import PostgresPlace
 from bbops.source.git import store
 from tests.support.postgres import DATABASES, control_of
-from tests.support.realtime import login, talker
+from tests.support.realtime import login, processes, talker
 from tests.support.served import Served, wait_for
 from tests.support.topic_rows import ROWS, TEAMS, USERS, Program, Watcher
 
@@ -52,12 +51,6 @@ def board(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Start]:
         drop_schema(control_of(schema))
 
 
-def data_processes(served: Served) -> list[int]:
-    asked = ["pgrep", "-P", str(served.process.pid), "-f", "bbops_server.data_plane [0-9]"]
-    found = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
-    return [int(one) for one in found]
-
-
 @pytest.mark.parametrize("board", DATABASES, indirect=True)
 def test_500_changes_and_50_subscribers_while_a_data_process_is_killed_and_releases_go_live(
     board: Start,
@@ -75,7 +68,7 @@ def test_500_changes_and_50_subscribers_while_a_data_process_is_killed_and_relea
             for part in range(5):
                 await asyncio.to_thread(program.change, 100)
                 if part == 1:
-                    os.kill(data_processes(served)[0], signal.SIGKILL)
+                    os.kill(processes(served)[0], signal.SIGKILL)
                 if part == 3:
                     await asyncio.to_thread(publish, served)
             expected = [program.oracle.seen(one.team, one.user) for one in watchers]

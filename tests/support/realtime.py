@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
@@ -137,6 +138,13 @@ class Talker:
 
     def __exit__(self, *_: object) -> None:
         self.socket.close()
+
+
+def processes(served: Served, module: str = "bbops_server.data_plane") -> list[int]:
+    """Return the processes of a server that run a module."""
+    asked = ["pgrep", "-P", str(served.process.pid), "-f", f"{module} [0-9]"]
+    found = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
+    return [int(one) for one in found]
 
 
 def address(served: Served) -> str:

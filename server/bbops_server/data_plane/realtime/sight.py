@@ -9,6 +9,7 @@ from bbops.base.host import Database
 from bbops.runtime.realtime.rows import EPOCH, Change
 from bbops.runtime.realtime.rows import Seen as SeenRow
 from bbops.runtime.realtime.topics import Topic, Topics, write_message
+from bbops.runtime.values.failures import BadValue
 from bbops_server.data_plane.realtime import protocol
 from bbops_server.data_plane.realtime.codes import Refused
 from bbops_server.data_plane.realtime.fanout.frames import Changed, Numbered, Seen
@@ -156,7 +157,9 @@ class Sight:
         key = one.name, seen.event
         if key not in told:
             told[key] = _told(one, seen, number)
-        if place.waiting is None:
+        if not told[key].data:
+            self._lose(one)
+        elif place.waiting is None:
             place.seen = number
             one.owner.tell(told[key])
         else:
@@ -182,14 +185,25 @@ async def _missed(
             return None
         seen = rule.sees(one.verdict.values, change)
         if seen is not None:
-            found.append((number, write_message(seen.event, seen.payload)))
+            data = _write(seen)
+            if not data:
+                return None
+            found.append((number, data))
     return found
 
 
 def _told(one: Subscription, seen: SeenRow, number: int) -> Told:
-    data = write_message(seen.event, seen.payload)
+    data = _write(seen)
     offset = number if one.topic.history is not None else 0
     return Told(protocol.push(one.name, pub=protocol.publication(data, offset)), data, offset)
+
+
+def _write(seen: SeenRow) -> bytes:
+    """Return a message; empty for a row that is larger than messages may be."""
+    try:
+        return write_message(seen.event, seen.payload)
+    except BadValue:
+        return b""
 
 
 def _name(one: Subscription) -> str:

@@ -48,6 +48,7 @@ class RowTail:
         self._tables: Mapping[str, float] = {}
         self._is_new = True
         self._ends: deque[tuple[float, int]] = deque()
+        self._emptied = dict[str, int]()
 
     @property
     def tables(self) -> Mapping[str, float]:
@@ -120,15 +121,19 @@ class RowTail:
         self._ends.append((now, end))
         for table, seconds in self._tables.items():
             before = now - max(seconds, SHORTEST_SECONDS)
-            past = [number for when, number in self._ends if when <= before]
-            if past:
-                names = json.dumps(names_of({table: seconds}))
-                old = f"name IN ({self._dialect.texts}) AND seq > ? AND seq <= ?"
-                first = past[-2] if len(past) > 1 else 0
-                await self._database.change(f"{_FORGET} AND {old}", (names, first, past[-1]))
+            past = max((number for when, number in self._ends if when <= before), default=0)
+            if past > self._emptied.get(table, 0):
+                await self._empty(table, past)
         longest = max(SHORTEST_SECONDS, *self._tables.values(), 0.0) + 2 * _SCRUB_SECONDS
         while self._ends[0][0] < now - longest:
             self._ends.popleft()
+
+    async def _empty(self, table: str, last: int) -> None:
+        names = json.dumps(names_of({table: 0}))
+        old = f"name IN ({self._dialect.texts}) AND seq > ? AND seq <= ?"
+        given = (names, self._emptied.get(table, 0), last)
+        await self._database.change(f"{_FORGET} AND {old}", given)
+        self._emptied[table] = last
 
     async def _wait(self) -> None:
         """Wait for the next look; without tables, until there are some."""
