@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -46,10 +46,10 @@ def in_postgres(folder: Path) -> Iterator[Place]:
         yield stack.enter_context(new_schema(url))
 
 
-def prepare(folder: Path, place: Place) -> Path:
-    """Compile the project, make its tables and fill them; return the artifact."""
+def prepare(folder: Path, place: Place, files: Mapping[str, str] | None = None) -> Path:
+    """Compile a project, make its tables and fill them; return the artifact."""
     engine: Engine = "sqlite" if isinstance(place, Path) else "postgres"
-    built = build(MemoryTree(project.served_project()), database=engine)
+    built = build(MemoryTree(files or project.served_project()), database=engine)
     assert built.project is not None, built.diagnostics
     migrate.apply(place, {name: found.model for name, found in built.project.tables.items()})
     fill(place)

@@ -57,18 +57,25 @@ class Duels:
 
 
 async def measure(
-    contests: Sequence[Contest], folder: Path, *, rounds: int, seconds: float, at_least: int = 0
+    contests: Sequence[Contest],
+    folder: Path,
+    *,
+    rounds: int,
+    seconds: float,
+    at_least: int = 0,
+    memory_of: str = "ours",
 ) -> Duels:
     """Run every contest `rounds` times; each run lasts `seconds`.
 
     Args:
-        at_least: requests to ours before its memory is measured.
+        at_least: requests to the server whose memory is measured, before that.
+        memory_of: which one that is.
     """
     runs = _different(run for contest in contests for run in (contest.ours, contest.other))
     samples: dict[tuple[str, str], list[Sample]] = {_key(run): [] for run in runs}
     async with AsyncExitStack() as stack:
         servers = await _start({run.server for run in runs}, folder, stack)
-        ours = servers["ours"].pid
+        ours = servers[memory_of].pid
         check_agreement(runs, servers)
         for run in runs:
             await _sample(run, servers[run.server], min(seconds, 1.0))
@@ -76,11 +83,11 @@ async def measure(
         for turn in range(rounds):
             for run in _rotated(runs, turn):
                 samples[_key(run)].append(await _sample(run, servers[run.server], seconds))
-        asked = (found for (server, _), found in samples.items() if server == "ours")
+        asked = (found for (server, _), found in samples.items() if server == memory_of)
         requests = sum(one.requests for found in asked for one in found)
-        first = next(run for run in runs if run.server == "ours")
+        first = next(run for run in runs if run.server == memory_of)
         while requests < at_least:
-            requests += (await _sample(first, servers["ours"], seconds)).requests
+            requests += (await _sample(first, servers[memory_of], seconds)).requests
         after = processes.resident_megabytes(ours)
     return Duels([_outcome(contest, samples) for contest in contests], requests, before, after)
 

@@ -122,6 +122,18 @@ def served_project() -> dict[str, str]:
     return files
 
 
+def beside_work() -> dict[str, str]:
+    """Return the same project with triggers and a task, which none of its endpoints concern."""
+    return served_project() | {
+        "functions/note.yaml": "steps:\n  - log: { message: noted }\n",
+        "tasks/yearly.yaml": "schedule: 0 0 1 1 *\nfunction: note\n",
+        "triggers/paid.yaml": "event: order.paid\nfunction: note\n",
+        "triggers/author.yaml": (
+            "database: { table: authors, operation: [insert, update] }\nfunction: note\n"
+        ),
+    }
+
+
 def large_project(count: int) -> dict[str, str]:
     """Return a project of exactly `count` files: mostly functions, each with its endpoint."""
     files = {

@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,14 +37,14 @@ Start = Callable[[Path], Serving]
 """Starts a server whose files lie in a folder of its own."""
 
 
-def ours(*, history: bool, lend: Lend = in_sqlite) -> Start:
+def ours(*, history: bool, lend: Lend = in_sqlite, files: Mapping[str, str] | None = None) -> Start:
     """Return what serves the compiled project by a real data process, as its parent would."""
 
     @asynccontextmanager
     async def start(folder: Path) -> AsyncIterator[Server]:
         with lend(folder) as place:
             link = LinkRelease(
-                project="", artifact=str(prepare(folder, place)), name="0123456789ab",
+                project="", artifact=str(prepare(folder, place, files)), name="0123456789ab",
                 database=write_place(place), durability="normal", detailed=False,
                 history=str(folder / "history.sqlite") if history else "", env=project.ENV,
             )  # fmt: skip
@@ -99,6 +99,7 @@ TITLES = {
     "ours": "bbops",
     "ours off": "bbops, history off",
     "ours on postgres": "bbops on PostgreSQL, history off",
+    "ours beside work": "bbops with triggers and tasks, history off",
     "bare": "bare ASGI",
     "by hand": "Litestar by hand",
     "with middleware": "Litestar with middleware",
@@ -110,6 +111,7 @@ SERVERS: dict[str, Start] = {
     "ours": ours(history=True),
     "ours off": ours(history=False),
     "ours on postgres": ours(history=False, lend=in_postgres),
+    "ours beside work": ours(history=False, files=project.beside_work()),
     "bare": by_hand("bare"),
     "by hand": by_hand("by_hand"),
     "with middleware": by_hand("with_middleware"),

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import sys
+import uuid
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -21,10 +22,19 @@ from bbops.database.sqlite.work import SqliteWork
 from bbops.runtime.work.attempts import Plan
 from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.recorded import Recorded
+from bbops.runtime.work.retry import Retry
 from bbops.runtime.work.values import Event, NewJob, TickDue
 from bbops.runtime.work.worker import Worker
 
 KEYS = 300
+SLEEPS, SLEEP_MS = 10, 150
+"""One job in so many sleeps between its steps."""
+OVER = "over"
+"""The name of the note that says that nothing more is emitted."""
+LEFT = (
+    "SELECT (SELECT count(*) FROM _bbops_jobs) + (SELECT count(*) FROM _bbops_outbox)"
+    " + (SELECT 1 - count(*) FROM _bbops_notes WHERE name = ?)"
+)
 
 
 def route(event: Event) -> list[NewJob]:
@@ -53,23 +63,26 @@ async def main(place: str, name: str, mark: str) -> None:
 
         async def run(work: Recorded) -> None:
             number = json.loads(work.job.payload)
+            work.begin()
+            work.enter("0")
+            key = work.draw(lambda: str(uuid.uuid4()))  # no later attempt gets another one
 
             async def call() -> int:
                 await asyncio.sleep(0.02)
-                os.write(outside, f"{number}\n".encode())
+                os.write(outside, f"{number} {key}\n".encode())
                 return int(number)
 
-            work.begin()
-            work.enter("0")
             await work.once(call)
-            work.enter("1")
+            if number % SLEEPS == 0:
+                work.enter("1")
+                work.pause(SLEEP_MS)
+            work.enter("2")
             insert = "INSERT INTO _bbops_notes (name, text) VALUES (?, ?)"
             await work.change([(insert, (f"{number:06}/{work.job.id}", name))])
 
-        worker = Worker(engine, Plan(route, run, lambda _, __: TickDue()), random.random)
-        working = asyncio.create_task(worker.run())
-        left = "SELECT (SELECT count(*) FROM _bbops_jobs) + (SELECT count(*) FROM _bbops_outbox)"
-        while (await database.read(left))[0][0]:
+        plan = Plan(route, run, lambda _, __: TickDue(), lambda _: Retry(attempts=99))
+        working = asyncio.create_task(Worker(engine, plan, random.random).run())
+        while (await database.read(LEFT, (OVER,)))[0][0]:
             await asyncio.wait({working}, timeout=0.1)
             if working.done():
                 working.result()

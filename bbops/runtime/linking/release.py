@@ -43,6 +43,7 @@ from bbops.runtime.values.sizes import MAX_BODY, size_bytes
 from bbops.runtime.vendors import link_addons
 from bbops.runtime.work.events import Outbox
 from bbops.runtime.work.messages import SentWebhook
+from bbops.runtime.work.row_triggers import table_of
 
 FUEL = 100_000
 """Loop rounds and calls that one request may spend."""
@@ -189,8 +190,9 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     data = marshal.loads(artifact)  # noqa: S302 - our own file, see bbops.build.compile.release
     if data["format"] != FORMAT:  # the byte code of another Python would crash this one
         raise FlowError("the release was built by another version; publish it again")
-    if _hears_rows(data) and isinstance(given["host"].events, Outbox):
-        given["host"] = replace(given["host"], database=given["host"].events.heard())
+    heard = _heard_tables(data)
+    if heard and isinstance(given["host"].events, Outbox):
+        given["host"] = replace(given["host"], database=given["host"].events.heard(heard))
     wording = _wording(data["wording"], given["host"])
     functions: dict[str, Function] = {}
     spaces: list[tuple[Mapping[str, str], dict[str, Any]]] = []
@@ -228,9 +230,10 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     return release
 
 
-def _hears_rows(data: Mapping[str, Any]) -> bool:
-    """Return whether changed rows run something."""
-    return any(one["columns"] is not None for one in _parts(data, "triggers"))
+def _heard_tables(data: Mapping[str, Any]) -> frozenset[str]:
+    """Return the tables whose changed rows run something."""
+    waiting = [one for one in _parts(data, "triggers") if one["columns"] is not None]
+    return frozenset(table_of(event) for one in waiting for event in one["events"])
 
 
 def _parts(data: Mapping[str, Any], kind: str) -> Sequence[Mapping[str, Any]]:

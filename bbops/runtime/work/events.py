@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -126,9 +126,9 @@ class Outbox:
         """Wake whoever waits for events."""
         self._wake()
 
-    def heard(self) -> Database:
-        """Return the database whose writes wake whoever waits for events, too."""
-        return HeardDatabase(self._database, self._wake)
+    def heard(self, tables: Collection[str]) -> Database:
+        """Return the database whose writes of some tables wake whoever waits for events, too."""
+        return HeardDatabase(self._database, self._wake, tables)
 
 
 class _Within(Outbox):

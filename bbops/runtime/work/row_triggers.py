@@ -28,6 +28,11 @@ def row_event(table: str, operation: Operation) -> str:
     return f"{table}{_MARK}{operation}"
 
 
+def table_of(name: str) -> str:
+    """Return the table that such an event is about."""
+    return name.partition(_MARK)[0]
+
+
 def is_row_event(name: str) -> bool:
     """Return whether an event is about a changed row."""
     return _MARK in name

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
+from typing import Any, Final
 
 from bbops.base.host import Database, Parameters
 
 Rows = list[tuple[Any, ...]]
+_MOST_KNOWN: Final = 4_096
 
 
 def unheard(database: Any) -> Any:
@@ -17,34 +18,55 @@ def unheard(database: Any) -> Any:
 
 
 class HeardDatabase:
-    """Passes all on. A read costs nothing more, a write what it takes to wake.
+    """Passes all on. A read costs nothing more, a write of a heard table what it takes to wake.
+
+    Whoever runs jobs looks by itself each second, so a wake that is missed costs no more than that.
 
     Attributes:
         door: the database itself.
     """
 
-    def __init__(self, door: Database, wake: Callable[[], None]) -> None:
-        self.door, self._wake = door, wake
+    def __init__(self, door: Database, wake: Callable[[], None], tables: Collection[str]) -> None:
+        """Args: `tables`: those whose rows somebody listens to."""
+        self.door, self._wake, self._tables = door, wake, tables
+        self._concerned = dict[str, bool]()
         self.read = door.read
+
+    def _concerns(self, sql: str) -> bool:
+        concerned = self._concerned.get(sql)
+        if concerned is None:
+            if len(self._concerned) >= _MOST_KNOWN:
+                self._concerned.clear()
+            concerned = self._concerned[sql] = self._may_concern(sql)
+        return concerned
+
+    def _may_concern(self, sql: str) -> bool:
+        """Return whether a statement names a heard table; one that deletes may cascade into it."""
+        text = sql.lower()
+        is_plain = text.startswith(("insert", "update"))
+        return not is_plain or any(table.lower() in text for table in self._tables)
 
     async def write(
         self, sql: str, parameters: Sequence[object] = (), *, at_most: int | None = None
     ) -> Rows:
         """As `Database.write`."""
         rows = await self.door.write(sql, parameters, at_most=at_most)
-        self._wake()
+        if self._concerns(sql):
+            self._wake()
         return rows
 
     async def change(self, sql: str, parameters: Sequence[object] = ()) -> int:
         """As `Database.change`."""
         count = await self.door.change(sql, parameters)
-        self._wake()
+        if self._concerns(sql):
+            self._wake()
         return count
 
     async def write_all(self, statements: Sequence[tuple[str, Parameters]]) -> list[Rows]:
         """As `Database.write_all`."""
         rows = await self.door.write_all(statements)
-        self._wake()
+        if any(self._concerns(sql) for sql, _ in statements):
+            self._wake()
         return rows
 
     async def rows(

@@ -1,0 +1,1 @@
+"""What work outside of requests costs, figure by figure, each with its bound."""
