@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from itertools import count, islice, takewhile
+from datetime import UTC, datetime, timedelta
+from itertools import count, dropwhile, islice, takewhile
 from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
@@ -19,6 +19,11 @@ LATEST_MS: Final = 86_400_000
 
 _LATE_MS: Final = 60_000
 """A tick that is later than this counts as missed."""
+
+_HOUR: Final = timedelta(hours=1)
+_NONE: Final = timedelta()
+_LONGEST_FOLD_MS: Final = 3 * 3_600_000
+"""Longer than any clock is set back at once."""
 
 Missed = Literal["once", "skip", "all"]
 
@@ -40,7 +45,20 @@ class Schedule:
         """Return the first time behind one, in milliseconds since 1970."""
         if self.every_ms:
             return at + self.every_ms
-        return _ms(next(CronSim(self.cron, self._local(at))))
+        start = self._local(at)
+        onward = CronSim(self.cron, start)  # it does not tell hours apart that come twice
+        found = next(one for one in onward if _ms(one) > at)
+        return min(self._passed_over(start, found), default=_ms(found))
+
+    def _passed_over(self, start: datetime, found: datetime) -> Iterator[int]:
+        """Yield what cronsim passes over on its way on, and not on its way back.
+
+        It goes by whole hours, so it loses times where a clock is set back by half of one, as on
+        Lord Howe Island.
+        """
+        if ((found.utcoffset() or _NONE) - (start.utcoffset() or _NONE)) % _HOUR:
+            at = _ms(start)
+            yield from takewhile(lambda one: one > at, self._back(at, _ms(found) - 1))
 
     def due(self, first: int, now: int) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
         """Return the ticks to run now, the next one to wait for, and those that are left out.
@@ -66,8 +84,11 @@ class Schedule:
         if self.every_ms:
             newest = first + (now - first) // self.every_ms * self.every_ms
             yield from count(newest, -self.every_ms)
-        for one in CronSim(self.cron, self._local(now + 1), reverse=True):
-            yield _ms(one)
+        start = self._local(now + 1)
+        if start.fold:  # times of the hour before, which has the same name, lie ahead by the clock
+            start = self._local(now + 1 + _LONGEST_FOLD_MS)
+        back = map(_ms, CronSim(self.cron, start, reverse=True))
+        yield from dropwhile(lambda at: at > now, back)
 
     def _local(self, at: int) -> datetime:
         return datetime.fromtimestamp(at / 1000, UTC).astimezone(ZoneInfo(self.timezone))
