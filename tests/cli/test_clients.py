@@ -19,6 +19,7 @@ from bbops.review.contract.python import render_python
 from bbops.review.contract.typescript import render_typescript
 from tests.conftest import ROOT, sample
 from tests.support.contracts import PROJECTS, contract_of
+from tests.support.cutting import cutting
 from tests.support.planning import FOLDER as PLANS
 from tests.support.served import Served, git
 
@@ -46,6 +47,14 @@ steps:
   - return:
       value: { "a-b": 1, __proto: "${ query.from }", lambda: "${ input.import }" }
 """
+TOPIC = """
+description: Says */ and \\"\\"\\" and \\\\ and `x` and ${ 1 }.
+topic: :class/x~y/:options/:self
+authentication: None
+events:
+  a.b-c_D: { import?: string, "class": "json?" }
+  aB.c: { event: string }
+"""
 """Words of both languages as names, and texts that end comments and strings."""
 
 
@@ -60,6 +69,8 @@ def hostile() -> Contract:
             endpoints__delete__list=endpoint.format("GET", "/:id/x", "id"),
             endpoints__client=endpoint.format("DELETE", "/:self", "void"),
             functions__void=f"description: '\"quoted\"'\n{NOTHING}",
+            realtime__delete=TOPIC,
+            realtime__empty="topic: empty\nauthentication: None\n",
         )
     )
 
@@ -125,20 +136,22 @@ def test_the_client_in_typescript_works_with_what_is_served(
     (tmp_path / "package.json").write_text(json.dumps({"type": "module"}))
     (tmp_path / "client.ts").write_text(render_typescript(contract_of(NOTEBOOK)))
     shutil.copy(FOLDER / "story.ts", tmp_path)
-    done = node(
-        ["story.ts", str(served.api.base_url)],
-        return_completed_process=True, cwd=tmp_path, capture_output=True, text=True,
-    )  # fmt: skip
+    with cutting(str(served.api.base_url)) as url:
+        done = node(
+            ["story.ts", url], return_completed_process=True, cwd=tmp_path, capture_output=True,
+            text=True, timeout=60,
+        )  # fmt: skip
     assert (done.stdout, done.stderr) == ("done\n", "")
 
 
 def test_the_client_in_python_works_with_what_is_served(served: Served, tmp_path: Path) -> None:
     (tmp_path / "client.py").write_text(render_python(contract_of(NOTEBOOK)))
     shutil.copy(FOLDER / "story.py", tmp_path)
-    done = subprocess.run(
-        [sys.executable, "story.py", str(served.api.base_url)],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    with cutting(str(served.api.base_url)) as url:
+        done = subprocess.run(
+            [sys.executable, "story.py", url], cwd=tmp_path, capture_output=True, text=True,
+            check=False, timeout=60,
+        )  # fmt: skip
     assert (done.stdout, done.stderr) == ("done\n", "")
 
 

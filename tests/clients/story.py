@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
+import hmac
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import pytest
 from client import (
     ApiError,
     AsyncClient,
     AsyncConnection,
+    AsyncTopics,
     Client,
     Connection,
     Forbidden,
     InvalidRequest,
     NotFound,
     Tokens,
+    Topics,
     Unauthorized,
+    WebhookError,
+    Webhooks,
 )
 
 
@@ -57,6 +66,7 @@ def tell(base_url: str) -> None:
         key = api.auth.key()["key"]
         with Connection(base_url, api_key=key) as machine:
             assert Client(machine).notes.count()["notes"] >= 2
+        listen(base_url, connection)
         api.notes.delete(second)
         asyncio.run(tell_async(base_url, connection.tokens))
         api.auth.logout({"refreshToken": connection.tokens.refresh_token or ""})
@@ -66,16 +76,77 @@ def tell(base_url: str) -> None:
         assert str(refused.value) == "Wrong email or password"
 
 
+def listen(base_url: str, connection: Connection) -> None:
+    """Read a topic, also across a cut: what was missed comes."""
+    api, heard = Client(connection), list[str]()
+    opens, resets = list[str](), list[str]()
+
+    def on_open() -> None:
+        opens.append("open")
+        if len(opens) == 1:
+            api.notes.create({"title": "heard", "tag": "work"})
+
+    reset = lambda: resets.append("reset")  # noqa: E731 - as short as it is
+    for message in Topics(connection).written_notes("work", on_open=on_open, on_reset=reset):
+        if message["event"] == "note.counted":
+            raise AssertionError(message["payload"]["notes"])
+        heard.append(message["payload"]["title"])
+        if len(heard) == 2:
+            break
+        httpx.post(f"{base_url}/cut")
+        api.notes.create({"title": "missed", "tag": "work"})
+    assert (heard, len(opens), resets) == (["heard", "missed"], 2, [])
+    with Connection(base_url) as nobody, pytest.raises(Unauthorized):
+        next(Topics(nobody).note_rows("nobody"))
+
+
+def verify() -> None:
+    key = b"a secret of twenty-four b"
+    secret, body, now = (
+        "whsec_" + base64.b64encode(key).decode(),
+        b'{"type": "note.gone"}',
+        time.time(),
+    )
+    at = str(int(now))
+    digest = hmac.digest(key, f"msg_1.{at}.".encode() + body, hashlib.sha256)
+    signature = f"v1,AAAA v1,{base64.b64encode(digest).decode()}"
+    headers = {"Webhook-Id": "msg_1", "webhook-timestamp": at, "webhook-signature": signature}
+    found = Webhooks.partner_hook(["whsec_AAAA", secret], headers, body)
+    assert found["type"] == "note.gone"
+    for changed in (headers | {"Webhook-Id": "msg_2"}, headers | {"webhook-timestamp": "1"}, {}):
+        with pytest.raises(WebhookError):
+            Webhooks.partner_hook(secret, changed, body)
+
+
+async def listen_async(connection: AsyncConnection, base_url: str) -> None:
+    """Read a topic in a task, until that is cancelled."""
+    heard = asyncio.Event()
+
+    async def read() -> None:
+        async for message in AsyncTopics(connection).written_notes("home"):
+            assert message["event"] == "note.written"
+            heard.set()
+
+    reading = asyncio.create_task(read())
+    while not heard.is_set():
+        await AsyncClient(connection).notes.create({"title": "again", "tag": "home"})
+        await asyncio.sleep(0.1)
+    reading.cancel()
+    await asyncio.gather(reading, return_exceptions=True)
+
+
 async def tell_async(base_url: str, tokens: Tokens) -> None:
     async with AsyncConnection(base_url, tokens=Tokens(tokens.token)) as connection:
         api = AsyncClient(connection)
         each = await asyncio.gather(*(api.notes.list() for _ in range(5)))
         assert len({str(one) for one in each}) == 1
+        await listen_async(connection, base_url)
         connection.tokens = None
         with pytest.raises(ApiError) as unknown:
             await api.notes.list()
         assert unknown.value.status == 401
 
 
+verify()
 tell(sys.argv[1])
 print("done")

@@ -1,5 +1,6 @@
 // What somebody who builds a frontend does with the client; run by Node, checked by tsc.
-import { ApiError, Connection, client, isApiError } from "./client.ts";
+import { ApiError, Connection, WebhookError, client, isApiError, topics, webhooks } from "./client.ts";
+import type { WrittenNotesMessage } from "./client.ts";
 
 declare const process: { argv: string[] };
 
@@ -60,6 +61,45 @@ if (fresh?.refreshToken === kept?.refreshToken) throw new Error("the refresh tok
 const { key } = await api.auth.key();
 const machine = client(new Connection({ baseUrl, apiKey: key }));
 expect(await machine.notes.count(), { notes: 2 });
+
+// a topic is read until its signal says so; what was missed after a cut comes
+const leave = new AbortController();
+const heard: string[] = [];
+let opens = 0;
+const onOpen = async (): Promise<void> => {
+  opens += 1;
+  if (opens === 1) await api.notes.create({ title: "heard", tag: "work" });
+};
+for await (const message of topics(connection).writtenNotes("work", { signal: leave.signal, onOpen })) {
+  if (message.event === "note.counted") throw new Error(`nobody counted ${message.payload.notes}`);
+  heard.push(message.payload.title);
+  if (heard.length === 1) {
+    await fetch(`${baseUrl}/cut`, { method: "POST" });
+    await api.notes.create({ title: "missed", tag: "work" });
+  } else leave.abort();
+}
+expect(heard, ["heard", "missed"]);
+const typed: WrittenNotesMessage = { event: "note.counted", payload: { notes: 1 } };
+expect(typed.event, "note.counted");
+const nowhere = topics(new Connection({ baseUrl })).noteRows("nobody").next();
+expect((await failure(nowhere)).status, 401);
+
+// webhooks are verified with no other package
+const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const text = JSON.stringify({ type: "note.gone", timestamp: new Date().toISOString(), data: { id: 7 } });
+const now = String(Math.floor(Date.now() / 1000));
+const raw = Uint8Array.from(atob(secret.slice(6)), (one) => one.charCodeAt(0));
+const hmac = await crypto.subtle.importKey("raw", raw, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+const digest = await crypto.subtle.sign("HMAC", hmac, new TextEncoder().encode(`msg_1.${now}.${text}`));
+const signature = `v1,${btoa(String.fromCharCode(...new Uint8Array(digest)))}`;
+const signed = { "webhook-id": "msg_1", "webhook-timestamp": now, "webhook-signature": `v1,AAAA ${signature}` };
+const told = await webhooks.partnerHook(["whsec_AAAA", secret], signed, text);
+if (told.type !== "note.gone") throw new Error("it is typed by its event");
+expect(told.data.id, 7);
+for (const changed of [{ ...signed, "webhook-id": "msg_2" }, { ...signed, "webhook-timestamp": "1" }, {}]) {
+  const refused = await webhooks.partnerHook(secret, changed, text).catch((error: unknown) => error);
+  expect(refused instanceof WebhookError, true);
+}
 
 expect(await api.notes.delete(2), undefined);
 await api.auth.logout({ refreshToken: fresh?.refreshToken ?? "" });

@@ -7,11 +7,20 @@ from dataclasses import dataclass
 from pkgutil import get_data
 from typing import Final
 
-from bbops.review.contract.contract import Contract, Operation, Parameter, Schema
+from bbops.review.contract.contract import (
+    Contract,
+    Operation,
+    Parameter,
+    Schema,
+    SentEvent,
+    Topic,
+)
 from bbops.review.contract.schema import any_of
+from bbops.review.contract.sessions import operation_id
 
 FORM: Final = "multipart/form-data"
 JSON: Final = "application/json"
+REALTIME: Final = "/~realtime"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +93,27 @@ def type_name(operation: Operation) -> str:
     """Return what the names of an operation's types begin with: `NotesList` for `notes.list`."""
     parts = operation.id.replace("_", ".").split(".")
     return "".join(part[:1].upper() + part[1:] for part in parts)
+
+
+def topic_call(topic: Topic) -> Operation:
+    """Return the call that reads a topic as server-sent events."""
+    return Operation(
+        f"topics.{topic.id}", "topics", "GET", f"{REALTIME}/{topic.address}", None,
+        topic.description, topic.security, not topic.security, 0, topic.parameters, None, (), (),
+    )  # fmt: skip
+
+
+def of_webhooks(contract: Contract) -> dict[str, list[SentEvent]]:
+    """Return the events of each webhook, by its name."""
+    found: dict[str, list[SentEvent]] = {}
+    for one in contract.webhooks:
+        found.setdefault(operation_id(one.webhook), []).append(one)
+    return found
+
+
+def webhook_title(webhook: str) -> str:
+    """Return how the type of a webhook's messages is called: `CustomersWebhook`."""
+    return f"{webhook[:1].upper()}{webhook[1:]}Webhook"
 
 
 def core(name: str) -> str:

@@ -209,6 +209,56 @@ class SentEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class Message:
+    """A message of a topic: `{event, payload}`.
+
+    Attributes:
+        event: such as `note.added`.
+        schema: of the payload.
+    """
+
+    event: str
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class KeptMessages:
+    """How many messages are kept for clients that come back, and for how long."""
+
+    size: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic that clients subscribe to, below `/~realtime`.
+
+    Attributes:
+        id: the name of its file; it stays while the file is there.
+        address: with `{name}` for parameters, which are percent-encoded.
+        description: in the words of the project.
+        security: the names of schemes of which one is enough; empty for an open topic.
+        is_restricted: whether the project decides who may subscribe.
+        parameters: of the address.
+        messages: what comes.
+        can_publish: whether clients may publish, too, where the project lets them.
+        history: null where no message is kept.
+        has_presence: whether subscribers can see who is there.
+    """
+
+    id: str
+    address: str
+    description: str
+    security: tuple[str, ...]
+    is_restricted: bool
+    parameters: tuple[Parameter, ...]
+    messages: tuple[Message, ...]
+    can_publish: bool
+    history: KeptMessages | None
+    has_presence: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Contract:
     """Everything a project publishes to those who call it.
 
@@ -224,6 +274,7 @@ class Contract:
         operations: its routes, by tag, path and method; hidden ones are not among them.
         pages: prose, by name.
         webhooks: what it sends, by webhook and event.
+        topics: what clients subscribe to, by name.
     """
 
     version: Literal[1]
@@ -237,3 +288,4 @@ class Contract:
     operations: tuple[Operation, ...]
     pages: tuple[Page, ...]
     webhooks: tuple[SentEvent, ...] = ()
+    topics: tuple[Topic, ...] = ()

@@ -24,6 +24,7 @@ from bbops.review.contract.requests import body, parameters
 from bbops.review.contract.schema import shape_schema
 from bbops.review.contract.sessions import operation_id, schemes, schemes_of, session
 from bbops.review.contract.shared import share
+from bbops.review.contract.topics import topics
 from bbops.source.tree import Tree
 
 PROSE: Final = "docs/"
@@ -44,13 +45,15 @@ def describe(project: CheckedProject, pages: Mapping[str, str] | None = None) ->
         key=lambda one: (one.tag, one.path, one.method),
     )
     shared, shapes = share(operations)
+    live = tuple(topics(project))
     used = {name for one in operations for name in one.security}
+    used |= {name for topic in live for name in topic.security}
     settings = project.settings.model
     found = Contract(
         1, "", settings.name, settings.description or "", "", schemes(project, used),
         session(project, {route.endpoint.name for route in routes}), shapes, shared,
         tuple(Page(name, text) for name, text in sorted((pages or {}).items())),
-        tuple(_sent(project)),
+        tuple(_sent(project)), live,
     )  # fmt: skip
     said = msgspec.json.encode(found, order="deterministic")
     return replace(found, digest=hashlib.sha256(said).hexdigest())

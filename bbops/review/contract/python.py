@@ -27,10 +27,12 @@ from bbops.review.contract.clients import (
     type_name,
 )
 from bbops.review.contract.contract import SHAPES, Contract, Operation, Schema
+from bbops.review.contract.live_python import write_topics, write_webhooks
 
 _CUT: Final = "# ---- what follows"
 _TAKEN: Final = frozenset((
-    "Any", "ApiError", "AsyncClient", "AsyncConnection", "Client", "Conflict", "Connection",
+    "Any", "ApiError", "AsyncClient", "AsyncConnection", "AsyncIterator", "AsyncTopics", "Callable",
+    "Client", "Conflict", "Connection", "Iterator", "Topics", "WebhookError", "Webhooks",
     "Forbidden", "IO", "InvalidRequest", "Literal", "Mapping", "NotFound", "NotRequired",
     "RateLimited", "Self", "Sequence", "ServerError", "Tokens", "TypedDict", "Unauthorized",
     "Upload", "None", "True", "False",
@@ -76,12 +78,21 @@ class _Writer:
         text, _, _ = core("client.py").partition(_CUT)
         _, _, text = text.partition("\n\n")
         text = text.replace("IO, Any, Self", "IO, Any, Literal, NotRequired, Self, TypedDict")
-        text = text.replace("import Mapping", "import Mapping, Sequence")
+        text = text.replace("Iterator, Mapping", "Iterator, Mapping, Sequence", 1)
         text = text.replace('base_url: str = ""', f"base_url: str = {_text(contract.server)}")
         for name, schema in sorted(contract.shapes.items()):
             self.define(self.shapes[name], schema)
         root = arrange(contract.operations)
         spaces = [*self.spaces(root, "", is_async=False), *self.spaces(root, "", is_async=True)]
+        live = [
+            *write_topics(contract, self.define_free, _snake),
+            *write_webhooks(contract, self.define_free, _snake),
+        ]
+        for name in _modules(contract):
+            text = text.replace("import threading\n", f"import {name}\nimport threading\n", 1)
+        if contract.topics:
+            text = text.replace("import AsyncIterator,", "import AsyncIterator, Callable,", 1)
+            text = text.replace("import dataclass, field", "import dataclass, field, replace", 1)
         yield f'{head} write it again."""\n'
         yield "# ruff: noqa"
         yield text.rstrip()
@@ -89,6 +100,7 @@ class _Writer:
         yield from self.session()
         yield from self.lines
         yield from spaces
+        yield from live
 
     def session(self) -> Iterator[str]:
         kept = self.keeping
@@ -118,6 +130,10 @@ class _Writer:
         name = self.free(f"{type_name(operation)}{role}")
         self.lines += [f"{name} = {said}", ""]
         return name
+
+    def define_free(self, name: str, schema: Schema) -> str:
+        """Define a TypedDict of a name that is free. Returns the name."""
+        return self.define(self.free(name), schema)
 
     def define(self, name: str, schema: Schema, *, form: bool = False) -> str:
         """Define a TypedDict. Returns its name."""
@@ -265,6 +281,15 @@ class _Writer:
         }  # fmt: skip
         said += [f"{name}=True" for name, is_so in flags.items() if is_so]
         return f"_Call({', '.join(said)})"
+
+
+def _modules(contract: Contract) -> Iterator[str]:
+    """Yield what a client imports beside what each does."""
+    if contract.topics:
+        yield from ("json", "random", "time")
+    if contract.webhooks:
+        more = ("base64", "binascii", "hashlib", "hmac")
+        yield from more if contract.topics else (*more, "json", "time")
 
 
 def _is_raw(operation: Operation) -> bool:

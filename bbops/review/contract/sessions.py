@@ -79,12 +79,17 @@ def schemes_of(
     """
     if route.authentication == "API Key":
         return (KEY_HEADER, KEY_QUERY), False
-    token = (BEARER, COOKIE) if _cookie(project) else (BEARER,)
+    token = token_schemes(project)
     if route.authentication == "JWT":
         return token, False
     steps = [step for one in functions for step in one.model.every_step]
     checks = [one for one in steps if isinstance(one, VerifyJwt) and one.verify_jwt.token is None]
     return (token if checks else ()), True
+
+
+def token_schemes(project: Project) -> tuple[str, ...]:
+    """Return the schemes that carry the token of who is signed in."""
+    return (BEARER, COOKIE) if _cookie(project) else (BEARER,)
 
 
 def schemes(project: Project, used: Collection[str]) -> tuple[Scheme, ...]:

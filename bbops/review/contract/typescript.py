@@ -26,11 +26,14 @@ from bbops.review.contract.clients import (
     type_name,
 )
 from bbops.review.contract.contract import SHAPES, Contract, Operation, Parameter, Schema
+from bbops.review.contract.live_typescript import write_topics, write_webhooks
 
 _TAKEN: Final = frozenset((
-    "ApiError", "Blob", "CallOptions", "Client", "Connection", "ConnectionOptions", "Error",
-    "Errors", "FormData", "Given", "Headers", "Operation", "Promise", "Record", "Response",
-    "SessionContract", "Tokens", "TokenStore",
+    "AbortController", "AbortSignal", "ApiError", "AsyncGenerator", "Blob", "CallOptions",
+    "Client", "Connection", "ConnectionOptions", "Error", "Errors", "FormData", "Given", "Headers",
+    "ListenOptions", "Operation", "Promise", "Record", "Response", "SessionContract",
+    "TextDecoder", "TextEncoder", "Tokens", "TokenStore", "Topics", "Uint8Array", "WebhookError",
+    "WebhookHeaders",
 ))  # fmt: skip
 """Types that the file, or the language, has already."""
 _SCALARS: Final = {
@@ -88,6 +91,15 @@ class _Writer:
         yield ""
         yield "export type Client = ReturnType<typeof client>;"
         yield ""
+        yield from write_topics(contract, self.type, self.free, _key)
+        yield from write_webhooks(contract, self.type, self.free, _key)
+
+    def free(self, name: str) -> str:
+        """Return a name that no other type has."""
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return name
 
     def session(self) -> Iterator[str]:
         kept = self.keeping

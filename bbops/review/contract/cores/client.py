@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import IO, Any, Self
 from urllib.parse import quote
@@ -13,6 +14,9 @@ import httpx
 
 Upload = bytes | IO[bytes] | tuple[str, bytes | IO[bytes]] | tuple[str, bytes | IO[bytes], str]
 """A file to send: its bytes or an open file, with a name, with a name and a type."""
+
+
+_STREAM_TIMEOUT = httpx.Timeout(30.0, read=60.0).as_dict()
 
 
 class ApiError(Exception):
@@ -217,8 +221,27 @@ class Connection:
             response = self._send(call, self._state.tokens)
         return self._state.read(call, response)
 
-    def _send(self, call: _Call, tokens: Tokens | None) -> httpx.Response:
-        return self._http.send(self._state.request(self._http, call, tokens))
+    @contextmanager
+    def open(self, call: _Call) -> Iterator[httpx.Response]:
+        """Send a call whose answer goes on; the functions of `Topics` do."""
+        used = self._state.tokens
+        response = self._send(call, used, stream=True)
+        if response.status_code == 401 and call.token and self._refresh(used):
+            response.close()
+            response = self._send(call, self._state.tokens, stream=True)
+        try:
+            if not response.is_success:
+                response.read()
+                self._state.read(call, response)
+            yield response
+        finally:
+            response.close()
+
+    def _send(self, call: _Call, tokens: Tokens | None, *, stream: bool = False) -> httpx.Response:
+        request = self._state.request(self._http, call, tokens)
+        if stream:
+            request.extensions["timeout"] = _STREAM_TIMEOUT
+        return self._http.send(request, stream=stream)
 
     def _refresh(self, used: Tokens | None) -> bool:
         with self._lock:
@@ -278,8 +301,29 @@ class AsyncConnection:
             response = await self._send(call, self._state.tokens)
         return self._state.read(call, response)
 
-    async def _send(self, call: _Call, tokens: Tokens | None) -> httpx.Response:
-        return await self._http.send(self._state.request(self._http, call, tokens))
+    @asynccontextmanager
+    async def open(self, call: _Call) -> AsyncIterator[httpx.Response]:
+        """Send a call whose answer goes on; the functions of `AsyncTopics` do."""
+        used = self._state.tokens
+        response = await self._send(call, used, stream=True)
+        if response.status_code == 401 and call.token and await self._refresh(used):
+            await response.aclose()
+            response = await self._send(call, self._state.tokens, stream=True)
+        try:
+            if not response.is_success:
+                await response.aread()
+                self._state.read(call, response)
+            yield response
+        finally:
+            await response.aclose()
+
+    async def _send(
+        self, call: _Call, tokens: Tokens | None, *, stream: bool = False
+    ) -> httpx.Response:
+        request = self._state.request(self._http, call, tokens)
+        if stream:
+            request.extensions["timeout"] = _STREAM_TIMEOUT
+        return await self._http.send(request, stream=stream)
 
     async def _refresh(self, used: Tokens | None) -> bool:
         async with self._lock:

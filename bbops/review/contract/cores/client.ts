@@ -128,11 +128,23 @@ export class Connection {
     return (await this.#read(operation, response)) as Answer;
   }
 
+  /** Send a call whose answer goes on; the functions of `topics` do. */
+  async open(operation: Operation, given: Given, signal: AbortSignal): Promise<Response> {
+    const used = operation.token ? await this.tokens() : null;
+    let response = await this.#send(operation, given, { signal }, used, false);
+    if (response.status === 401 && operation.token && (await this.#refresh(used))) {
+      response = await this.#send(operation, given, { signal }, await this.tokens(), false);
+    }
+    if (!response.ok) throw await failure(operation, response);
+    return response;
+  }
+
   async #send(
     operation: Operation,
     given: Given,
     options: CallOptions,
     tokens: Tokens | null,
+    isBounded = true,
   ): Promise<Response> {
     const headers = new Headers({ ...texts(given.headers), ...options.headers });
     if (tokens) headers.set("authorization", `${SESSION.scheme} ${tokens.token}`);
@@ -148,8 +160,9 @@ export class Connection {
         init.body = JSON.stringify(given.body);
       }
     }
-    const deadline = AbortSignal.timeout(this.#options.timeoutMilliseconds ?? 30_000);
-    init.signal = options.signal ? AbortSignal.any([options.signal, deadline]) : deadline;
+    const limit = this.#options.timeoutMilliseconds ?? 30_000;
+    const signals = [options.signal, isBounded ? AbortSignal.timeout(limit) : undefined];
+    init.signal = AbortSignal.any(signals.filter((one) => one !== undefined));
     const send = this.#options.fetch ?? fetch;
     return await send(this.#baseUrl + addressOf(operation.path, given), init);
   }

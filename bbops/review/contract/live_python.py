@@ -1,0 +1,115 @@
+"""Write the topics and webhooks of a contract in Python, for `python`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from bbops.review.contract.clients import core, of_webhooks, topic_call, webhook_title
+from bbops.review.contract.contract import Contract, Schema, SentEvent, Topic
+from bbops.review.contract.sent_events import message_schema
+
+Defined = Callable[[str, Schema], str]
+"""Defines a type of a name that is free, and returns that name."""
+
+Word = Callable[[str], str]
+
+_CUT: Final = "# ---- what follows"
+
+
+def write_topics(contract: Contract, define: Defined, snake: Word) -> Iterator[str]:
+    """Yield what reads topics, and their classes.
+
+    Args:
+        contract: whose topics.
+        define: defines the type of a message.
+        snake: writes a name as Python does.
+    """
+    if not contract.topics:
+        return
+    yield _core("topics.py")
+    types = {one.id: _union([*_messages(one, define)]) for one in contract.topics}
+    for is_async in (False, True):
+        prefix = "Async" if is_async else ""
+        yield f"class {prefix}Topics:"
+        loop = "async for" if is_async else "for"
+        yield f'    """Every topic: `{loop} message in topics.…()` reads one."""'
+        yield ""
+        yield f"    def __init__(self, connection: {prefix}Connection) -> None:"
+        yield "        self._connection = connection"
+        yield ""
+        for one in contract.topics:
+            yield from _topic(one, types[one.id], snake, is_async=is_async)
+        yield ""
+
+
+def _messages(topic: Topic, define: Defined) -> Iterator[str]:
+    for one in topic.messages:
+        title = "".join(part[:1].upper() + part[1:] for part in _parts(f"{topic.id}.{one.event}"))
+        schema = {
+            "type": "object", "required": ["event", "payload"],
+            "properties": {"event": {"enum": [one.event]}, "payload": one.schema},
+        }  # fmt: skip
+        yield define(f"{title}Message", schema)
+
+
+def _topic(topic: Topic, said: str, snake: Word, *, is_async: bool) -> Iterator[str]:
+    params = {one.name: f"{snake(one.name)}" for one in topic.parameters}
+    takes = ["self", *(f"{one}: str" for one in params.values()), "*"]
+    takes += [f"{one}: Callable[[], None] | None = None" for one in ("on_open", "on_reset")]
+    kind = "AsyncIterator" if is_async else "Iterator"
+    about = topic.description.replace("\\", "\\\\").replace('"', "'").split()
+    pairs = ", ".join(f"{json.dumps(name)}: {one}" for name, one in params.items())
+    call = topic_call(topic)
+    sent = ", ".join(json.dumps(one) for one in (call.id, call.method, call.path))
+    sent += f", params={{{pairs}}}" + (", token=True" if call.security else "")
+    function = "_listen_async" if is_async else "_listen"
+    yield f"    def {snake(topic.id)}({', '.join(takes)}) -> {kind}[{said}]:"
+    yield f'        """{" ".join([*about, f"({topic.address})"])}"""'
+    yield f"        return {function}(self._connection, _Call({sent}), on_open, on_reset)"
+    yield ""
+
+
+def write_webhooks(contract: Contract, define: Defined, snake: Word) -> Iterator[str]:
+    """Yield what verifies webhooks; arguments as those of `write_topics`."""
+    if not contract.webhooks:
+        return
+    yield _core("webhooks.py")
+    types = {
+        webhook: _union([
+            define(f"{webhook_title(webhook)}{number or ''}", _sent(one))
+            for number, one in enumerate(events)
+        ])
+        for webhook, events in of_webhooks(contract).items()
+    }  # fmt: skip
+    yield "class Webhooks:"
+    yield '    """Verify what a webhook sends: the message, or a `WebhookError`."""'
+    yield ""
+    for webhook, said in types.items():
+        takes = "secret: str | Sequence[str], headers: Mapping[str, str], body: bytes | str"
+        yield "    @staticmethod"
+        yield f"    def {snake(webhook)}({takes}) -> {said}:"
+        yield f'        """Return a message of the webhook {webhook}."""'
+        yield f"        found: {said} = _verified(secret, headers, body)"
+        yield "        return found"
+        yield ""
+    yield ""
+
+
+def _sent(one: SentEvent) -> Schema:
+    found = message_schema(one)
+    return {**found, "properties": {**found["properties"], "type": {"enum": [one.event]}}}
+
+
+def _core(name: str) -> str:
+    _, _, text = core(name).partition(_CUT)
+    return text.partition("\n")[2].rstrip() + "\n\n"
+
+
+def _union(types: Sequence[str]) -> str:
+    return " | ".join(dict.fromkeys(types)) or "Any"
+
+
+def _parts(name: str) -> list[str]:
+    return name.replace("_", ".").replace("-", ".").split(".")

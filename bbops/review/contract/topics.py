@@ -1,0 +1,66 @@
+"""The topics of a project: where clients read them, who may, and what comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bbops.build.check import CheckedProject
+from bbops.language.expressions.values import BareField
+from bbops.language.project import Resource
+from bbops.language.resources.realtime import Realtime
+from bbops.review.contract.contract import KeptMessages, Message, Parameter, Schema, Topic
+from bbops.review.contract.schema import shape_schema, type_schema
+from bbops.review.contract.sessions import operation_id, token_schemes
+from bbops.runtime.realtime.rows import DELETED, INSERTED, LEFT, UPDATED
+from bbops.runtime.values.durations import seconds
+
+
+def topics(project: CheckedProject) -> Iterator[Topic]:
+    """Yield every topic, by name."""
+    for name, found in sorted(project.realtime.items()):
+        model = found.model
+        yield Topic(
+            id=operation_id(name),
+            address="/".join(
+                f"{{{one[1:]}}}" if one[:1] == ":" else one for one in model.topic.split("/")
+            ),
+            description=(model.description or "").strip(),
+            security=token_schemes(project) if model.authentication == "JWT" else (),
+            is_restricted=bool(model.middleware) or not _is(model.subscribe, value=True),
+            parameters=tuple(
+                Parameter(one, "path", required=True, schema={"type": "string"})
+                for one in model.parameters
+            ),
+            messages=tuple(_messages(project, found)),
+            can_publish=not _is(model.publish, value=False),
+            history=_history(model),
+            has_presence=model.presence is not None,
+        )
+
+
+def _is(decides: BareField, *, value: bool) -> bool:
+    """Return whether a condition is this constant."""
+    return getattr(getattr(decides, "node", None), "value", None) is value
+
+
+def _history(model: Realtime) -> KeptMessages | None:
+    kept = model.history
+    return None if kept is None else KeptMessages(kept.size, seconds(kept.for_))
+
+
+def _messages(project: CheckedProject, found: Resource[Realtime]) -> Iterator[Message]:
+    rows = found.model.rows
+    if rows is None:
+        for event, shape in sorted(found.model.events.items()):
+            yield Message(event, shape_schema(shape))
+        return
+    types = project.sql_tables[rows.table].column_types
+    table = project.tables[rows.table].model
+    shown: Schema = _row({name: type_schema(types[name]) for name in rows.select})
+    key: Schema = _row({name: type_schema(types[name]) for name in table.key})
+    for event, schema in ((INSERTED, shown), (UPDATED, shown), (LEFT, key), (DELETED, key)):
+        yield Message(event, schema)
+
+
+def _row(columns: dict[str, Schema]) -> Schema:
+    return {"type": "object", "properties": columns, "required": list(columns)}
