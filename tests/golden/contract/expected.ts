@@ -1,5 +1,5 @@
 // The client of 'notebook', written by bbops from its contract.
-// Contract 9d800c9a0752. Do not change it: write it again.
+// Contract 64b811a979ce. Do not change it: write it again.
 /* eslint-disable */
 
 /** What came along with a failed call, and what the project answered. */
@@ -132,11 +132,23 @@ export class Connection {
     return (await this.#read(operation, response)) as Answer;
   }
 
+  /** Send a call whose answer goes on; the functions of `topics` do. */
+  async open(operation: Operation, given: Given, signal: AbortSignal): Promise<Response> {
+    const used = operation.token ? await this.tokens() : null;
+    let response = await this.#send(operation, given, { signal }, used, false);
+    if (response.status === 401 && operation.token && (await this.#refresh(used))) {
+      response = await this.#send(operation, given, { signal }, await this.tokens(), false);
+    }
+    if (!response.ok) throw await failure(operation, response);
+    return response;
+  }
+
   async #send(
     operation: Operation,
     given: Given,
     options: CallOptions,
     tokens: Tokens | null,
+    isBounded = true,
   ): Promise<Response> {
     const headers = new Headers({ ...texts(given.headers), ...options.headers });
     if (tokens) headers.set("authorization", `${SESSION.scheme} ${tokens.token}`);
@@ -152,8 +164,9 @@ export class Connection {
         init.body = JSON.stringify(given.body);
       }
     }
-    const deadline = AbortSignal.timeout(this.#options.timeoutMilliseconds ?? 30_000);
-    init.signal = options.signal ? AbortSignal.any([options.signal, deadline]) : deadline;
+    const limit = this.#options.timeoutMilliseconds ?? 30_000;
+    const signals = [options.signal, isBounded ? AbortSignal.timeout(limit) : undefined];
+    init.signal = AbortSignal.any(signals.filter((one) => one !== undefined));
     const send = this.#options.fetch ?? fetch;
     return await send(this.#baseUrl + addressOf(operation.path, given), init);
   }
@@ -324,3 +337,56 @@ export function client(connection: Connection) {
 }
 
 export type Client = ReturnType<typeof client>;
+
+/** A message that the project did not sign, or signed too long ago. */
+export class WebhookError extends Error {
+  override readonly name = "WebhookError";
+}
+
+export type WebhookHeaders = Headers | Record<string, string | string[] | undefined>;
+
+const TOLERANCE_SECONDS = 300;
+
+/** Return a message whose signature fits one of the secrets, as Standard Webhooks says. */
+async function verified<Message>(
+  secrets: string | readonly string[],
+  headers: WebhookHeaders,
+  body: string,
+): Promise<Message> {
+  const find = (name: string) =>
+    String((headers instanceof Headers ? headers.get(name) : headers[name]) ?? "");
+  const [id, at] = [find("webhook-id"), find("webhook-timestamp")];
+  if (!id || !/^[0-9]{1,12}$/.test(at)) throw new WebhookError("a header is missing");
+  if (Math.abs(Date.now() / 1000 - Number(at)) > TOLERANCE_SECONDS) {
+    throw new WebhookError("it was signed too long ago");
+  }
+  const signed = new TextEncoder().encode(`${id}.${at}.${body}`);
+  for (const secret of typeof secrets === "string" ? [secrets] : secrets) {
+    const hmac = { name: "HMAC", hash: "SHA-256" };
+    const raw = bytesOf(secret.replace(/^whsec_/, ""));
+    const key = await crypto.subtle.importKey("raw", raw, hmac, false, ["verify"]);
+    for (const one of find("webhook-signature").split(" ").slice(0, 10)) {
+      const signature = one.startsWith("v1,") ? bytesOf(one.slice(3)) : null;
+      if (signature && (await crypto.subtle.verify("HMAC", key, signature, signed))) {
+        return JSON.parse(body) as Message;
+      }
+    }
+  }
+  throw new WebhookError("the signature does not fit");
+}
+
+function bytesOf(base64: string) {
+  try {
+    return Uint8Array.from(atob(base64), (one) => one.charCodeAt(0));
+  } catch {
+    throw new WebhookError("a signature or secret is not base64");
+  }
+}
+
+export type ReadersWebhook = { type: "note.gone"; timestamp: string; data: { id: string } } | { type: "note.written"; timestamp: string; data: { id: string; title: string } };
+
+/** Verify what a webhook sends: the message, or a `WebhookError`. */
+export const webhooks = {
+  readers: (secret: string | readonly string[], headers: WebhookHeaders, body: string): Promise<ReadersWebhook> =>
+    verified<ReadersWebhook>(secret, headers, body),
+};
