@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 MEAN = "</script><img src=x onerror=alert(1)><script>alert(2)</script>"
 
+TOPIC = (
+    f"description: '{MEAN}'\ntopic: teams/:team/board\nauthentication: JWT\n"
+    "events: { note.added: { title: string } }\nhistory: { size: 9, for: 5m }\n"
+)
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
@@ -33,6 +38,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     path.write_text(
         re.sub("description: .*", f"description: 'All notes. {MEAN}'", path.read_text())
     )
+    (project / "realtime").mkdir()
+    (project / "realtime/board.yaml").write_text(TOPIC)
     git(project, "add", "-A")
     git(project, "commit", "-qm", "Describe")
     with Served(project, folder / "home") as server:
@@ -54,6 +61,17 @@ def test_the_reference_shows_every_operation_without_a_script(server: Served) ->
     }
     assert "<script" not in page.text
     assert "default-src 'none'" in page.headers["content-security-policy"]
+
+
+def test_the_reference_shows_topics_with_their_messages(server: Served) -> None:
+    page = server.control.get("/projects/sample/reference", headers={"accept": "text/html"}).text
+    (found,) = re.findall(
+        r'<section class="card operation" id="topic-board".*?</section>', page, re.S
+    )
+    for text in ("teams/{team}/board", "who is signed in", "9 messages", "note.added", "title"):
+        assert text in found
+    document = server.control.get("/api/projects/sample/contract?format=asyncapi").json()
+    assert document["channels"]["board"]["address"] == "teams/{team}/board"
 
 
 def test_the_words_of_a_project_are_escaped(server: Served) -> None:

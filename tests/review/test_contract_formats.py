@@ -24,8 +24,8 @@ from tests.support.planning import FOLDER as PLANS
 
 GOLDEN = ROOT / "tests/golden/contract"
 ENDINGS = {
-    "openapi": "openapi.json", "json": "json", "markdown": "md", "typescript": "ts",
-    "python": "py.txt",
+    "openapi": "openapi.json", "asyncapi": "asyncapi.json", "json": "json", "markdown": "md",
+    "typescript": "ts", "python": "py.txt",
 }  # fmt: skip
 ALL = [*PROJECTS, PLANS / "project"]
 

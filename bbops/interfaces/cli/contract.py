@@ -1,4 +1,4 @@
-"""Write what a project promises to those who call it: OpenAPI, JSON or Markdown.
+"""Write what a project promises to those who call it: OpenAPI, AsyncAPI, JSON or Markdown.
 
 Exits with 1 when the project has mistakes: what they publish is not known.
 """
@@ -21,7 +21,7 @@ from bbops.source.tree import FolderTree
 if TYPE_CHECKING:
     from bbops.review.contract.contract import Contract
 
-FORMS = ("openapi", "json", "markdown", "typescript", "python")
+FORMS = ("openapi", "asyncapi", "json", "markdown", "typescript", "python")
 
 
 @examples("bbops contract export --format openapi")

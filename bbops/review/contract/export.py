@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from bbops.review.contract.asyncapi import render_asyncapi
 from bbops.review.contract.contract import Contract
 from bbops.review.contract.files import schema_of
 from bbops.review.contract.markdown import render_markdown
@@ -37,6 +38,7 @@ def schema_file() -> dict[str, str]:
 
 FORMATS: Final[Mapping[str, Format]] = {
     "openapi": Format(render_openapi, "application/json"),
+    "asyncapi": Format(render_asyncapi, "application/json"),
     "json": Format(render_json, "application/json"),
     "markdown": Format(render_markdown, "text/markdown"),
     "typescript": Format(render_typescript, "text/plain"),

@@ -15,9 +15,18 @@ from bbops.review.contract.contract import (
     Parameter,
     Schema,
     SentEvent,
+    Topic,
 )
 from bbops.review.contract.session_words import session_lines
-from bbops.review.contract.wording import access_text, address_of, body_text, field_rows, type_text
+from bbops.review.contract.wording import (
+    access_text,
+    address_of,
+    body_text,
+    field_rows,
+    kept_text,
+    reader_text,
+    type_text,
+)
 
 
 def render_markdown(contract: Contract) -> str:
@@ -38,6 +47,8 @@ def _lines(contract: Contract) -> Iterator[str]:
         yield from [f"## {tag}", ""]
         for operation in operations:
             yield from _operation(contract, operation)
+    if contract.topics:
+        yield from _topics(contract.topics)
     if contract.webhooks:
         yield from _webhooks(contract.webhooks)
     if contract.shapes:
@@ -67,6 +78,17 @@ def _operation(contract: Contract, operation: Operation) -> Iterator[str]:
             yield from [f"Answer {answer.status}:", "", *_fields(answer.schema or {}), ""]
     for example in operation.examples[:1]:
         yield from _example(operation, example)
+
+
+def _topics(topics: Sequence[Topic]) -> Iterator[str]:
+    yield from ["## Topics", "", "Subscribe at `/~realtime` with a client of Centrifuge, or read"]
+    yield from ["`/~realtime/<topic>` as server-sent events. A message is `{event, payload}`.", ""]
+    for one in topics:
+        yield from [f"### {one.address}", "", *([one.description, ""] if one.description else [])]
+        yield from [f"- Topic: `{one.id}`", f"- Access: {reader_text(one)}"]
+        yield from [f"- History: {kept_text(one)}", ""]
+        for message in one.messages:
+            yield from [f"`{message.event}`:", "", *_fields(message.schema), ""]
 
 
 def _webhooks(events: Sequence[SentEvent]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from bbops.review.contract.contract import (
     Operation,
     Schema,
     Scheme,
+    Topic,
 )
 
 _RULES: Final = ("minLength", "maxLength", "minimum", "maximum", "pattern", "default")
@@ -117,3 +118,19 @@ def _kind(schema: Schema, kind: str, anchor: str) -> str:
     rules = [schema["format"]] if schema.get("format") not in {None, "int64"} else []
     rules += [f"{name} {schema[name]}" for name in _RULES if name in schema]
     return f"{kind} ({', '.join(rules)})" if rules and kind != "null" else kind
+
+
+def reader_text(topic: Topic) -> str:
+    """Return who may subscribe to a topic, and whether clients publish there."""
+    who = "who is signed in" if topic.security else "anybody"
+    found = f"{who}, if the project allows it" if topic.is_restricted else who
+    return (
+        f"{found}; clients publish, too, if the project allows it" if topic.can_publish else found
+    )
+
+
+def kept_text(topic: Topic) -> str:
+    """Return what clients that come back get, and whether they see each other."""
+    kept = topic.history
+    size = f"{kept.size:,} messages, for {kept.seconds:g} seconds" if kept else "none"
+    return f"{size}; subscribers see who is there" if topic.has_presence else size

@@ -1,4 +1,4 @@
-"""What a project publishes to those who call it: OpenAPI, JSON or Markdown."""
+"""What a project publishes to those who call it: OpenAPI, AsyncAPI, JSON or Markdown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bbops_server.control_plane.web.routes import read
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.publish.status.status import Written
 
-Form = Annotated[Literal["openapi", "json", "markdown"], QueryParameter(name="format")]
+Form = Annotated[Literal["openapi", "asyncapi", "json", "markdown"], QueryParameter(name="format")]
 
 
 @read("/api/projects/{name:str}/contract", Permission.READ_PROJECT)

@@ -1,0 +1,117 @@
+"""Write the topics of a contract as AsyncAPI 3, which tools for messages read.
+
+Source: https://www.asyncapi.com/docs/reference/specification/v3.0.0
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from bbops.review.contract.clients import REALTIME
+from bbops.review.contract.contract import Contract, Message, Scheme, Topic
+
+VERSION: Final = "3.0.0"
+
+Object = dict[str, Any]
+
+
+def render_asyncapi(contract: Contract) -> str:
+    """Return the text of an AsyncAPI document."""
+    return json.dumps(asyncapi(contract), indent=2, ensure_ascii=False) + "\n"
+
+
+def asyncapi(contract: Contract) -> Object:
+    """Return an AsyncAPI document as values of JSON; its application is the project."""
+    used = {name for topic in contract.topics for name in topic.security}
+    schemes = {one.name: _scheme(one) for one in contract.schemes if one.name in used}
+    found: Object = {
+        "asyncapi": VERSION,
+        "info": {
+            "title": contract.project, "version": contract.digest[:12],
+            "description": contract.description,
+        },
+        "defaultContentType": "application/json",
+        "servers": _servers(contract),
+        "channels": {one.id: _channel(one) for one in contract.topics},
+        "operations": {
+            name: operation for one in contract.topics for name, operation in _operations(one)
+        },
+        "components": {"securitySchemes": schemes} if schemes else {},
+    }  # fmt: skip
+    return {name: value for name, value in found.items() if value}
+
+
+def _servers(contract: Contract) -> Object:
+    """Return where topics are read: by websocket, and as server-sent events."""
+    parts = urlsplit(contract.server)
+    if not parts.netloc:
+        return {}
+    path = parts.path.rstrip("/") + REALTIME
+    is_secure = parts.scheme == "https"
+    websocket = {
+        "host": parts.netloc, "pathname": path, "protocol": "wss" if is_secure else "ws",
+        "description": "The Centrifuge client protocol in JSON.",
+    }  # fmt: skip
+    events = {
+        "host": parts.netloc, "pathname": path, "protocol": "https" if is_secure else "http",
+        "description": "Server-sent events: GET the address of a channel.",
+    }  # fmt: skip
+    return {"websocket": websocket, "events": events}
+
+
+def _channel(topic: Topic) -> Object:
+    history = topic.history
+    own: Object = {
+        "restricted": topic.is_restricted, "presence": topic.has_presence,
+        "history": {"size": history.size, "seconds": history.seconds} if history else None,
+    }  # fmt: skip
+    found: Object = {
+        "address": topic.address,
+        "description": topic.description,
+        "parameters": {
+            one.name: {"description": "Percent-encoded, as encodeURIComponent does."}
+            for one in topic.parameters
+        },
+        "messages": {one.event: _message(one) for one in topic.messages},
+        "x-bbops": {name: value for name, value in own.items() if value},
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _message(message: Message) -> Object:
+    return {
+        "name": message.event,
+        "payload": {
+            "type": "object",
+            "properties": {"event": {"const": message.event}, "payload": message.schema},
+            "required": ["event", "payload"],
+        },
+    }
+
+
+def _operations(topic: Topic) -> list[tuple[str, Object]]:
+    """Return what the project does: it sends messages, and may take those of clients."""
+    channel = f"#/channels/{topic.id}"
+    security = [{"$ref": f"#/components/securitySchemes/{name}"} for name in topic.security]
+    found: Object = {"channel": {"$ref": channel}}
+    if topic.messages:
+        references = [{"$ref": f"{channel}/messages/{one.event}"} for one in topic.messages]
+        found["messages"] = references
+    if security:
+        found["security"] = security
+    actions = ["send", *(["receive"] if topic.can_publish else [])]
+    return [(f"{topic.id}.{action}", {"action": action, **found}) for action in actions]
+
+
+def _scheme(scheme: Scheme) -> Object:
+    if scheme.kind == "bearer":
+        return {
+            "type": "http", "scheme": "bearer", "bearerFormat": "JWT",
+            "description": scheme.description,
+        }  # fmt: skip
+    return {
+        "type": "httpApiKey", "in": scheme.kind, "name": scheme.key,
+        "description": scheme.description,
+    }  # fmt: skip

