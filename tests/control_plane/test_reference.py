@@ -66,7 +66,7 @@ def test_the_reference_shows_every_operation_without_a_script(server: Served) ->
 def test_the_reference_shows_topics_with_their_messages(server: Served) -> None:
     page = server.control.get("/projects/sample/reference", headers={"accept": "text/html"}).text
     (found,) = re.findall(
-        r'<section class="card operation" id="topic-board".*?</section>', page, re.S
+        r'<section class="card operation" id="topic-board".*?</section>', page, re.DOTALL
     )
     for text in ("teams/{team}/board", "who is signed in", "9 messages", "note.added", "title"):
         assert text in found
