@@ -31,7 +31,7 @@ def topics(project: CheckedProject) -> Iterator[Topic]:
                 Parameter(one, "path", required=True, schema={"type": "string"})
                 for one in model.parameters
             ),
-            messages=tuple(_messages(project, found)),
+            messages=tuple(messages(project, found)),
             can_publish=not _is(model.publish, value=False),
             history=_history(model),
             has_presence=model.presence is not None,
@@ -48,7 +48,8 @@ def _history(model: Realtime) -> KeptMessages | None:
     return None if kept is None else KeptMessages(kept.size, seconds(kept.for_))
 
 
-def _messages(project: CheckedProject, found: Resource[Realtime]) -> Iterator[Message]:
+def messages(project: CheckedProject, found: Resource[Realtime]) -> Iterator[Message]:
+    """Yield what comes on a topic: events that are published, or changes of rows."""
     rows = found.model.rows
     if rows is None:
         for event, shape in sorted(found.model.events.items()):

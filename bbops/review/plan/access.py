@@ -8,7 +8,6 @@ from typing import Any
 
 from bbops.base.names import env_name
 from bbops.build.check import CheckedProject
-from bbops.language.expressions.nodes import Literal
 from bbops.language.project import Resource, Route
 from bbops.language.resources.channel import Cors
 from bbops.language.resources.trigger import Signature
@@ -21,6 +20,7 @@ from bbops.review.plan.pairs import Pairs, address, run_by, title
 from bbops.review.plan.reach import find_reached
 from bbops.review.plan.rules import find_loosened_rules
 from bbops.review.plan.sent_webhooks import find_added_receivers
+from bbops.review.plan.topics import find_opened_topics
 
 _CLOSED = {"JWT", "API Key"}
 _LOOKED = 5
@@ -36,7 +36,7 @@ def find_access(pairs: Pairs) -> tuple[Finding, ...]:
     found += find_opened(pairs)
     found += _signatures(pairs)
     found += find_added_receivers(pairs)
-    found += _topics(pairs)
+    found += find_opened_topics(pairs)
     found += _agents(pairs)
     found += _private_columns(pairs)
     found += find_changed_guards(pairs)
@@ -99,7 +99,7 @@ def _wider(base: Cors | None, head: Cors | None) -> Iterator[str]:
             yield f"pages may send {more or 'any'} {what}"
 
 
-# ---- webhooks, topics, agents
+# ---- webhooks, agents
 def _signatures(pairs: Pairs) -> Iterator[Finding]:
     head, open_ = webhook_paths(pairs.head), {address(one): one for one in pairs.head.routes}
     for path, base in webhook_paths(pairs.base).items():
@@ -123,28 +123,6 @@ def _signed(by: Signature) -> str:
 
 def _webhook(of: Resource[Any]) -> Any:
     return of.model.webhook if of.kind == "trigger" else of.model.runs_on.webhook
-
-
-def _topics(pairs: Pairs) -> Iterator[Finding]:
-    for base, head in pairs.both("realtime"):
-        subject = f"topic {head.model.topic}"
-        if (base.model.authentication, head.model.authentication) == ("JWT", "None"):
-            message, place = "is now public; it required JWT", head.place("authentication")
-            yield finding("authentication-removed", subject, message, place)
-        for key in ("subscribe", "publish"):
-            if not _is_true(getattr(base.model, key)) and _is_true(getattr(head.model, key)):
-                message = f"'{key}' is true, it was a condition or false"
-                yield finding("topic-opened", subject, message, head.place(key))
-        kept = {*head.model.middleware}
-        for name in base.model.middleware:
-            if pairs.new_name("functions", name) not in kept:
-                message = f"'{name}' no longer runs before it"
-                yield finding("middleware-removed", subject, message, head.place("middleware"))
-
-
-def _is_true(bare: Any) -> bool:
-    node = getattr(bare, "node", None)
-    return isinstance(node, Literal) and node.value is True
 
 
 def _agents(pairs: Pairs) -> Iterator[Finding]:

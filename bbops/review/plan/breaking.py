@@ -7,13 +7,12 @@ from typing import Any
 
 from bbops.base.diagnostics import Place
 from bbops.language.project import Project, Resource, Route
-from bbops.language.resources.realtime import Realtime
-from bbops.review.contract.schema import shape_schema
-from bbops.review.plan.answers import find_answer_breaks, schema_breaks
+from bbops.review.plan.answers import find_answer_breaks
 from bbops.review.plan.finding import Finding, finding, sort_findings
 from bbops.review.plan.pairs import Pairs, RoutePair, address, title
 from bbops.review.plan.requests import find_request_breaks
 from bbops.review.plan.sent_webhooks import find_sent_breaks
+from bbops.review.plan.topics import find_topic_breaks
 
 _SIGN_INS = ("login", "signup", "refresh", "logout")
 _FIELDS = {"token_field": "tokenField", "refresh_field": "refreshField",
@@ -28,7 +27,7 @@ def find_breaks(pairs: Pairs) -> tuple[Finding, ...]:
     found += _scheme_breaks(pairs)
     found += _session_breaks(pairs)
     found += _signing_breaks(pairs)
-    found += _topic_breaks(pairs)
+    found += find_topic_breaks(pairs)
     found += _webhook_breaks(pairs)
     found += find_sent_breaks(pairs)
     return sort_findings(found)
@@ -145,35 +144,7 @@ def _quoted(word: str | None) -> str:
     return f"'{word}'" if word else "none"
 
 
-# ---- realtime and webhooks
-def _topic_breaks(pairs: Pairs) -> Iterator[Finding]:
-    head = {one.model.topic: one for one in pairs.head.realtime.values()}
-    for base in pairs.base.realtime.values():
-        subject = f"topic {base.model.topic}"
-        now = head.get(base.model.topic)
-        if now is None:
-            yield finding("topic-removed", subject, "is gone", base.place("topic"))
-            continue
-        if (base.model.authentication, now.model.authentication) == ("None", "JWT"):
-            place = now.place("authentication")
-            yield finding("authentication-required", subject, "needs JWT, it was open", place)
-        yield from _event_breaks(subject, base, now)
-
-
-def _event_breaks(
-    subject: str, base: Resource[Realtime], head: Resource[Realtime]
-) -> Iterator[Finding]:
-    for name, shape in base.model.events.items():
-        after = head.model.events.get(name)
-        if after is None:
-            message = f"the event '{name}' is gone"
-            yield finding("topic-removed", subject, message, head.place("events"))
-            continue
-        for code, message in schema_breaks(shape_schema(shape), shape_schema(after)):
-            place = head.place("events", name, key=True)
-            yield finding(code, subject, f"{name}: {message}", place)
-
-
+# ---- webhooks that are received
 def webhook_paths(project: Project) -> dict[str, Resource[Any]]:
     """Return the triggers and agents that take webhooks, by path."""
     found: dict[str, Resource[Any]] = {}

@@ -117,7 +117,8 @@ CODES: Final[Mapping[str, Code]] = {
         "a route that needed a token or key is now public", "keep the authentication"
     ),
     "rows-opened": _opens(
-        "anybody can read values or rows that no public route returned before",
+        "anybody can read values or rows that no public route returned before, or a topic shows"
+        " more of them",
         "keep the authentication, select fewer columns, or restrict the rows in 'where'",
     ),
     "rate-limit-raised": _opens(

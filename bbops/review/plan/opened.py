@@ -163,21 +163,21 @@ def _fixed(where: Any) -> Iterator[Shape]:
         for part in conjuncts(where.node):
             names = {one.name for one in nodes(part) if isinstance(one, Name)}
             if names.isdisjoint(_CHOSEN) and not _is_true(part):
-                yield _shape(part)
+                yield shape(part)
 
 
 def _is_true(node: Node) -> bool:
     return isinstance(node, Literal) and node.value is True
 
 
-def _shape(node: Any) -> Shape:
+def shape(node: Any) -> Shape:
     """Return what two nodes share that say the same, wherever they stand."""
     if is_dataclass(node):
         values: Mapping[str, Any] = {
             one.name: getattr(node, one.name) for one in fields(node)
             if one.name not in {"start", "end", "name_start"}
         }  # fmt: skip
-        return (type(node).__name__, *(_shape(one) for one in values.values()))
+        return (type(node).__name__, *(shape(one) for one in values.values()))
     if isinstance(node, tuple | list):
-        return tuple(_shape(one) for one in node)
+        return tuple(shape(one) for one in node)
     return (type(node).__name__, str(node))

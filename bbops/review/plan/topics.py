@@ -1,0 +1,135 @@
+"""Say of topics who may do more than before, and what their clients can no longer rely on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bbops.language.expressions.inside import conjuncts
+from bbops.language.expressions.nodes import Literal
+from bbops.language.expressions.values import Expression
+from bbops.language.project import Resource
+from bbops.language.resources.realtime import Realtime, Rows
+from bbops.review.contract.topics import messages
+from bbops.review.plan.answers import schema_breaks
+from bbops.review.plan.finding import Finding, finding
+from bbops.review.plan.opened import shape
+from bbops.review.plan.pairs import Pairs
+
+Topic = Resource[Realtime]
+
+
+# ---- who may do more
+def find_opened_topics(pairs: Pairs) -> Iterator[Finding]:
+    """Yield where more clients may subscribe, or publish, or see more rows."""
+    before = {pairs.new_name("realtime", one.name): one for one in pairs.base.realtime.values()}
+    for head in pairs.head.realtime.values():
+        base = before.get(head.name)
+        if base is not None:
+            yield from _who(pairs, base, head)
+        if head.model.rows is not None:
+            yield from _rows(pairs, base, head, head.model.rows)
+
+
+def _who(pairs: Pairs, base: Topic, head: Topic) -> Iterator[Finding]:
+    subject = _subject(head)
+    if _is_public_now(base, head):
+        message, place = "is now public; it required JWT", head.place("authentication")
+        yield finding("authentication-removed", subject, message, place)
+    for key in ("subscribe", "publish"):
+        was, now = getattr(base.model, key), getattr(head.model, key)
+        if _is_true(now) and not _is_true(was):
+            message = f"'{key}' is true, it was a condition or false"
+            yield finding("topic-opened", subject, message, head.place(key))
+    for name in _removed(pairs, base, head):
+        message = f"'{name}' no longer runs before it"
+        yield finding("middleware-removed", subject, message, head.place("middleware"))
+
+
+def _rows(pairs: Pairs, base: Topic | None, head: Topic, now: Rows) -> Iterator[Finding]:
+    """Yield what lets more see of the rows that a topic shows."""
+    was = base.model.rows if base is not None else None
+    whose = f"of table '{now.table}'"
+    if base is None or was is None or pairs.new_name("tables", was.table) != now.table:
+        if head.model.authentication == "None":
+            yield _opened(head, f"gives anybody rows {whose}", "rows")
+        return
+    if _is_public_now(base, head):
+        yield _opened(head, f"gives anybody rows {whose}", "authentication")
+    for name in _removed(pairs, base, head):
+        message = f"'{name}' no longer decides who sees rows {whose}"
+        yield _opened(head, message, "middleware")
+    for part in _dropped(was.where, now.where):
+        yield _opened(head, f"shows more rows {whose}: no longer checks '{part}'", "rows", "where")
+    columns = pairs.head.tables[now.table].model.columns
+    new = [one for one in now.select if (columns[one].renamed_from or one) not in was.select]
+    if new := [one for one in new if one not in was.select]:
+        names = ", ".join(f"'{one}'" for one in new)
+        yield _opened(head, f"shows {names} {whose}", "rows", "select")
+
+
+def _opened(head: Topic, message: str, *path: str) -> Finding:
+    return finding("rows-opened", _subject(head), message, head.place(*path))
+
+
+def _dropped(was: Any, now: Any) -> Iterator[str]:
+    """Yield the parts of a condition, joined by `and`, that another one does not ask for."""
+    if not isinstance(was, Expression):
+        return
+    kept = {shape(one) for one in conjuncts(now.node)} if isinstance(now, Expression) else set()
+    for node in conjuncts(was.node):
+        if shape(node) not in kept and not _is_true_node(node):
+            yield was.text[node.start : node.end]
+
+
+def _removed(pairs: Pairs, base: Topic, head: Topic) -> list[str]:
+    kept = {*head.model.middleware}
+    return [one for one in base.model.middleware if pairs.new_name("functions", one) not in kept]
+
+
+def _is_public_now(base: Topic, head: Topic) -> bool:
+    return (base.model.authentication, head.model.authentication) == ("JWT", "None")
+
+
+def _is_true(bare: Any) -> bool:
+    return _is_true_node(getattr(bare, "node", None))
+
+
+def _is_true_node(node: Any) -> bool:
+    return isinstance(node, Literal) and node.value is True
+
+
+# ---- what clients rely on
+def find_topic_breaks(pairs: Pairs) -> Iterator[Finding]:
+    """Yield topics, events and fields that are gone, and topics that need a token now."""
+    head = {one.model.topic: one for one in pairs.head.realtime.values()}
+    for base in pairs.base.realtime.values():
+        now = head.get(base.model.topic)
+        if now is None:
+            yield finding("topic-removed", _subject(base), "is gone", base.place("topic"))
+            continue
+        if (base.model.authentication, now.model.authentication) == ("None", "JWT"):
+            place = now.place("authentication")
+            yield finding(
+                "authentication-required", _subject(base), "needs JWT, it was open", place
+            )
+        yield from _event_breaks(pairs, base, now)
+
+
+def _event_breaks(pairs: Pairs, base: Topic, head: Topic) -> Iterator[Finding]:
+    after = {one.event: one.schema for one in messages(pairs.head, head)}
+    for one in messages(pairs.base, base):
+        if one.event not in after:
+            message = f"the event '{one.event}' is gone"
+            yield finding("topic-removed", _subject(base), message, head.place("events"))
+            continue
+        for code, message in schema_breaks(one.schema, after[one.event]):
+            in_rows = head.model.rows is not None
+            place = head.place("rows", "select") if in_rows else head.place(
+                "events", one.event, key=True
+            )  # fmt: skip
+            yield finding(code, _subject(base), f"{one.event}: {message}", place)
+
+
+def _subject(topic: Topic) -> str:
+    return f"topic {topic.model.topic}"
