@@ -103,6 +103,7 @@ class HttpRequest:
 
     Attributes:
         follows: which redirects; to another origin only headers go that say nothing of the caller.
+        most_bytes: of an answer, in the place of what the door takes.
         keeps_bytes: the answer is read up to here and cut; without it one that is too large fails.
     """
 
@@ -113,6 +114,7 @@ class HttpRequest:
     timeout_seconds: float
     follows: Follows = "all"
     keeps_bytes: int | None = None
+    most_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

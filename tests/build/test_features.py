@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,7 @@ def test_an_editor_says_of_a_key_what_validate_says(monkeypatch: pytest.MonkeyPa
     without_webhooks(monkeypatch)
     assert about_key(Trigger, "webhook").endswith(NOT_YET)
     assert NOT_YET not in about_key(Function, "output")
+    monkeypatch.setitem(sys.modules, "bbops.runtime.vendors.email", None)
     kind = find_step_kind("email.sendEmail")
     assert kind is not None
     assert about_key(kind, "email.sendEmail").partition("\n")[0].endswith(NOT_YET)

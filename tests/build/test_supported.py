@@ -40,6 +40,17 @@ KIND = (
 CLEAN = "steps:\n  - log: { message: cleaned }\n"
 
 
+@pytest.fixture
+def without_mail(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Take away what two addons do, as if no version had done it yet."""
+    for name in ("email", "chat_model"):
+        monkeypatch.setitem(sys.modules, f"bbops.runtime.vendors.{name}", None)
+    forget()
+    yield
+    monkeypatch.undo()
+    forget()
+
+
 def severities(files: Files, base: Files | None = None) -> list[tuple[str, str]]:
     """Return (file, severity) of what is not supported."""
     found = validate(MemoryTree(files), base=None if base is None else MemoryTree(base))[1]
@@ -47,6 +58,7 @@ def severities(files: Files, base: Files | None = None) -> list[tuple[str, str]]
 
 
 # ---- where it is written
+@pytest.mark.usefixtures("without_mail")
 def test_a_kind_is_told_at_its_file_and_a_step_at_its_line() -> None:
     files = sample(functions__tell=SEND) | HERE
     files |= {"agents/helper.yaml": HELPER}
@@ -59,17 +71,20 @@ def test_a_kind_is_told_at_its_file_and_a_step_at_its_line() -> None:
     ]
 
 
+@pytest.mark.usefixtures("without_mail")
 def test_everything_that_is_not_run_is_told_once() -> None:
     files = upcoming_files()
     assert told_of(validate(MemoryTree(files))[1]) == files_with_unsupported(files)
     assert len(files_with_unsupported(files)) > len(find_unsupported_parts().kinds)
 
 
+@pytest.mark.usefixtures("without_mail")
 def test_nothing_is_built_of_a_project_that_adds_it() -> None:
     assert build(MemoryTree(sample() | HERE)).project is None
 
 
 # ---- what was there before
+@pytest.mark.usefixtures("without_mail")
 def test_what_was_there_before_is_a_warning_and_publishes() -> None:
     files = sample(functions__tell=SEND) | HERE
     wanted = [("addons/email.yaml", "warning"), ("functions/tell.yaml", "warning")]
@@ -84,6 +99,7 @@ def of_steps(files: Files, base: Files) -> list[tuple[str, str]]:
     return [one for one in told if one[0].startswith("functions/")]
 
 
+@pytest.mark.usefixtures("without_mail")
 def test_a_step_that_is_changed_or_copied_is_an_error() -> None:
     base = sample(functions__tell=SEND)
     changed = sample(functions__tell=SEND.replace("One", "Two"))
@@ -94,6 +110,7 @@ def test_a_step_that_is_changed_or_copied_is_an_error() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("without_mail")
 def test_other_edits_of_its_file_and_a_move_leave_it_a_warning() -> None:
     base = sample(functions__tell=SEND)
     edited = (
@@ -124,12 +141,14 @@ def test_a_key_that_is_not_run_is_told_where_it_is_written(
     assert severities(files) == [("triggers/called.yaml", "error")]
 
 
+@pytest.mark.usefixtures("without_mail")
 def test_an_addon_without_steps_that_run_is_told_unless_it_is_disabled() -> None:
     text = "enabled: true\nconfig: { apiKey: '${ env.JWT_SECRET }' }\n"
     assert severities(sample(addons__chatModel=text)) == [("addons/chatModel.yaml", "error")]
     assert severities(sample(addons__chatModel=text.replace("true", "false"))) == []
 
 
+@pytest.mark.usefixtures("without_mail")
 def test_a_warm_cache_says_the_same() -> None:
     cache, base = Cache(), MemoryTree(sample(functions__tell=SEND) | HERE)
     more = MemoryTree(sample(functions__tell=SEND, functions__again=SEND) | HERE)
@@ -158,6 +177,7 @@ def commit(folder: Path) -> None:
     git(folder, "commit", "-qm", "Change")
 
 
+@pytest.mark.usefixtures("without_mail")
 def test_validate_compares_with_what_is_committed(checkout: Path) -> None:
     assert validated(checkout) == ["error"]
     commit(checkout)
@@ -168,6 +188,7 @@ def test_validate_compares_with_what_is_committed(checkout: Path) -> None:
     assert validated(checkout) == ["error", "error"]
 
 
+@pytest.mark.usefixtures("without_mail")
 def test_a_branch_is_compared_with_main_and_main_with_its_origin(checkout: Path) -> None:
     (checkout / "addons/email.yaml").unlink()
     commit(checkout)
@@ -217,6 +238,7 @@ def test_a_page_marks_what_this_version_does_not_run_and_nothing_else(page: Path
     assert page.read_text() == with_sentence(page.read_text())
 
 
+@pytest.mark.usefixtures("without_mail")
 def test_a_missing_mark_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.md"
     monkeypatch.setattr("tests.docs.marks.ROOT", tmp_path)

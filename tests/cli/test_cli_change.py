@@ -304,7 +304,7 @@ def test_an_agent_takes_the_addon_that_is_there(folder: Path) -> None:
         change.apply(force=True)
     _, found = validate(FolderTree(folder))
     assert others(found) == []
-    assert told_of(found) == ["addons/chatModel.yaml", "agents/helper.yaml"]
+    assert told_of(found) == ["agents/helper.yaml"]
 
 
 def test_the_project_is_found_from_a_folder_in_it(folder: Path) -> None:

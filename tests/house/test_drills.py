@@ -346,19 +346,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
-from bbops.runtime.vendors._work import Work, fail, read_json
+from bbops.base.host import HttpResponse
+from bbops.runtime.values.outside import Refusal
+from bbops.runtime.vendors._parts import segment, text_at
+from bbops.runtime.vendors._work import Work
 
 
 async def read_sky(work: Work, given: Mapping[str, Any]) -> Any:
     """Ask for one city."""
-    address = work.config.get("endpoint") or "https://weather.example.com"
-    url = f"{address}/v1/{quote(given['city'])}"
-    answer = await work.send("GET", url, {"authorization": work.setting("apiKey")})
-    if answer.status != 200:
-        fail(url, answer, "")
-    return read_json(answer)
+    url = f"{work.address('https://weather.example.com')}/v1/{segment(given['city'], 'city')}"
+    return await work.ask("GET", url, {"authorization": work.setting("apiKey")}, refusal=refusal)
+
+
+def refusal(_: HttpResponse, found: Any) -> Refusal:
+    return Refusal(text_at(found, "message"))
 
 
 STEPS = {"readSky": read_sky}

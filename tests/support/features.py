@@ -45,7 +45,7 @@ from bbops.language.sql.sqlite import SQLITE
 from bbops.language.steps._base import Example, Step, find_step_kind, step_kinds
 from bbops.review.contract.describe import describe, read_pages
 from bbops.review.contract.export import FORMATS
-from bbops.runtime.vendors import link_addons
+from bbops.runtime.vendors import find_steps, link_addons
 from bbops.source.tree import FolderTree, MemoryTree, Tree
 from bbops_server.data_plane.live import swap
 from bbops_server.process.messages.build.releases.build_release import BuildRelease
@@ -370,12 +370,24 @@ def keys_read() -> frozenset[Key]:
 def projects() -> Iterator[Tree]:
     """Yield projects that use every key that there is."""
     yield MemoryTree(sample() | MORE)
+    yield MemoryTree(sample() | enabled_addons())
     yield MemoryTree(upcoming_files())
     for kind in step_kinds().values():
         yield MemoryTree(project_of(kind.examples[0]) | BESIDE)
     golden = sorted((ROOT / "tests/golden/check").glob("ok-*/project"))
     for folder in (TEMPLATE, *sorted((ROOT / "tests/samples").iterdir()), *golden):
         yield FolderTree(folder)
+
+
+def enabled_addons() -> dict[str, str]:
+    """Return a file of each addon that this version runs, with every key of its settings."""
+    return {
+        f"addons/{name}.yaml": "enabled: true\nconfig:\n" + "".join(
+            f"  {field.alias or key}: ${{ env.JWT_SECRET }}\n"
+            for key, field in kind.config.model_fields.items()
+        )
+        for name, kind in addon_kinds().items() if find_steps(name) and kind.config.model_fields
+    }  # fmt: skip
 
 
 async def _use(tree: Tree, state: Path) -> None:

@@ -29,14 +29,14 @@ class Scenario:
     Attributes:
         step: as YAML, such as `payments.createRefund: { chargeId: ch_1 }`.
         library: asks the same of the vendor's own library, which talks to an address.
-        answer: what the vendor answers.
+        answer: what the vendor answers, to one request after the other.
         gives: the result of the step.
         differs: parts of the request that may differ from the library's, and why.
     """
 
     step: str
     library: Callable[[str], object]
-    answer: Answer
+    answer: Answer | tuple[Answer, ...]
     gives: Any
     differs: Mapping[str, str] = field(default_factory=dict)
 
@@ -45,6 +45,11 @@ class Scenario:
         """The step's key."""
         return self.step.partition(":")[0]
 
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """What the vendor answers."""
+        return self.answer if isinstance(self.answer, tuple) else (self.answer,)
+
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
@@ -52,8 +57,9 @@ class Vendor:
 
     Attributes:
         config: its `config` as YAML; `URL` is the address of the stand-in.
-        secrets: the variables that it names.
+        secrets: the variables that it names, with their values: each holds the canary.
         scenarios: at least one for each step that asks the vendor.
+        status: of the refusal, and what it means where that is another one.
         headers: those that count besides method, path, query, type and body.
         own: headers that each request has its own value of.
         refusal: an error in the vendor's shape, and the words and reason that a step fails with.
@@ -62,20 +68,21 @@ class Vendor:
 
     addon: str
     config: str
-    secrets: tuple[str, ...]
+    secrets: Mapping[str, str]
     scenarios: tuple[Scenario, ...]
     headers: tuple[str, ...]
     refusal: Any
     words: str
     reason: str
+    status: int = 402
+    means: int = 402
     own: tuple[str, ...] = ()
     offline: tuple[str, ...] = ()
 
     def asked(self, box: Path, function: str, url: str) -> Asked:
         """Return a project with the addon, whose function is `function`."""
-        env = dict.fromkeys(self.secrets, CANARY)
         config = "config:\n" + "".join(f"  {line}\n" for line in self.config.splitlines())
-        return Asked(box, self.addon, config.replace("URL", url), function, env=env)
+        return Asked(box, self.addon, config.replace("URL", url), function, env=self.secrets)
 
     def parts(self, request: Request) -> dict[str, Any]:
         """Return the parts of a request that are compared."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from bbops.language.addons._base import kinds
-from bbops.runtime.vendors import find_steps
+from bbops.runtime.vendors import find_steps, module_of
 from tests.vendors.scenario import Scenario, Vendor, every_scenario, returning, vendors
 from tests.vendors.stand_in import Answer, StandIn
+
+pytestmark = pytest.mark.long
 
 OTHERS = {"imageProcessing": "it asks nobody", "objectStorage": "held against moto and botocore"}
 """Addons without scenarios, and why."""
@@ -21,14 +25,20 @@ OTHERS = {"imageProcessing": "it asks nobody", "objectStorage": "held against mo
 def test_a_step_asks_what_the_vendors_own_library_asks(
     tmp_path: Path, vendor: Vendor, scenario: Scenario
 ) -> None:
-    with StandIn(scenario.answer) as stand_in:
+    with StandIn(*scenario.answers) as stand_in:
         reply = vendor.asked(tmp_path, returning(scenario.step), stand_in.url).ask()
+        ours = [vendor.parts(one) for one in stand_in.asked]
+    with StandIn(*scenario.answers) as stand_in:
         scenario.library(stand_in.url)
+        theirs = [vendor.parts(one) for one in stand_in.asked]
     assert reply.status == 200, reply.body
     assert reply.json == scenario.gives
-    ours, theirs = map(vendor.parts, stand_in.asked)
-    different = {name for name in ours if ours[name] != theirs[name]}
-    assert different == scenario.differs.keys(), [(ours[name], theirs[name]) for name in different]
+    different = {
+        name: (one[name], other[name])
+        for one, other in zip(ours, theirs, strict=True) for name in one
+        if one[name] != other[name]
+    }  # fmt: skip
+    assert different.keys() == scenario.differs.keys(), different
 
 
 @pytest.mark.parametrize("vendor", vendors().values(), ids=vendors())
@@ -39,10 +49,22 @@ def test_an_error_fails_the_step_in_the_vendors_words(tmp_path: Path, vendor: Ve
         "          value: ['${ error.code }', '${ error.status }', '${ error.reason }',"
         " '${ error.message }']\n"
     )
-    with StandIn(Answer(402, vendor.refusal)) as stand_in:
+    with StandIn(Answer(vendor.status, vendor.refusal)) as stand_in:
         found = vendor.asked(tmp_path, function, stand_in.url).ask().json
-    words = f"'127.0.0.1' answered 402: {vendor.words}"
-    assert found == ["httpFailed", 402, vendor.reason, words]
+    code, status, reason, message = found
+    assert (code, reason) == ("httpFailed", vendor.reason)
+    assert message == f"'127.0.0.1' answered {status}: {vendor.words}"
+    assert status in {vendor.status, vendor.means}
+
+
+def test_every_setting_is_read_by_what_does_the_steps() -> None:
+    for addon, kind in kinds().items():
+        if find_steps(addon):
+            source = Path(str(import_module(module_of(addon)).__file__)).read_text()
+            keys = {one.alias or name for name, one in kind.config.model_fields.items()}
+            unread = {key for key in keys if not re.search(rf"['\"]{key}['\"]", source)}
+            assert not unread - {"endpoint"}, addon
+            assert "endpoint" not in unread or "work.address(" in source, addon
 
 
 def test_every_step_that_runs_has_a_scenario() -> None:

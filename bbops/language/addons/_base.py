@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, ClassVar, cast, get_args
+from typing import Annotated, Any, ClassVar, Literal, cast, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, create_model
 from pydantic.alias_generators import to_snake
@@ -29,7 +29,9 @@ from bbops.language.expressions.types import Type
 from bbops.language.expressions.values import Constant, Value, ValueField
 from bbops.language.steps._base import Added, Checking, Example, Step, add_steps
 from bbops.language.steps._flow import Flow
-from bbops.runtime.vendors import Repeat, find_steps, module_of
+from bbops.runtime.values.durations import seconds
+from bbops.runtime.vendors import find_steps, module_of
+from bbops.runtime.vendors._work import MOST_ANSWER_BYTES, TIMEOUT_SECONDS
 
 __all__ = [
     "Action",
@@ -43,6 +45,8 @@ __all__ = [
     "need",
     "run_file",
 ]
+
+Repeat = Literal["safe", "key", "no"]
 
 Secret = EnvReference
 """A value that stands in the server's store, never in git."""
@@ -122,6 +126,8 @@ class Action:
         one_of: parameters of which at least one must be given.
         repeat: whether it may be done twice: `safe`; `key`, the vendor takes a key by which it
             knows a request again; `no`, so that `retry` repeats only what was not begun.
+        seconds: how long an answer may take; the `timeout` of a step may be longer.
+        most_bytes: of an answer.
     """
 
     title: str
@@ -131,6 +137,8 @@ class Action:
     example: str
     one_of: tuple[str, ...] = ()
     repeat: Repeat = "no"
+    seconds: float = TIMEOUT_SECONDS
+    most_bytes: int = MOST_ANSWER_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +253,11 @@ class AddonStep(Step):
         """Return whether the vendor may be asked twice."""
         return self.action.repeat != "no"
 
+    def terms(self) -> tuple[bool, float, int]:
+        """Return the fields of `Terms`."""
+        own = seconds(self.timeout) if self.timeout else 0.0
+        return self.repeats(), max(self.action.seconds, own), self.action.most_bytes
+
     def whole_code(self, flow: Flow) -> list[ast.stmt]:
         """Draw the key of a request before the attempts: each of them has the same."""
         code = super().whole_code(flow)
@@ -264,12 +277,12 @@ class AddonStep(Step):
         values = ast.Dict([ast.Constant(name) for name in given], [*given.values()])
         has_files = any(one.is_file for one in self.action.parameters)
         called = flow.expression(
-            "await call_addon(run, step, parameters, read, folder, repeat, key)",
+            "await call_addon(run, step, parameters, read, folder, terms, key)",
             call_addon="bbops.runtime.steps.addons:call_addon",
             step=ast.Constant(self.id),
             folder=flow.root("folder") if has_files else ast.Constant(None),
             parameters=values,
-            repeat=ast.Constant(self.action.repeat),
+            terms=flow.constant("bbops.runtime.steps.addons:Terms", *self.terms()),
             key=load(_KEY) if self.action.repeat == "key" else ast.Constant(""),
             read=flow.constant(
                 "bbops.runtime.steps.addons:make_reader", self.id, spec_of(self.action.gives)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, may, need
+from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, INTEGER, TEXT, map_of
 
 
 class Config(Model):
-    """The key of the account that pays."""
+    """The key of the account that pays. `endpoint` is for a server with the same protocol."""
 
     api_key: Secret
+    endpoint: Setting | None = None
 
+
+MODEL_SECONDS = 120.0
+"""Answers of models take long: their own libraries wait for 600 s."""
 
 ADDON = AddonKind(
     "AI Model",
@@ -24,6 +28,7 @@ ADDON = AddonKind(
             (
                 need("model"),
                 need("messages", "list", "Maps of `role` and `content`"),
+                may("options", "map", "Other parameters of the vendor's, by its names"),
             ),
             map_of(
                 {"id": TEXT, "model": TEXT, "created": INTEGER, "choices": ANY, "usage": ANY},
@@ -36,6 +41,8 @@ ADDON = AddonKind(
             "  as: completion\n"
             "- return:\n"
             "    value: ${ vars.completion.choices[0].message.content }",
+            repeat="safe",
+            seconds=MODEL_SECONDS,
         ),
         "createEmbedding": Action(
             "Create Embedding",
@@ -43,27 +50,50 @@ ADDON = AddonKind(
             (
                 need("model"),
                 need("input", "text list", "A text, or a list of them"),
+                may("options", "map", "Other parameters of the vendor's, by its names"),
             ),
             map_of({"model": TEXT, "data": ANY, "usage": ANY}, "the embedding"),
             "- aiModel.createEmbedding: { model: embed-small, input: Hello }\n"
             "  as: embedded\n"
             "- return:\n"
             "    value: ${ vars.embedded.data[0].embedding }",
+            repeat="safe",
+            seconds=MODEL_SECONDS,
         ),
         "generateImage": Action(
             "Generate Image",
-            "Draw a picture; it is at `data[0]`.",
+            "Draw a picture: at `data[0].b64_json`, or with `outputPath` a file of the run.",
             (
                 need("model"),
                 need("prompt"),
                 may("size", "text", "Such as 1024x1024"),
+                may(
+                    "outputPath",
+                    "text",
+                    "A file of this run; gives `path` and `size`",
+                    is_file=True,
+                ),
+                may("options", "map", "Other parameters of the vendor's, by its names"),
             ),
-            map_of({"created": INTEGER, "data": ANY}, "the picture"),
-            "- aiModel.generateImage: { model: image-large, prompt: A cat, size: 1024x1024 }\n"
+            map_of(
+                {
+                    "created": INTEGER,
+                    "data": ANY,
+                    "path": TEXT.or_null(),
+                    "size": INTEGER.or_null(),
+                },
+                "the picture",
+            ),
+            "- aiModel.generateImage:\n"
+            "    { model: image-large, prompt: A cat, size: 1024x1024, outputPath: cat.png }\n"
             "  as: picture\n"
             "- return:\n"
-            "    value: ${ vars.picture.data[0].url }",
+            "    value: ${ vars.picture.size }",
+            repeat="safe",
+            seconds=MODEL_SECONDS,
+            most_bytes=40_000_000,
         ),
     },
     config_example="apiKey: ${ env.AI_API_KEY }",
+    hosts=("api.openai.com",),
 )

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, may, need
+from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, INTEGER, TEXT, map_of
 
 
 class Config(Model):
-    """The key of the account that pays."""
+    """The key of the account that pays. `endpoint` is for a server with the same protocol."""
 
     api_key: Secret
+    endpoint: Setting | None = None
 
+
+MODEL_SECONDS = 120.0
+"""Answers of models take long: their own libraries wait for 600 s."""
 
 ADDON = AddonKind(
     "Chat Model",
@@ -31,7 +35,8 @@ ADDON = AddonKind(
                     "Tokens of the answer at most, 1024 if left out",
                     limits=(1, 1_000_000),
                 ),
-                may("temperature", "number", "From 0 to 1, 1 if left out", limits=(0, 1)),
+                may("temperature", "number", "From 0 to 1; newer models refuse it", limits=(0, 1)),
+                may("options", "map", "Other parameters of the vendor's, by its names"),
             ),
             map_of(
                 {
@@ -53,7 +58,10 @@ ADDON = AddonKind(
             "  as: message\n"
             "- return:\n"
             "    value: ${ vars.message.content[0].text }",
+            repeat="safe",
+            seconds=MODEL_SECONDS,
         ),
     },
     config_example="apiKey: ${ env.CHAT_API_KEY }",
+    hosts=("api.anthropic.com",),
 )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, may
+from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may
 from bbops.language.expressions.types import TEXT, map_of
 
 
 class Config(Model):
-    """The address is the right to write there, so it is a secret."""
+    """The address is the right to write there, so it is a secret. `endpoint` is for a stand-in."""
 
     webhook_url: Secret
+    endpoint: Setting | None = None
 
 
 ADDON = AddonKind(
@@ -26,6 +27,7 @@ ADDON = AddonKind(
                 may("username", "text", "Another name to show"),
                 may("embeds", "list", "Embeds as maps; `color` is a decimal number"),
                 may("webhookUrl", "text", "Another channel than that of the settings"),
+                may("mentions", "boolean", "`@everyone` and `@name` in it call people"),
             ),
             map_of({"id": TEXT, "channel_id": TEXT}, "the message"),
             "- chatWebhook.sendMessage: { content: A new order came in }",
@@ -33,4 +35,5 @@ ADDON = AddonKind(
         ),
     },
     config_example="webhookUrl: ${ env.CHAT_WEBHOOK_URL }",
+    hosts=("discord.com",),
 )

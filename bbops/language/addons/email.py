@@ -10,11 +10,15 @@ _SENT = map_of({"messageId": TEXT.or_null()}, "the mail")
 
 
 class Config(Model):
-    """The sender must be one that the service has verified."""
+    """The sender must be one that the service has verified.
+
+    `endpoint` is for its servers in Europe, https://api.eu.sendgrid.com, or for a stand-in.
+    """
 
     api_key: Secret
     sender_email: Setting
     sender_name: Setting
+    endpoint: Setting | None = None
 
 
 ADDON = AddonKind(
@@ -35,6 +39,7 @@ ADDON = AddonKind(
                     "list",
                     "Files of this run, as paths or maps of `path`, `name`, `contentType`",
                 ),
+                may("separately", "boolean", "A mail for each: they do not see each other"),
             ),
             _SENT,
             "- email.sendEmail:\n"
@@ -50,6 +55,7 @@ ADDON = AddonKind(
                 need("to", "text list", "An address, or a list of them"),
                 need("templateId", "text", "Begins with d-"),
                 may("dynamicData", "map"),
+                may("separately", "boolean", "A mail for each: they do not see each other"),
             ),
             _SENT,
             "- email.sendTemplateEmail:\n"
@@ -61,4 +67,5 @@ ADDON = AddonKind(
     config_example="apiKey: ${ env.EMAIL_API_KEY }\n"
     "senderEmail: hello@example.com\n"
     "senderName: The Shop",
+    hosts=("api.sendgrid.com",),
 )

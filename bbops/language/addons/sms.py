@@ -10,11 +10,17 @@ from bbops.language.expressions.types import TEXT, map_of
 
 
 class Config(Model):
-    """`from` is the number that sends."""
+    """`from` is the number that sends, or the id of a messaging service (`MG…`).
+
+    `apiKeySid` with `apiKeySecret` is instead of `authToken`; `endpoint` is for a stand-in.
+    """
 
     account_sid: Setting
-    auth_token: Secret
+    auth_token: Secret | None = None
+    api_key_sid: Setting | None = None
+    api_key_secret: Secret | None = None
     from_: Setting = Field(alias="from")
+    endpoint: Setting | None = None
 
 
 ADDON = AddonKind(
@@ -47,4 +53,5 @@ ADDON = AddonKind(
         ),
     },
     config_example='accountSid: AC123\nauthToken: ${ env.SMS_AUTH_TOKEN }\nfrom: "+15550100"',
+    hosts=("api.twilio.com",),
 )

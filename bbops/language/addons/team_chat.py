@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, may, need
+from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import BOOLEAN, TEXT, map_of
 
 _MESSAGE = map_of({"ok": BOOLEAN, "channel": TEXT, "ts": TEXT}, "the message")
 
 
 class Config(Model):
-    """The token of a bot that is in the channels."""
+    """The token of a bot that is in the channels. `endpoint` is for a stand-in."""
 
     bot_token: Secret
+    endpoint: Setting | None = None
 
 
 ADDON = AddonKind(
@@ -44,4 +45,5 @@ ADDON = AddonKind(
         ),
     },
     config_example="botToken: ${ env.TEAM_CHAT_TOKEN }",
+    hosts=("slack.com",),
 )

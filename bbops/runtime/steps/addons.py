@@ -9,22 +9,22 @@ from bbops.base.host import Folder
 from bbops.runtime.flow.run import Run
 from bbops.runtime.values.fields import Spec
 from bbops.runtime.values.shapes import compile_shape
-from bbops.runtime.vendors._work import Addon, AddonFailure, Repeat, Work
+from bbops.runtime.vendors._work import Addon, AddonFailure, Terms, Work
 
 Read = Callable[[Any], Any]
 
-__all__ = ["Addon", "AddonFailure", "call_addon", "make_reader"]
+__all__ = ["Addon", "AddonFailure", "Terms", "call_addon", "make_reader"]
 
 
 async def call_addon(
     run: Run, step: str, parameters: Mapping[str, Any], read: Read, folder: Folder | None,
-    repeat: Repeat, key: str,
+    terms: Terms, key: str,
 ) -> Any:  # fmt: skip
     """Let an addon do its step. A host that has the door `addons` (a test's) answers instead.
 
     Args:
         folder: of the run's files, for the steps that take or make some.
-        repeat: whether the step may be done twice.
+        terms: on which the vendor is asked.
         key: the same for each attempt, where the vendor takes one.
 
     Raises:
@@ -41,7 +41,7 @@ async def call_addon(
     if action not in addon.steps:
         raise AddonFailure("addon-not-built", f"this version does not support '{step}' yet")
     given = {key: value for key, value in parameters.items() if value is not None}
-    work = Work(name, run.host, addon.config, folder, repeats=repeat != "no", key=key)
+    work = Work(name, run.host, addon.config, folder, terms, key)
     return read(await addon.steps[action](work, given))
 
 

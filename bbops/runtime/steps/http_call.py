@@ -11,7 +11,7 @@ import msgspec
 from bbops.base.host import HttpRequest, HttpResponse
 from bbops.runtime.values.failures import FlowError, HttpFailure
 from bbops.runtime.values.operators import kind, text
-from bbops.runtime.values.outside import failure_of, may_repeat, send
+from bbops.runtime.values.outside import Refusal, failure_of, may_repeat, send
 from bbops.runtime.values.values import check_size, spend
 
 TIMEOUT_SECONDS: Final = 30.0
@@ -48,7 +48,7 @@ async def ask(
     repeats = may_repeat(method, given)
     answer = await send(run_host.http, request, repeats=repeats)
     if not 200 <= answer.status <= 299 and answer.status not in (allowed or ()):
-        raise failure_of(request.url, answer, run_host.clock.now(), repeats=repeats)
+        raise failure_of(request.url, answer, run_host.clock.now(), Refusal(), repeats=repeats)
     spend(len(answer.body) >> 10)
     return {
         "status": answer.status,

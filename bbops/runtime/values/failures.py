@@ -206,19 +206,23 @@ class HttpFailure(FlowError):
         reason: the vendor's own code of the error, such as `card_declined`.
         is_sent: there is no answer, but the request may have been carried out.
         repeats: a request that may have been carried out may be sent again.
+        passes: whether the same again may go well, where the status does not tell.
     """
 
     def __init__(
         self, code: str, message: str, *, answered: int | None = None, reason: str | None = None,
         retry_after: float | None = None, is_sent: bool = False, repeats: bool = True,
+        passes: bool | None = None,
     ) -> None:  # fmt: skip
         super().__init__(message)
-        self.code, self.answered, self.reason = code, answered, reason
+        self.code, self.answered, self.reason, self.passes = code, answered, reason, passes
         self.retry_after, self.is_sent, self.repeats = retry_after, is_sent, repeats
 
     @property
     def may_pass(self) -> bool:
         """Whether the same again may go well: not for a 404, and no payment is made twice."""
+        if self.passes is not None:
+            return self.passes
         if self.answered is None:
             return self.code in _WITHOUT_ANSWER and (self.repeats or not self.is_sent)
         return self.answered in (_PASSING_OUTSIDE if self.repeats else _UNDONE)

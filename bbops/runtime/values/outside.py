@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
@@ -43,27 +44,45 @@ async def send(http: Http | None, request: HttpRequest, *, repeats: bool) -> Htt
         raise
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What the other server says of its own accord, where it says something.
+
+    Attributes:
+        said: its words.
+        reason: its code of the error.
+        retry_after: the seconds to wait that its body names.
+        status: what it means, where it answers every error with 200.
+        passes: whether the same again may go well, where that is not seen by the status.
+    """
+
+    said: object = ""
+    reason: str | None = None
+    retry_after: float | None = None
+    status: int | None = None
+    passes: bool | None = None
+
+
 def failure_of(
-    url: str, answer: HttpResponse, now: datetime, *, repeats: bool, said: object = "",
-    reason: str | None = None, retry_after: float | None = None,
-) -> HttpFailure:  # fmt: skip
+    url: str, answer: HttpResponse, now: datetime, refusal: Refusal, *, repeats: bool
+) -> HttpFailure:
     """Return how a step fails by an answer that is not a good one.
 
     Args:
         url: what was asked.
         answer: what came.
         now: the time, for a date in `retry-after`.
+        refusal: what is said in the answer.
         repeats: the request may be carried out twice.
-        said: the other server's own words, where it has some.
-        reason: its code of the error.
-        retry_after: the seconds to wait that its body names; without them those of its headers.
     """
-    host = urlsplit(url).hostname
+    host, said = urlsplit(url).hostname, refusal.said
+    status = refusal.status or answer.status
     words = f": {said[:MOST_WORDS]}" if isinstance(said, str) and said else _moved(url, answer)
+    pause = refusal.retry_after
     return HttpFailure(
-        "httpFailed", f"'{host}' answered {answer.status}{words}", answered=answer.status,
-        reason=reason, repeats=repeats,
-        retry_after=read_pause(answer.headers, now) if retry_after is None else retry_after,
+        "httpFailed", f"'{host}' answered {status}{words}", answered=status,
+        reason=refusal.reason, repeats=repeats, passes=refusal.passes,
+        retry_after=read_pause(answer.headers, now) if pause is None else _bounded(pause),
     )  # fmt: skip
 
 

@@ -11,9 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bbops.base.registry import file_name
-from bbops.runtime.vendors._work import Addon, Do, Repeat
-
-__all__ = ["Repeat", "find_steps", "link_addons", "module_of"]
+from bbops.runtime.vendors._work import Addon, Do
 
 
 def link_addons(

@@ -5,20 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import UNSET
 
 from bbops.base.host import Folder, Follows, Host, HttpRequest, HttpResponse
 from bbops.runtime.values.failures import Failure, FlowError, HttpFailure
-from bbops.runtime.values.outside import failure_of, send
+from bbops.runtime.values.outside import Refusal, failure_of, send
 from bbops.runtime.values.values import check_size, spend
 
 TIMEOUT_SECONDS: Final = 30.0
 MOST_FILE_BYTES: Final = 100_000_000
+MOST_ANSWER_BYTES: Final = 10_000_000
+MOST_SENT: Final = 50_000_000
+"""Characters and members of a body."""
 _FILE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}").fullmatch
 _decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+ReadRefusal = Callable[[HttpResponse, Any], Refusal]
+"""Reads what a vendor says in an answer that is not a good one: the answer, and its JSON."""
 
 
 class AddonFailure(Failure):
@@ -30,12 +39,18 @@ class AddonFailure(Failure):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """What a vendor says of its own accord: words, a code, and for how many seconds to wait."""
+class Terms:
+    """On what terms a step asks its vendor.
 
-    said: object = ""
-    reason: str | None = None
-    retry_after: float | None = None
+    Attributes:
+        repeats: what it asks may be carried out twice.
+        seconds: how long an answer may take.
+        most_bytes: of an answer.
+    """
+
+    repeats: bool = False
+    seconds: float = TIMEOUT_SECONDS
+    most_bytes: int = MOST_ANSWER_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +58,6 @@ class Work:
     """One step of an addon under way.
 
     Attributes:
-        repeats: what it asks may be carried out twice.
         key: the same for each attempt of the step, and for no other; empty where the vendor takes
             none.
     """
@@ -52,7 +66,7 @@ class Work:
     host: Host
     config: Mapping[str, str | None]
     folder: Folder | None
-    repeats: bool = False
+    terms: Terms = Terms()
     key: str = ""
 
     def setting(self, name: str) -> str:
@@ -77,40 +91,57 @@ class Work:
             HttpFailure: there is none.
         """
         follows: Follows = "same-origin" if method in {"GET", "HEAD"} else "none"
-        request = HttpRequest(method, url, headers, body, TIMEOUT_SECONDS, follows)
-        answer = await send(self.host.http, request, repeats=self.repeats)
+        request = HttpRequest(
+            method, url, headers, body, self.terms.seconds, follows,
+            most_bytes=self.terms.most_bytes,
+        )  # fmt: skip
+        answer = await send(self.host.http, request, repeats=self.terms.repeats)
         spend(len(answer.body) >> 10)
         return answer
 
-    async def ask(
+    async def accept(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"", *,
-        refusal: Callable[[Any], Refusal],
-    ) -> Any:  # fmt: skip
-        """Ask the vendor; return the JSON of a good answer, None where it has no body.
+        refusal: ReadRefusal,
+    ) -> HttpResponse:  # fmt: skip
+        """Ask the vendor; return its answer, which is a good one.
 
         Args:
-            refusal: reads the JSON of another answer.
+            method: of HTTP.
+            url: what is asked.
+            headers: its keys among them.
+            body: what is sent.
+            refusal: reads another answer, and the JSON in it.
 
         Raises:
             HttpFailure: there is no answer, or not a good one.
-            AddonFailure: `addon-answer`, it is not JSON.
         """
         answer = await self.send(method, url, headers, body)
-        found = read_json(answer)
         if not 200 <= answer.status <= 299:
-            raise self.failure(url, answer, refusal(found))
-        if answer.body and found is None:
-            host = urlsplit(url).hostname
-            message = f"'{host}' answered {answer.status} with something that is not JSON"
-            raise AddonFailure("addon-answer", message)
-        return found
+            raise self.failure(url, answer, refusal(answer, read_json(answer)))
+        return answer
+
+    async def ask(
+        self, method: str, url: str, headers: Mapping[str, str], body: Any = UNSET, *,
+        refusal: ReadRefusal,
+    ) -> Any:  # fmt: skip
+        """Ask the vendor in JSON; return the JSON of a good answer, None where it has no body.
+
+        Raises:
+            HttpFailure: as `accept`.
+            AddonFailure: `addon-answer`, it is not JSON.
+        """
+        sent = b"" if body is UNSET else write_json(body)
+        kind = {} if body is UNSET else {"content-type": "application/json"}
+        answer = await self.accept(method, url, {**kind, **headers}, sent, refusal=refusal)
+        return read_answer(url, answer)
 
     def failure(self, url: str, answer: HttpResponse, refusal: Refusal) -> HttpFailure:
         """Return how the step fails by an answer that is not a good one."""
-        return failure_of(
-            url, answer, self.host.clock.now(), repeats=self.repeats, said=refusal.said,
-            reason=refusal.reason, retry_after=refusal.retry_after,
-        )  # fmt: skip
+        return failure_of(url, answer, self.host.clock.now(), refusal, repeats=self.terms.repeats)
+
+    def address(self, usual: str) -> str:
+        """Return where the vendor is: the setting `endpoint` takes the place of the usual one."""
+        return (self.config.get("endpoint") or usual).rstrip("/")
 
     async def read(self, name: Any) -> bytes:
         """Return a file of the run.
@@ -147,9 +178,6 @@ class Work:
 Do = Callable[[Work, Mapping[str, Any]], Awaitable[Any]]
 """Does a step: it is given the parameters that are not null, and returns its result."""
 
-Repeat = Literal["safe", "key", "no"]
-"""Whether a step may be done twice: as it likes, with a key by which its vendor knows, or never."""
-
 
 @dataclass(frozen=True, slots=True)
 class Addon:
@@ -157,6 +185,33 @@ class Addon:
 
     config: Mapping[str, str | None]
     steps: Mapping[str, Do]
+
+
+def write_json(body: Any) -> bytes:
+    """Return a value as JSON.
+
+    Raises:
+        FlowError: it cannot be written so, or is too large.
+    """
+    check_size([body], MOST_SENT)
+    try:
+        return _encode(body)
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        raise FlowError("a parameter cannot be written as JSON") from None
+
+
+def read_answer(url: str, answer: HttpResponse) -> Any:
+    """Return the JSON of a good answer; None where it has no body.
+
+    Raises:
+        AddonFailure: `addon-answer`, it is something else.
+    """
+    found = read_json(answer)
+    if answer.body and found is None and answer.body.strip() != b"null":
+        host = urlsplit(url).hostname
+        message = f"'{host}' answered {answer.status} with something that is not JSON"
+        raise AddonFailure("addon-answer", message)
+    return found
 
 
 def read_json(answer: HttpResponse) -> Any:

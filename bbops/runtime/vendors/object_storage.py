@@ -13,8 +13,9 @@ from xml.etree import ElementTree as ET
 from bbops.base.host import HttpResponse
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.file_types import HEAD_BYTES, content_type
+from bbops.runtime.values.outside import Refusal
 from bbops.runtime.vendors._signing import Signer, query_of
-from bbops.runtime.vendors._work import Refusal, Work
+from bbops.runtime.vendors._work import Work
 
 _LASTS_SECONDS: Final = 3_600
 _MOST_RESULTS: Final = 1_000

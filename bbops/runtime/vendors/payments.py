@@ -9,8 +9,10 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from bbops.base.host import HttpResponse
 from bbops.runtime.values.failures import FlowError, Thrown
-from bbops.runtime.vendors._work import Refusal, Work
+from bbops.runtime.values.outside import Refusal
+from bbops.runtime.vendors._work import Work, read_answer
 
 _ADDRESS: Final = "https://api.stripe.com"
 _VERSION: Final = "2026-10-28.endive"
@@ -78,8 +80,7 @@ def _is_signed(payload: bytes, header: Any, secret: str, now: float, tolerance: 
 
 
 async def _post(work: Work, path: str, values: Mapping[str, Any]) -> Any:
-    address = (work.config.get("endpoint") or _ADDRESS).rstrip("/")
-    url = f"{address}/v1/{path}"
+    url = f"{work.address(_ADDRESS)}/v1/{path}"
     headers = {
         "authorization": f"Bearer {work.setting('secretKey')}",
         "content-type": "application/x-www-form-urlencoded",
@@ -87,10 +88,10 @@ async def _post(work: Work, path: str, values: Mapping[str, Any]) -> Any:
         "stripe-version": _VERSION,
     }
     body = urlencode(list(_pairs(values)), quote_via=quote).encode()
-    return await work.ask("POST", url, headers, body, refusal=_refusal)
+    return read_answer(url, await work.accept("POST", url, headers, body, refusal=_refusal))
 
 
-def _refusal(found: Any) -> Refusal:
+def _refusal(_: HttpResponse, found: Any) -> Refusal:
     error = found.get("error") if isinstance(found, dict) else None
     if not isinstance(error, dict):
         return Refusal()

@@ -27,7 +27,7 @@ SUBSCRIPTION = {
 VENDOR = Vendor(
     "payments",
     "secretKey: ${ env.PAYMENTS_KEY }\nendpoint: URL",
-    ("PAYMENTS_KEY",),
+    {"PAYMENTS_KEY": CANARY},
     (
         Scenario(
             "payments.createCustomer: { email: a@b.c, name: 'Ada & Söhne', metadata: { t: u 1 } }",

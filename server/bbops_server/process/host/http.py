@@ -173,14 +173,15 @@ class OutsideHttp:
                      for name, value in headers.items()],
             extensions={"trace": progress.trace},
         ) as response:  # fmt: skip
-            body = await _read(response, self._max_body_bytes, request.keeps_bytes)
+            most = request.most_bytes or self._max_body_bytes
+            body = await _read(response, most, request.keeps_bytes)
         found: dict[str, str] = {}
         for name, value in response.headers:
             key = name.decode("latin-1").lower()
             text = value.decode("latin-1")
             found[key] = f"{found[key]}, {text}" if key in found else text
         if request.keeps_bytes is None and found.get("content-encoding", "").lower() in _PACKED:
-            body = _unpacked(body, self._max_body_bytes)
+            body = _unpacked(body, most)
         return HttpResponse(response.status, found, body)
 
 
