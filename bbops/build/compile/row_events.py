@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from bbops.build.compile.row_conditions import find_conditions
 from bbops.database.schema.row_events import RowEvents, join
 from bbops.language.expressions.nodes import names_in
 from bbops.language.expressions.values import Expression
@@ -27,8 +28,9 @@ def find_row_events(project: Project) -> Mapping[str, RowEvents]:
     for trigger in project.triggers.values():
         database = trigger.model.database
         if database is not None and trigger.model.enabled:
-            events = RowEvents.of(database.operation, read_columns(project, trigger, database))
-            found = join(found, {database.table: events})
+            columns = read_columns(project, trigger, database)
+            asked = find_conditions(project, trigger, database)
+            found = join(found, {database.table: RowEvents.of(database.operation, columns, asked)})
     for realtime in project.realtime.values():
         rows = realtime.model.rows
         if rows is not None:

@@ -15,7 +15,7 @@ import psycopg
 from bbops.database.schema import shape
 from bbops.database.schema.literals import literal
 from bbops.database.schema.place import fit_name
-from bbops.database.schema.row_events import ByTable, RowEvents
+from bbops.database.schema.row_events import ByTable, Condition, RowEvents
 from bbops.runtime.work.row_triggers import Operation, row_event
 
 QUIET: Final = "SET LOCAL bbops.quiet = 'on'"
@@ -34,12 +34,19 @@ _FUNCTIONS: Final = (
 _AS_TEXT: Final = frozenset({
     "date", "double precision", "json", "jsonb", "numeric", "timestamp with time zone",
 })  # fmt: skip
+_STORED: Final = {
+    "text": {"text", "character varying"}, "integer": {"integer", "bigint"},
+    "number": {"double precision"}, "boolean": {"boolean"},
+}  # fmt: skip
 _REFERENCING: Final[dict[Operation, str]] = {
     "insert": "NEW TABLE AS new_rows",
     "update": "NEW TABLE AS new_rows OLD TABLE AS old_rows",
     "delete": "OLD TABLE AS old_rows",
 }
-_SETTINGS: Final = "SET timezone TO 'UTC' SET datestyle TO 'ISO' SET extra_float_digits TO 1"
+_SETTINGS: Final = (
+    "SET timezone TO 'UTC' SET datestyle TO 'ISO' SET extra_float_digits TO 1"
+    " SET standard_conforming_strings TO on"
+)
 _CAUSE: Final = "string_to_array(coalesce(current_setting('bbops.cause', true), ''), ' ')"
 _SELECT: Final = (
     "INSERT INTO _bbops_outbox (name, key, payload, at, cause, depth)"
@@ -88,7 +95,7 @@ def _function(schema: str, table: str, events: RowEvents, have: shape.Table) -> 
     columns = [(name, have.columns[name].type) for name in events.columns if name in have.columns]
     branches = "\n".join(
         f"ELSIF TG_OP = '{operation.upper()}' THEN NULL;\n"
-        + "\n".join(_told(table, operation, columns, have.key, events))
+        + "\n".join(_told(table, operation, columns, have, events))
         for operation in events.operations
     )
     return (
@@ -104,28 +111,46 @@ def _told(
     table: str,
     operation: Operation,
     columns: Sequence[tuple[str, str]],
-    key: Sequence[str],
+    have: shape.Table,
     events: RowEvents,
 ) -> Iterator[str]:
     new, old = _row("n", columns), _row("o", columns)
     inserted = f"json_build_object('newRow', {new})::text"
     deleted = f"json_build_object('oldRow', {old})::text"
+    asked = {one: _asked(events.conditions.get(one), have) for one in events.operations}
     if operation == "insert":
-        yield _insert(table, "insert", inserted, "new_rows AS n")
+        yield _insert(table, "insert", inserted, f"new_rows AS n WHERE {asked['insert']}")
     elif operation == "delete":
-        yield _insert(table, "delete", deleted, "old_rows AS o")
+        yield _insert(table, "delete", deleted, f"old_rows AS o WHERE {asked['delete']}")
     else:
-        by = ", ".join(f'"{one}"' for one in key)
+        key = have.key
         if key:
+            by = ", ".join(f'"{one}"' for one in key)
             both = f"json_build_object('newRow', {new}, 'oldRow', {old})::text"
-            yield _insert(table, "update", both, f"new_rows AS n JOIN old_rows AS o USING ({by})")
-        where = "WHERE NOT EXISTS (SELECT 1 FROM {other} AS x WHERE ({same}))" if key else ""
+            rows = f"new_rows AS n JOIN old_rows AS o USING ({by}) WHERE {asked['update']}"
+            yield _insert(table, "update", both, rows)
+        alone = "NOT EXISTS (SELECT 1 FROM {other} AS x WHERE ({same}))" if key else "true"
         if "delete" in events.operations:
-            without = where.format(other="new_rows", same=_same(key, "o"))
-            yield _insert(table, "delete", deleted, f"old_rows AS o {without}")
+            without = alone.format(other="new_rows", same=_same(key, "o"))
+            rows = f"old_rows AS o WHERE {without} AND {asked['delete']}"
+            yield _insert(table, "delete", deleted, rows)
         if "insert" in events.operations:
-            without = where.format(other="old_rows", same=_same(key, "n"))
-            yield _insert(table, "insert", inserted, f"new_rows AS n {without}")
+            without = alone.format(other="old_rows", same=_same(key, "n"))
+            rows = f"new_rows AS n WHERE {without} AND {asked['insert']}"
+            yield _insert(table, "insert", inserted, rows)
+
+
+def _asked(condition: Condition | None, have: shape.Table) -> str:
+    """Return what a change is asked; nothing while the columns are not those of the condition."""
+    if condition is None or not all(_fits(name, of, have) for name, of in condition.reads):
+        return "true"
+    return f"({condition.postgres})"
+
+
+def _fits(column: str, kind: str, have: shape.Table) -> bool:
+    if column not in have.columns:
+        return False
+    return have.columns[column].type.partition("(")[0] in _STORED[kind]
 
 
 def _same(key: Sequence[str], row: str) -> str:

@@ -4,13 +4,41 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import astuple, dataclass, field
+from functools import reduce
+from operator import or_
+from types import MappingProxyType
+from typing import Any, Final
 
 from bbops.runtime.work.row_triggers import OPERATIONS, Operation
 
 NOTE: Final = "row_events"
 """Under which name they are written down in the database."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a change must be like to be reported, as SQL of each database.
+
+    Attributes:
+        reads: columns with their kinds, sorted: without one of them nothing can be asked.
+    """
+
+    sqlite: str
+    postgres: str
+    reads: tuple[tuple[str, str], ...]
+
+    def __or__(self, other: Condition) -> Condition:
+        """Return what holds where either does."""
+        if self == other:
+            return self
+        return Condition(
+            f"({self.sqlite}) OR ({other.sqlite})", f"({self.postgres}) OR ({other.postgres})",
+            tuple(sorted({*self.reads, *other.reads})),
+        )  # fmt: skip
+
+
+Conditions = Mapping[Operation, Condition]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,20 +48,36 @@ class RowEvents:
     Attributes:
         operations: in the order of OPERATIONS.
         columns: sorted.
+        conditions: of operations of which not every change is reported.
     """
 
     operations: tuple[Operation, ...]
     columns: tuple[str, ...]
+    conditions: Conditions = field(default_factory=dict)
 
     @classmethod
-    def of(cls, operations: Iterable[str], columns: Iterable[str]) -> RowEvents:
+    def of(
+        cls, operations: Iterable[str], columns: Iterable[str],
+        conditions: Conditions = MappingProxyType({}),
+    ) -> RowEvents:  # fmt: skip
         """Return them in order."""
-        wanted = {*operations}
-        return cls(tuple(one for one in OPERATIONS if one in wanted), tuple(sorted({*columns})))
+        wanted = tuple(one for one in OPERATIONS if one in {*operations})
+        asked = {one: conditions[one] for one in wanted if one in conditions}
+        return cls(wanted, tuple(sorted({*columns})), asked)
 
     def __or__(self, other: RowEvents) -> RowEvents:
         """Return what reports all that either does."""
-        return self.of(self.operations + other.operations, self.columns + other.columns)
+        operations = self.operations + other.operations
+        return self.of(operations, self.columns + other.columns, self._either(other))
+
+    def _either(self, other: RowEvents) -> Conditions:
+        found = dict[Operation, Condition]()
+        for one in {*self.operations, *other.operations}:
+            of = [each for each in (self, other) if one in each.operations]
+            asked = [each.conditions[one] for each in of if one in each.conditions]
+            if len(asked) == len(of):
+                found[one] = reduce(or_, asked)
+        return found
 
 
 ByTable = Mapping[str, RowEvents]
@@ -86,9 +130,23 @@ def read_listening(text: str) -> Listening:
     return Listening(_read(live), None if coming is None else _read(coming), release)
 
 
-def _written(tables: ByTable) -> dict[str, list[tuple[str, ...]]]:
-    return {name: [one.operations, one.columns] for name, one in sorted(tables.items())}
+def _written(tables: ByTable) -> dict[str, list[Any]]:
+    return {
+        name: [one.operations, one.columns, {of: astuple(at) for of, at in one.conditions.items()}]
+        for name, one in sorted(tables.items())
+    }
 
 
-def _read(data: Mapping[str, list[list[str]]]) -> dict[str, RowEvents]:
-    return {name: RowEvents.of(*one) for name, one in data.items()}
+def _read(data: Mapping[str, list[Any]]) -> dict[str, RowEvents]:
+    return {
+        name: RowEvents.of(operations, columns, _conditions(*conditions))
+        for name, (operations, columns, *conditions) in data.items()
+    }
+
+
+def _conditions(data: Mapping[Operation, list[Any]] = MappingProxyType({})) -> Conditions:
+    """Return what was written; earlier versions wrote none."""
+    return {
+        operation: Condition(sqlite, postgres, tuple((name, kind) for name, kind in reads))
+        for operation, (sqlite, postgres, reads) in data.items()
+    }

@@ -12,7 +12,7 @@ from typing import Final
 
 from bbops.database.schema import shape
 from bbops.database.schema.literals import literal
-from bbops.database.schema.row_events import ByTable, RowEvents
+from bbops.database.schema.row_events import ByTable, Condition, RowEvents
 from bbops.runtime.work.row_triggers import Operation, row_event
 
 _PREFIX: Final = "_bbops_on_"
@@ -25,6 +25,7 @@ _TOLD: Final = {
     "BLOB": "CASE WHEN {0} IS NOT NULL THEN hex({0}) END",
     "REAL": "CASE WHEN {0} IS NOT NULL THEN printf('%!.17g', {0}) END",
 }
+_STORED: Final = {"text": "TEXT", "integer": "INTEGER", "number": "REAL", "boolean": "INTEGER"}
 _ROWS: Final[dict[Operation, tuple[str, ...]]] = {
     "insert": ("NEW",), "update": ("NEW", "OLD"), "delete": ("OLD",)
 }  # fmt: skip
@@ -52,11 +53,24 @@ def _statements(table: str, events: RowEvents, have: shape.Table) -> Iterator[st
     for operation in events.operations:
         rows = ", ".join(f"'{row.lower()}Row', {_row(row, columns)}" for row in _ROWS[operation])
         name = literal(row_event(table, operation))
+        asked = _asked(events.conditions.get(operation), have)
         yield (
             f'CREATE TRIGGER main."{_PREFIX}{operation}_{table}" AFTER {operation.upper()}'
-            f' ON "{table}" BEGIN INSERT INTO _bbops_outbox (name, key, payload, at, cause, depth)'
+            f' ON "{table}" {asked}BEGIN'
+            " INSERT INTO _bbops_outbox (name, key, payload, at, cause, depth)"
             f" VALUES ({name}, '', json_object({rows}), {_NOW}, {job}, {depth}); END"
         )
+
+
+def _asked(condition: Condition | None, have: shape.Table) -> str:
+    """Return what a change is asked; nothing while the columns are not those of the condition."""
+    if condition is None or not all(_fits(name, of, have) for name, of in condition.reads):
+        return ""
+    return f"WHEN {condition.sqlite} "
+
+
+def _fits(column: str, kind: str, have: shape.Table) -> bool:
+    return column in have.columns and have.columns[column].type == _STORED[kind]
 
 
 def _row(row: str, columns: Sequence[tuple[str, str]]) -> str:

@@ -90,6 +90,9 @@ class Trigger(Kind):
       database itself reports changes: those of other programs, cascades and `sql` run it, too.
       Migrations and seed rows do not.
     - `where` looks at what has happened alone: `now()` and random values have no place in it.
+    - What `where` asks of rows is asked by the database as it reports a change, as far as it
+      compares columns that are texts, integers, numbers or booleans with constants or with one
+      another: a change that does not fit costs next to nothing. The rest is asked later.
     - `event`: what a step `emit` says, one name or a list; `event.name`, and `event.payload` as its
       `payload` shape describes it (json without one). `where` beside `event` or `webhook` reads
       `event`.

@@ -19,13 +19,14 @@ from rich.table import Table
 from bbops.database.schema.place import Place
 from tests.bench.figures import Figure
 from tests.bench.machine import describe_machine
-from tests.bench.work import endpoints, engine, fitting, idle, inserts, sleepers
+from tests.bench.work import beside, endpoints, engine, fitting, idle, inserts, sleepers
 from tests.support.postgres import new_schema, passing_server
 
 Measure = Callable[[Place, str], Iterator[Figure]]
 PARTS: dict[str, Measure] = {
     "engine": engine.measure, "inserts": inserts.measure, "idle": idle.measure,
     "sleepers": sleepers.measure, "endpoints": endpoints.measure, "fitting": fitting.measure,
+    "beside": beside.measure,
 }  # fmt: skip
 
 

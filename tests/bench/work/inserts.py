@@ -30,7 +30,10 @@ columns:
 """
 _FILES: Final = {
     "project.yaml": "bbops: 1\nname: shop\n",
-    "tables/quiet.yaml": _TABLE, "tables/heard.yaml": _TABLE,
+    "tables/quiet.yaml": _TABLE, "tables/heard.yaml": _TABLE, "tables/picky.yaml": _TABLE,
+    "triggers/picked.yaml": (
+        "database: { table: picky, operation: [insert], where: status == 'gone' }\nfunction: note\n"
+    ),
     "triggers/sold.yaml": "database: { table: heard, operation: [insert] }\nfunction: note\n",
     "functions/note.yaml": 'steps:\n  - log: { message: "${ trigger.newRow }" }\n',
 }  # fmt: skip
@@ -50,17 +53,19 @@ def measure(place: Place, database: str) -> Iterator[Figure]:
     planned = {rollout.plan(place, tables).migration.hash}
     rollout.expand(place, tables, planned, row_events=hears, release="one")
     rollout.settle(place, "one")
-    alone, triggered, emitted = asyncio.run(_measure(place))
+    alone, triggered, passed, emitted = asyncio.run(_measure(place))
     yield Figure(f"an insert, {database}", alone, "us CPU")
     yield Figure(f"its trigger adds, {database}", triggered, "us CPU", _BOUND[database])
+    yield Figure(f"  whose condition is false, {database}", passed, "us CPU")
     yield Figure(f"`emit` in its commit adds, {database}", emitted, "us CPU")
 
 
-async def _measure(place: Place) -> tuple[float, float, float]:
-    """Return what an insert costs, and what a trigger and an `emit` add; interleaved."""
+async def _measure(place: Place) -> tuple[float, float, float, float]:
+    """Return what an insert costs, and what triggers and an `emit` add; interleaved."""
     meter, database = Meter(place), await open_database(place)
     quiet: list[Statement] = [(_INSERT.format("quiet"), _ROW)]
-    ways = [quiet, [(_INSERT.format("heard"), _ROW)], [*quiet, emit("sold", _PAYLOAD, 0)]]
+    others = [[(_INSERT.format(one), _ROW)] for one in ("heard", "picky")]
+    ways = [quiet, *others, [*quiet, emit("sold", _PAYLOAD, 0)]]
     took: list[list[float]] = [[] for _ in ways]
 
     async def insert(statements: Sequence[Statement]) -> None:
@@ -73,7 +78,7 @@ async def _measure(place: Place) -> tuple[float, float, float]:
             found.append(1e6 * (used.own + used.backends) / INSERTS)
         await database.change("DELETE FROM _bbops_outbox WHERE true")
     await database.close()
-    alone, *others = took
+    alone, *more = took
     return median(alone), *(
-        median(one - before for one, before in zip(some, alone, strict=True)) for some in others
+        median(one - before for one, before in zip(some, alone, strict=True)) for some in more
     )  # type: ignore[return-value]

@@ -1,0 +1,223 @@
+"""Conditions of triggers over the old and the new row as SQL, as far as columns suffice.
+
+The database asks before it reports a change, so that a condition that is false costs no row of the
+outbox. What is reported is asked again in Python: this may let through more, and never less. So it
+takes what both decide alike, down to nulls, zero bytes and numbers; all else holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from bbops.language.expressions import nodes as s
+from bbops.language.expressions.scope import Scope
+from bbops.language.sql.dialect import Dialect
+from bbops.language.sql.parts import NotInSql
+from bbops.language.sql.query import check_nesting, flatten
+from bbops.language.sql.template import Template, filled, seq
+from bbops.language.sql.types import Column
+from bbops.runtime.data.statements import Statement
+from bbops.runtime.values.identifiers import quote
+
+Kind = Literal["text", "integer", "number", "boolean"]
+Rows = Mapping[str, str]
+"""The SQL names of `newRow` and `oldRow`, as far as an operation has them."""
+
+_KINDS: Final[Mapping[str, Kind]] = {
+    "string": "text", "text": "text", "integer": "integer", "bigint": "integer",
+    "number": "number", "boolean": "boolean",
+}  # fmt: skip
+_SEARCHES: Final = frozenset({"contains", "startsWith", "endsWith"})
+_ROWS: Final = frozenset({"newRow", "oldRow"})
+_MOST_EXACT: Final = 1 << 53
+"""Integers that every number is exact beside."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowSql:
+    """A condition as SQL that is true or false, and the columns that it reads, by their kinds."""
+
+    sql: str
+    reads: Mapping[str, Kind]
+
+
+def write_row_condition(
+    node: s.Node, scope: Scope, columns: Mapping[str, Column], rows: Rows, dialect: Dialect
+) -> RowSql | None:
+    """Return what must hold of a change for a condition to hold; None where nothing must.
+
+    Args:
+        node: the condition, which is sound in `scope`.
+        scope: what it may read; bare names are columns.
+        columns: those of the table.
+        rows: what the operation has; a bare name is of the first one.
+        dialect: as a CHECK has it.
+    """
+    writer = _Writer(scope, columns, rows, dialect)
+    template = writer.weakened(node)
+    if template is None:
+        return None
+    try:
+        check_nesting(node, template)
+    except NotInSql:
+        return None
+    sql = f"({Statement(template, 0, dialect.words).sql}) IS TRUE"
+    return RowSql(" OR ".join([sql, *writer.odd]), dict(sorted(writer.reads.items())))
+
+
+class _Writer:
+    def __init__(
+        self, scope: Scope, columns: Mapping[str, Column], rows: Rows, dialect: Dialect
+    ) -> None:
+        self._scope, self._columns, self._rows, self._dialect = scope, columns, rows, dialect
+        self._first = next(iter(rows))
+        self.reads: dict[str, Kind] = {}
+        self.odd: dict[str, None] = {}
+
+    def weakened(self, node: s.Node) -> Template | None:
+        """Return a condition that holds wherever `node` does; None for one that always may."""
+        if isinstance(node, s.Logic) and node.op == "and":
+            parts = [one for of in flatten(node, "and") if (one := self.weakened(of)) is not None]
+            return ("and", *parts) if parts else None
+        if isinstance(node, s.Logic):
+            every = [self.weakened(of) for of in flatten(node, "or")]
+            return None if None in every else ("or", *every)
+        try:
+            return self._exact(node)
+        except NotInSql:
+            return None
+
+    def _exact(self, node: s.Node) -> Template:
+        match node:
+            case s.Logic():
+                return (node.op, *map(self._exact, flatten(node, node.op)))
+            case s.Unary(op="not"):
+                return ("not", self._exact(node.of))
+            case s.Compare():
+                return self._compare(node)
+            case s.Filter() if node.name in _SEARCHES:
+                return self._search(node)
+            case s.Literal(value=bool() as value):
+                return self._dialect.words[0 if value else 1]
+            case _ if self._kind(node) == "boolean":
+                return self._truth(node)
+            case _:
+                raise NotInSql(node.start, "")
+
+    def _compare(self, node: s.Compare) -> Template:
+        if node.op in {"in", "not in"}:
+            return self._among(node)
+        row = self._row_is_null(node)
+        if row is not None:
+            return self._dialect.words[0 if row == (node.op == "==") else 1]
+        kind = self._common(node.left, node.right)
+        left, right = self._side(node.left, kind), self._side(node.right, kind)
+        if node.op == "==":
+            return self._dialect.equal(left, right, null=True)
+        if node.op == "!=":
+            return self._dialect.unequal(left, right, null=True)
+        return self._dialect.ordered(left, node.op, right, kind)
+
+    def _row_is_null(self, node: s.Compare) -> bool | None:
+        """Return whether a row is null that is compared with null; None for other comparisons."""
+        sides = (node.left, node.right), (node.right, node.left)
+        for row, other in sides if node.op in {"==", "!="} else ():
+            if isinstance(row, s.Name) and row.name in _ROWS and _is_null(other):
+                return row.name not in self._rows
+        return None
+
+    def _among(self, node: s.Compare) -> Template:
+        kind = self._kind(node.left)
+        if kind is None or not isinstance(node.right, s.ListOf) or not node.right.items:
+            raise NotInSql(node.start, "")
+        left = self._side(node.left, kind)
+        equal = [
+            self._dialect.equal(left, self._literal(item, kind), null=True)
+            for item in node.right.items
+        ]
+        return ("or", *equal) if node.op == "in" else ("not", ("or", *equal))
+
+    def _search(self, node: s.Filter) -> Template:
+        """Return a search for a text that the author wrote; a null is no place to search in."""
+        of, (wanted,) = node.of, node.args
+        if self._kind(of) != "text" or self._scope.type_of(of).nullable:
+            raise NotInSql(node.start, "")
+        pattern = self._dialect.filters[node.name]
+        return filled(pattern, [self._side(of, "text"), self._literal(wanted, "text")])
+
+    def _truth(self, node: s.Node) -> Template:
+        column = self._read(node)
+        return seq("(", column, " <> 0)") if self._dialect.name == "sqlite" else column
+
+    # ---- sides of a comparison
+    def _common(self, left: s.Node, right: s.Node) -> Kind:
+        """Return the kind of both sides: columns of one kind, or a column and a constant."""
+        kinds = {kind for of in (left, right) if (kind := self._kind(of)) is not None}
+        if len(kinds) != 1:
+            raise NotInSql(left.start, "")
+        (kind,) = kinds
+        return kind
+
+    def _side(self, node: s.Node, kind: Kind) -> Template:
+        if self._kind(node) is None:
+            return self._literal(node, kind)
+        return seq("(", self._truth(node), ")") if kind == "boolean" else self._read(node)
+
+    def _kind(self, node: s.Node) -> Kind | None:
+        """Return the kind of a column; None for anything else."""
+        found = self._column(node)
+        return _KINDS.get(self._columns[found[1]].type) if found else None
+
+    def _column(self, node: s.Node) -> tuple[str, str] | None:
+        """Return the row and the name of a column."""
+        match node:
+            case s.Name(name=name) if name not in self._scope.roots and name in self._columns:
+                return self._first, name
+            case s.Member(of=s.Name(name=row), name=name) if row in _ROWS and name in self._columns:
+                return row, name
+        return None
+
+    def _read(self, node: s.Node) -> Template:
+        row, name = self._column(node) or ("", "")
+        kind = _KINDS.get(self._columns[name].type)
+        assert kind is not None  # noqa: S101 - looked at before
+        self.reads[name] = kind
+        if row not in self._rows:
+            return "NULL"
+        sql = f"{self._rows[row]}.{quote(name)}"
+        if kind == "number" and self._dialect.name == "postgres":
+            self.odd[f"{sql} = 'NaN'"] = None  # which equals itself there, and nothing in Python
+        return sql
+
+    def _literal(self, node: s.Node, kind: Kind) -> Template:
+        value = _constant(node)
+        if value is None:
+            return "NULL"
+        if kind == "boolean" and isinstance(value, bool):
+            return self._dialect.words[0 if value else 1]
+        if kind == "text" and isinstance(value, str) and _is_plain(value):
+            return "'" + value.replace("'", "''") + "'"
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if kind in {"integer", "number"} and is_number and abs(value) <= _MOST_EXACT:
+            return repr(value)
+        raise NotInSql(node.start, "")
+
+
+def _constant(node: s.Node) -> Any:
+    match node:
+        case s.Literal(value=value):
+            return value
+        case s.Unary(op="-", of=s.Literal(value=int() | float() as value)):
+            return -value
+    raise NotInSql(node.start, "")
+
+
+def _is_null(node: s.Node) -> bool:
+    return isinstance(node, s.Literal) and node.value is None
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether a text can stand in the SQL of a trigger, on both databases."""
+    return not any(one in "\0$" or "\ud800" <= one <= "\udfff" for one in text)

@@ -1,0 +1,122 @@
+"""How long requests take beside jobs that never pause: a real server, rounds that alternate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import httpx
+
+from bbops.database.postgres.opened import drop_schema
+from bbops.database.schema.place import Place
+from bbops.source.git import store
+from tests.bench.again import again
+from tests.bench.figures import Figure
+from tests.bench.load.generator import keep_rate
+from tests.bench.shots import Shot
+from tests.support.postgres import control_of
+from tests.support.shop import MARKS, Work
+from tests.support.small_project import endpoint
+
+RATE: Final = 200
+SECONDS: Final = 3.0
+ROUNDS: Final = 7
+FEED: Final = 40
+FEED_SECONDS: Final = 0.05
+"""So many events, so often."""
+
+TURNS: Final = 80
+"""Of a loop in a loop, which take about 3 ms."""
+
+_LOOK: Final = """
+steps:
+  - find: { table: marks, where: id == 1, one: true }
+    as: mark
+  - return: { value: "${ vars.mark }" }
+"""
+_MARK: Final = """
+steps:
+  - insert: { table: marks, data: { number: 1, word: asked } }
+  - return: { status: 201 }
+"""
+_GRIND: Final = """
+payload: { numbers: "integer[]" }
+steps:
+  - loop:
+      over: event.payload.numbers
+      each: number
+      steps:
+        - loop:
+            over: event.payload.numbers
+            each: other
+            collect: ${ vars.number * vars.other + 1 }
+          as: made
+"""
+_FILES: Final = {
+    "project.yaml": "bbops: 1\nname: shop\n", "tables/marks.yaml": MARKS,
+    "functions/look.yaml": _LOOK, "functions/mark.yaml": _MARK, "functions/grind.yaml": _GRIND,
+    "endpoints/look.yaml": endpoint("GET", "/look", "look"),
+    "endpoints/mark.yaml": endpoint("POST", "/mark", "mark"),
+    "triggers/grind.yaml": "event: grind.asked\nfunction: grind\n",
+}  # fmt: skip
+_SHOTS: Final = (
+    Shot("read", "GET", ("/look",), (), "", 200), Shot("insert", "POST", ("/mark",), (), "", 201),
+)  # fmt: skip
+_FEED: Final = (
+    "WITH RECURSIVE every(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM every WHERE n < {count})"
+    " INSERT INTO _bbops_outbox (name, key, payload, at, cause, depth)"
+    " SELECT 'grind.asked', '', '{{{{\"numbers\": [{numbers}]}}}}', 0, '', 0 FROM every"
+).format(count="{count}", numbers=", ".join(map(str, range(TURNS))))
+
+
+def measure(place: Place, database: str) -> Iterator[Figure]:
+    """Yield how often the time of the slowest of a hundred requests is that without jobs."""
+    given = [] if isinstance(place, Path) else ["--schema", place.schema]
+    env = {} if isinstance(place, Path) else {"DATABASE_URL": place.url}
+    with TemporaryDirectory(prefix="bbops-") as folder:
+        shop = Path(folder) / "shop"
+        store.init(shop, {path: text.encode() for path, text in _FILES.items()}, message="Start")
+        with Work(shop, Path(folder) / "home", *given, env=env) as served:
+            served.schema = None if isinstance(place, Path) else place
+            served.live()
+            for shot in _SHOTS:
+                yield from _measure(served, shot, database)
+    if not isinstance(place, Path):
+        drop_schema(control_of(place))
+
+
+def _measure(served: Work, shot: Shot, database: str) -> Iterator[Figure]:
+    port = httpx.URL(served.serving["url"]).port
+    assert port is not None
+    keep_rate(shot, port, 1.0, RATE)
+    alone, beside, jobs = list[float](), list[float](), 0
+    for _ in range(ROUNDS):
+        alone.append(keep_rate(shot, port, SECONDS, RATE).p99)
+        before = _ended(served)
+        with again(lambda: _feed(served), pause_seconds=FEED_SECONDS):
+            beside.append(keep_rate(shot, port, SECONDS, RATE).p99)
+        jobs += _ended(served) - before
+        while served.query("SELECT 1 FROM _bbops_jobs UNION ALL SELECT 1 FROM _bbops_outbox"):
+            time.sleep(0.1)
+    name = f"p99 of {RATE}/s, {shot.name}, {database}"
+    ratio = median(one / two for one, two in zip(beside, alone, strict=True))
+    yield Figure(name, median(alone), "ms")
+    yield Figure("  beside jobs", median(beside), "ms")
+    yield Figure("  times as long", ratio, "times", 3.0)
+    yield Figure("  jobs meanwhile", jobs / (SECONDS * ROUNDS), "/s")
+
+
+def _feed(served: Work) -> float:
+    """Emit more than can be done, unless there is enough."""
+    waiting = "SELECT count(*) FROM _bbops_jobs WHERE state = 'ready'"
+    if int(served.query(waiting)[0][0]) < FEED:
+        served.edit_row(_FEED.format(count=FEED))
+    return 0.0
+
+
+def _ended(served: Work) -> int:
+    return int(served.query("SELECT count(*) FROM _bbops_job_log")[0][0])
