@@ -224,3 +224,55 @@ def test_a_case_whose_work_does_not_end_is_told(case: Any) -> None:
     more = {"functions/start.yaml": START, "functions/ask.yaml": AGAIN}
     found = wrongs(case(ENDLESS, **more))
     assert found == ["there is always more work to do: something starts itself again"]
+
+
+BOARD = {
+    "realtime/board.yaml": (
+        "topic: boards/:id\nauthentication: None\n"
+        "events: { note.added: { id: integer, title: string }, note.seen: { by?: string } }\n"
+    ),
+    "functions/add.yaml": (
+        "steps:\n  - insert: { table: lines, data: { text: new } }\n"
+        "  - publish: { realtime: board, params: { id: 7 }, event: note.added,\n"
+        "               payload: { id: 1, title: new } }\n  - return: { status: 201 }\n"
+    ),
+    "functions/changed.yaml": (
+        "steps:\n  - publish: { realtime: board, params: { id: 8 }, event: note.seen,\n"
+        '               payload: { by: "${ trigger.newRow.text }" } }\n'
+    ),
+}
+ADDED = "{ realtime: board, event: note.added"
+SEEN = "{ realtime: board, event: note.seen"
+
+
+@pytest.mark.parametrize(
+    ("published", "wrong"),
+    [
+        (f"[{ADDED} }}]", ""),
+        (f"[{ADDED}, params: {{ id: 7 }}, payload: {{ title: new }} }}]", ""),
+        (f"[{ADDED}, payload: {{ title: old }} }}]", "published[0].payload.title"),
+        (f"[{ADDED}, params: {{ id: 8 }} }}]", "published[0].params.id"),
+        (f"[{SEEN} }}]", "published[0].event"),
+        ("[]", "published"), (f"[{ADDED} }}, {ADDED} }}]", "published"),
+    ],
+)  # fmt: skip
+def test_published_messages_are_named_with_a_part_of_their_payload(
+    case: Try, published: str, wrong: str
+) -> None:
+    text = (
+        "endpoint: add\ncases:\n  - name: added\n"
+        f"    expect: {{ status: 201, published: {published} }}\n"
+    )
+    found = wrongs(case(text, **BOARD))
+    assert found == [] if not wrong else found[0].startswith(wrong), found
+
+
+def test_messages_of_what_follows_are_named_too(case: Try) -> None:
+    assert not wrongs(case(f"""
+endpoint: add
+cases:
+  - name: added
+    work: run
+    expect:
+      published: [{ADDED} }}, {SEEN}, payload: {{ by: new }} }}]
+""", **BOARD))  # fmt: skip

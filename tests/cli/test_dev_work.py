@@ -12,14 +12,17 @@ import pytest
 from bbops.runtime.work.happenings import Ticked
 from bbops_server.commands._lines import lines_of
 from bbops_server.commands._report import Terminal
-from bbops_server.data_plane.work.lines import MOST_WAITING, WorkLines
+from bbops_server.data_plane.live.lines import MOST_WAITING
+from bbops_server.data_plane.work.lines import WorkLines
 from bbops_server.process.messages.channel import Channel
 from bbops_server.process.messages.data.event_logged import EventLogged
 from bbops_server.process.messages.data.job_ended import JobEnded
 from bbops_server.process.messages.data.job_started import JobStarted
 from bbops_server.process.messages.data.lines_missed import LinesMissed
+from bbops_server.process.messages.data.message_published import MessagePublished
 from bbops_server.process.messages.data.reported import Reported
 from bbops_server.process.messages.data.task_ticked import TaskTicked
+from tests.support.realtime import talker
 from tests.support.served import Served
 from tests.support.small_project import endpoint, write_project
 
@@ -36,6 +39,12 @@ FILES = {
         "payload: { number: integer }\nsteps:\n"
         "  - if: event.payload.number == 13\n    then:\n"
         "      - throw: { status: 500, message: nobody buys number 13 }\n"
+        "  - publish: { realtime: orders, params: { id: '${ event.payload.number }' },\n"
+        "               event: order.fulfilled, payload: { number: 1 } }\n"
+    ),
+    "realtime/orders.yaml": (
+        "topic: orders/:id\nauthentication: None\npublish: true\n"
+        "events: { order.fulfilled: { number: integer }, order.seen: { by?: string } }\n"
     ),
     "tasks/beat.yaml": "every: 1s\nfunction: beat\n",
     "functions/beat.yaml": "steps: [{ log: { message: beat } }]\n",
@@ -81,6 +90,18 @@ def test_an_event_and_its_job_are_reported_up_to_its_end(dev: Dev) -> None:
         {"event": "job", "work": "triggers/paid", "outcome": "done", "attempt": 1, "reason": "",
          "at": ""},
     ]  # fmt: skip
+
+
+@pytest.mark.long
+def test_messages_are_reported_whoever_publishes_them(dev: Dev) -> None:
+    dev.api.post("/orders", json={"number": 8})
+    dev.until(event="message", topic="orders/8", name="order.fulfilled")
+    with talker(dev) as ann:
+        message = {"event": "order.seen", "payload": {"by": "a secret"}}
+        assert ann.ask("publish", channel="orders/9", data=message) == {}
+    found = dev.until(event="message", topic="orders/9", name="order.seen")
+    assert "secret" not in str(found)
+    assert lines_of(MessagePublished("orders/9", "order.seen")) == ["PUBLISH  orders/9  order.seen"]
 
 
 @pytest.mark.long

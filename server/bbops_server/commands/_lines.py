@@ -1,4 +1,4 @@
-"""The lines that `bbops dev` prints of what happens: requests, ticks, events, jobs, webhooks."""
+"""The lines that `bbops dev` prints: requests, ticks, events, jobs, webhooks, messages."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from bbops_server.process.messages.data.event_logged import EventLogged
 from bbops_server.process.messages.data.job_ended import JobEnded
 from bbops_server.process.messages.data.job_started import JobStarted
 from bbops_server.process.messages.data.lines_missed import LinesMissed
+from bbops_server.process.messages.data.message_published import MessagePublished
 from bbops_server.process.messages.data.reported import Reported
 from bbops_server.process.messages.data.request_answered import RequestAnswered
 from bbops_server.process.messages.data.task_ticked import TaskTicked
@@ -41,6 +42,8 @@ def lines_of(event: Reported) -> list[str]:
         case EventLogged():
             starts = ", ".join(map(one_line, event.starts))
             return [_line("EVENT", [one_line(event.name), f"starts {starts}" if starts else ""])]
+        case MessagePublished():
+            return [_line("PUBLISH", [one_line(event.topic), one_line(event.name)])]
         case LinesMissed():
             return _missed(event.count, "line")
 

@@ -17,6 +17,7 @@ from bbops_server.process.messages.data.event_logged import EventLogged
 from bbops_server.process.messages.data.job_ended import JobEnded
 from bbops_server.process.messages.data.job_started import JobStarted
 from bbops_server.process.messages.data.lines_missed import LinesMissed
+from bbops_server.process.messages.data.message_published import MessagePublished
 from bbops_server.process.messages.data.request_answered import RequestAnswered
 from bbops_server.process.messages.data.task_ticked import TaskTicked
 from bbops_server.publish.status.events import (
@@ -32,7 +33,7 @@ from bbops_server.publish.status.status import Stalled
 _KINDS = {
     Serving: "serving", Published: "live", Found: "found", Applied: "applied", Refused: "refused",
     RequestAnswered: "request", JobStarted: "jobStarted", JobEnded: "job", TaskTicked: "tick",
-    EventLogged: "event", LinesMissed: "missed",
+    EventLogged: "event", MessagePublished: "message", LinesMissed: "missed",
 }  # fmt: skip
 
 

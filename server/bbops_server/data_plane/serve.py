@@ -21,10 +21,12 @@ from bbops_server.data_plane.jobs import job_handlers
 from bbops_server.data_plane.keys import key_handlers
 from bbops_server.data_plane.live.bell import Bell
 from bbops_server.data_plane.live.directory import Directory
+from bbops_server.data_plane.live.lines import Lines
 from bbops_server.data_plane.live.linking import link
 from bbops_server.data_plane.live.request_lines import RequestLines
 from bbops_server.data_plane.live.shared import join
 from bbops_server.data_plane.live.swap import Live
+from bbops_server.data_plane.realtime.fanout.end import End
 from bbops_server.data_plane.realtime.fanout.stream import RemoteEnd
 from bbops_server.data_plane.realtime.limits import MOST_FRAME_BYTES
 from bbops_server.process.host.clock import SystemClock
@@ -62,9 +64,10 @@ class DataProcess:
 
     def __init__(
         self, directory: Directory, drafts: Drafts, listening: socket.socket, http: OutsideHttp,
-        channel: Channel, ring: Callable[[], None],
+        channel: Channel, ring: Callable[[], None], end: End,
     ) -> None:  # fmt: skip
         self._directory, self._drafts, self._channel = directory, drafts, channel
+        self._end = end
         self._listening, self._http, self._ring = listening, http, ring
         self._plane = DataPlane(directory, drafts)
         self._server = self._serve(self._plane)
@@ -162,6 +165,7 @@ class DataProcess:
     async def _report_requests(self, request: ReportRequests) -> Done:
         del request
         self._server = self._serve(RequestLines(self._plane, self._directory, self._channel))
+        self._end.published = Lines(self._channel).published
         return Done()
 
     async def _listen(self, request: Listen) -> Done:
@@ -222,7 +226,7 @@ async def _run(control: int, listening: int, bell: int, center: str, shared: Seq
 
     channel = await Channel.open(_adopt(control))
     drafts = Drafts(lambda name: channel.tell(DraftWanted(name)))
-    process = DataProcess(Directory(make), drafts, _adopt(listening), http, channel, ring)
+    process = DataProcess(Directory(make), drafts, _adopt(listening), http, channel, ring, end)
     # a full collection over all that was imported would stop requests for tens of milliseconds
     gc.collect()
     gc.freeze()

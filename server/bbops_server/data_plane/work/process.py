@@ -22,7 +22,7 @@ from bbops_server.data_plane.live.directory import Directory
 from bbops_server.data_plane.live.linking import link
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.data_plane.realtime.fanout.center import Center
-from bbops_server.data_plane.realtime.fanout.end import CenterEnd
+from bbops_server.data_plane.realtime.fanout.end import CenterEnd, End
 from bbops_server.data_plane.realtime.fanout.frames import Changed
 from bbops_server.data_plane.realtime.fanout.stream import listen as meet
 from bbops_server.data_plane.work.exchanges import Exchanges
@@ -56,10 +56,10 @@ class WorkProcess:
     """What the parent can ask of the work process."""
 
     def __init__(
-        self, directory: Directory, http: OutsideHttp, channel: Channel, center: Center
-    ) -> None:  # fmt: skip
+        self, directory: Directory, http: OutsideHttp, channel: Channel, center: Center, end: End
+    ) -> None:
         self._directory, self._http, self._channel = directory, http, channel
-        self._center, self._exchanges = center, Exchanges(center)
+        self._center, self._exchanges, self._end = center, Exchanges(center), end
         self._projects: dict[str, ProjectWork] = {}
         self._lines: WorkLines | None = None
 
@@ -149,6 +149,7 @@ class WorkProcess:
     async def _report(self, request: ReportRequests) -> Done:
         del request
         self._lines = WorkLines(self._channel)
+        self._end.published = self._lines.published
         return Done()
 
     async def _read_status(self, request: ReadStatus) -> ProcessStatus:
@@ -199,15 +200,16 @@ async def _run(control: int, bell: int, center: int) -> None:
     channel = await Channel.open(socket.socket(fileno=control))
 
     numbering = Center(has_servers=True)
+    end = CenterEnd(numbering)
     meeting = await meet(numbering, center)
 
     def make() -> Live:
         return Live(
             clock=SystemClock(), random=SystemRandom(), log=log, http=http, answers=False,
-            end=CenterEnd(numbering),
+            end=end,
         )  # fmt: skip
 
-    process = WorkProcess(Directory(make), http, channel, numbering)
+    process = WorkProcess(Directory(make), http, channel, numbering, end)
     listen(bell, process.wake)
     gc.collect()
     gc.freeze()

@@ -56,6 +56,8 @@ class End(ABC):
         self._subscribers: dict[str, Subscribers] = {}
         self._asks: dict[int, OnSeen] = {}
         self._numbers = count(1)
+        self.published: Callable[[str, bytes], None] | None = None
+        """Is called with the topic and the message of each that is sent from here."""
 
     def take(self, project: str, subscribers: Subscribers) -> None:
         """Give messages of a project to these from now on."""
@@ -76,6 +78,8 @@ class End(ABC):
     def publish(self, project: str, name: str, data: bytes, kept: Kept | None, *,
                 is_counted: bool) -> None:  # fmt: skip
         """Send a message, at most once."""
+        if self.published is not None:
+            self.published(name, data)
         size, seconds = (kept.size, kept.seconds) if kept else (0, 0.0)
         if not is_counted and project in self._subscribers:
             self._subscribers[project].deliver(name, data, 0)
