@@ -169,7 +169,8 @@ class Test(Kind):
       one by one. A job that fails for the last time fails the case, unless `expect.dead` names its
       work, such as `triggers/order-paid`.
     - `crash: each` also runs the case once for each commit of its jobs, ends the process right
-      behind it, lets another one go on, and wants the same rows of all tables in the end.
+      behind it, lets another one go on, and wants the same rows of all tables in the end; hashes of
+      passwords, which have a new salt each time, count as equal.
     - Without `expect.status` any answer below 500 will do. `value` and `calls` show parts: maps may
       have more keys.
     - A test of a function runs neither middleware nor authentication: `auth` is its `vars.auth`,
