@@ -185,14 +185,21 @@ def _of_tables(pairs: Pairs) -> Iterator[WorkChange]:
     """Yield the first triggers of tables: from then on each change of a row costs more."""
     before = {pairs.new_name("tables", name) for name in find_row_events(pairs.base)}
     for table in sorted(find_row_events(pairs.head).keys() - before):
-        one = next(
-            one for one in pairs.head.triggers.values()
-            if one.model.database is not None and one.model.database.table == table
-        )  # fmt: skip
+        work, place = next(_listeners(pairs.head, table))
         message = (
             f"table '{table}' gets its first SQL trigger: each change of a row writes an event"
         )
-        yield _change("trigger-cost", f"triggers/{one.name}", message, one.place("database"))
+        yield _change("trigger-cost", work, message, place)
+
+
+def _listeners(project: CheckedProject, table: str) -> Iterator[tuple[str, Place]]:
+    """Yield what waits for changed rows of a table: triggers, then topics, each with its place."""
+    for trigger in project.triggers.values():
+        if trigger.model.database is not None and trigger.model.database.table == table:
+            yield f"triggers/{trigger.name}", trigger.place("database")
+    for topic in project.realtime.values():
+        if topic.model.rows is not None and topic.model.rows.table == table:
+            yield f"realtime/{topic.name}", topic.place("rows")
 
 
 def _change(code: str, work: str, message: str, place: Place) -> WorkChange:
