@@ -40,7 +40,7 @@ def test_what_every_agent_pays_for_is_small() -> None:
         {"name": one.name, "description": one.description, "inputSchema": one.input_schema}
         for one in TOOLS.values()
     ]
-    assert len(TOOLS) == 19
+    assert len(TOOLS) == 23
     assert len(json.dumps(told, separators=(",", ":"))) <= MOST_BYTES
 
 
@@ -50,6 +50,7 @@ def test_a_tool_says_what_it_is(name: str) -> None:
     assert len(f"mcp__bbops__{name}") <= 64
     assert tool.category in {
         "context", "preview", "validate", "apply", "publish", "review", "recovery",
+        "work",
     }  # fmt: skip
     assert tool.scope in {"project", "builder", "data"}
     assert tool.hints.reads_only is (tool.scope != "builder") or name == "preview_request"

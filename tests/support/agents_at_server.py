@@ -130,7 +130,7 @@ class House:
         )
         self.task = asyncio.create_task(self.projects.run())
         self.plane.opened.set()
-        self.plane.owned.set()
+        await self.plane.own()
         self.plane.alone.set()
         await self.plane.listen()
 

@@ -19,6 +19,7 @@ from bbops.interfaces.mcp.project_backend import (
     CommitProgress,
     DraftRequest,
     DraftResponse,
+    JobBackend,
     MergeOutcome,
     ProjectState,
     ProposalEdit,
@@ -127,6 +128,11 @@ class Checkout:
         """Refuse: a checkout answers no requests."""
         del only_failed, endpoint, since, before, limit, details
         raise _elsewhere("show recent requests", "'bbops requests' shows them")
+
+    async def jobs(self, draft: str) -> JobBackend:
+        """Refuse: nothing runs here."""
+        of = f" --draft {draft}" if draft else ""
+        raise _elsewhere("show or change jobs", f"'bbops jobs list{of}' asks the server")
 
     async def restore(self, commit: str, topic: str, said: ProposalEdit) -> PullRequestDetail:
         """Refuse: a checkout keeps no proposals; the commit can be pushed."""

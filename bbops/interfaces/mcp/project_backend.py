@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Protocol, TypeVar
 import msgspec
 from msgspec import Meta
 
+from bbops.base.json_jobs import JobList, JobStory
 from bbops.interfaces.mcp.models import Found, Proposed
 from bbops.interfaces.mcp.work import Work
 
@@ -170,6 +171,24 @@ class Activity(msgspec.Struct, frozen=True):
     next: int
 
 
+class JobBackend(Protocol):
+    """The jobs of one project or draft, for one person."""
+
+    async def list(self, state: str, most: int) -> JobList:
+        """Return jobs that have not ended, those in a state, or with `ended` those that have."""
+        ...
+
+    async def show(self, job: str) -> JobStory:
+        """Return what is known of a job, masked."""
+        ...
+
+    async def change(
+        self, action: Literal["retry", "cancel"], job: str, *, from_start: bool = False
+    ) -> None:
+        """Retry or cancel a job."""
+        ...
+
+
 class ProjectBackend(Protocol):
     """One project, for one person. Every method raises Refused or BbopsError where it cannot."""
 
@@ -214,6 +233,10 @@ class ProjectBackend(Protocol):
         details: bool,
     ) -> Activity:  # fmt: skip
         """Return requests that the live API answered."""
+        ...
+
+    async def jobs(self, draft: str) -> JobBackend:
+        """Return the jobs of a draft, which is woken for them; of what is live without a name."""
         ...
 
     async def restore(self, commit: str, topic: str, said: ProposalEdit) -> PullRequestDetail:

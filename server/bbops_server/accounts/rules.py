@@ -71,7 +71,8 @@ class Permission(StrEnum):
     ALLOW_HOSTS = "let a draft reach other servers"
     MANAGE_KEYS = "issue, list and revoke the keys of a project's channels"
     READ_JOBS = "see a project's jobs and tasks"
-    MANAGE_JOBS = "hold, release, retry and cancel a project's jobs, and run its tasks"
+    RETRY_JOBS = "retry and cancel a project's jobs"
+    MANAGE_JOBS = "hold and release a project's jobs, and run its tasks"
     RUN_DRAFT_JOBS = "run a draft's jobs and tasks"
     MANAGE_DRAFT_KEYS = "issue, list and revoke the keys of a draft's channels"
     CLONE = "clone and fetch a project's repository"
@@ -122,6 +123,7 @@ RULES: Final[Mapping[Permission, Rule]] = {
     Permission.ALLOW_HOSTS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.MANAGE_KEYS: Rule("project", Role.MAINTAINER, Scope.ADMIN),
     Permission.READ_JOBS: Rule("project", Role.DEVELOPER, Scope.READ),
+    Permission.RETRY_JOBS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.MANAGE_JOBS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.RUN_DRAFT_JOBS: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.MANAGE_DRAFT_KEYS: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
@@ -146,10 +148,11 @@ GRANTED: Final[Mapping[GrantScope, frozenset[Permission]]] = {
         Permission.KNOW_ONESELF, Permission.READ_PROJECT, Permission.OPEN_DRAFT,
         Permission.READ_WORKSPACE,
     }),
-    GrantScope.DATA: frozenset({Permission.READ_REQUESTS}),
+    GrantScope.DATA: frozenset({Permission.READ_REQUESTS, Permission.READ_JOBS}),
     GrantScope.BUILDER: frozenset({
         Permission.PROPOSE, Permission.REVIEW, Permission.MERGE, Permission.PUSH_DRAFT,
-        Permission.RENEW_DRAFT,
+        Permission.RENEW_DRAFT, Permission.READ_JOBS, Permission.RUN_DRAFT_JOBS,
+        Permission.RETRY_JOBS,
     }),
     GrantScope.API: frozenset(),
     GrantScope.AI: frozenset(),

@@ -21,6 +21,7 @@ from bbops.interfaces.mcp.project_backend import (
     CommitProgress,
     DraftRequest,
     DraftResponse,
+    JobBackend,
     MergeOutcome,
     ProjectBackend,
     ProjectState,
@@ -48,6 +49,7 @@ from bbops_server.mcp.serialization import (
     serialize_proposal_detail,
 )
 from bbops_server.mcp.served import WORDS, Around, Served
+from bbops_server.mcp.served_jobs import ServedJobs
 from bbops_server.process.messages.build.proposals.do_work import DoWork
 from bbops_server.process.messages.build.releases.run_commit_tests import RunCommitTests
 from bbops_server.process.messages.build.repositories.resolve import Resolve
@@ -370,6 +372,17 @@ class ServedBackend:
             {name: one[name] for name in _SHOWN if one.get(name)} for one in reversed(found)
         )
         return Activity(items, found[0]["id"] if len(found) == limit else 0)
+
+    async def jobs(self, draft: str) -> JobBackend:
+        """Return the jobs of a draft, which is woken for them; of what is live without a name."""
+        await self._at.require(Permission.READ_JOBS)
+        if draft:
+            drafts, found = await self._wake(draft)
+            return ServedJobs(self._at, drafts.jobs(found.slug), found.slug)
+        source = self._at.control.status.jobs(self._at.project)
+        if source is None:
+            raise Refused(f"there is no project '{self._at.project}'")
+        return ServedJobs(self._at, source)
 
 
 def _about(done: dict[str, Any]) -> str:

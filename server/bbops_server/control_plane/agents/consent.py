@@ -25,8 +25,8 @@ from bbops_server.mcp.oauth.redirects import is_here, place_of
 
 WORDS: Final = {
     GrantScope.PROJECT: "read projects, their drafts, proposals and history",
-    GrantScope.DATA: "read the requests that people made, and what came of them",
-    GrantScope.BUILDER: "write drafts, propose changes, and merge where the project lets agents",
+    GrantScope.DATA: "read the requests that people made, what came of them, and jobs",
+    GrantScope.BUILDER: "write drafts, propose changes, retry jobs; merge where agents may",
     GrantScope.API: "call the endpoints of projects",
     GrantScope.AI: "use the agents of projects",
 }

@@ -65,7 +65,7 @@ async def show_job(
     return await show_from(_jobs(visit, name), job)
 
 
-@change("/api/projects/{name:str}/jobs/retry", Permission.MANAGE_JOBS, status=200)
+@change("/api/projects/{name:str}/jobs/retry", Permission.RETRY_JOBS, status=200)
 async def retry_job(
     visit: Here, name: FromPath[str], data: Annotated[Retried, Body()]
 ) -> ChangedJobs:
@@ -73,7 +73,7 @@ async def retry_job(
     return await _change(visit, name, "retry", data.job, job=data.job, from_start=data.from_start)
 
 
-@change("/api/projects/{name:str}/jobs/cancel", Permission.MANAGE_JOBS, status=200)
+@change("/api/projects/{name:str}/jobs/cancel", Permission.RETRY_JOBS, status=200)
 async def cancel_job(
     visit: Here, name: FromPath[str], data: Annotated[OneJob, Body()]
 ) -> ChangedJobs:
