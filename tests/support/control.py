@@ -235,6 +235,10 @@ class OneFrontend:
         raise ServerError("project.yaml names no frontend")
 
 
+class OneDraftWork:
+    jobs, deliveries, events = OneDraftJob(), OneDelivery(), OneEvent()
+
+
 class OneDraft:
     def list(self) -> list[DraftStatus]:
         return [
@@ -266,8 +270,8 @@ class OneDraft:
     async def renew(self, slug: str) -> bool:
         return slug == "slug"
 
-    def jobs(self, slug: str) -> OneDraftJob:
-        return OneDraftJob()
+    def work(self, slug: str) -> OneDraftWork:
+        return OneDraftWork()
 
     def keys(self, slug: str) -> OneKey:
         return OneKey()

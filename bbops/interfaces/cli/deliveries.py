@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import quote
 
 import click
-import msgspec
 
-from bbops.base.console import say
 from bbops.base.errors import ServerError
 from bbops.base.json_deliveries import Delivery, DeliveryStory, DeliveryTry, StartedJob
+from bbops.base.moments import shown_time
 from bbops.base.render import one_line, printable
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._family import Family
 from bbops.interfaces.cli._listing import say_list
-from bbops.interfaces.cli._server import as_json_option, of_project, of_server, open_remote
+from bbops.interfaces.cli._place import Place, at_place, limit_option, started
 
 _COLOURS: Final = {
     "received": "green", "delivered": "green", "waiting": "yellow", "failed": "red",
@@ -40,85 +38,60 @@ def command() -> None:
 @click.option("--received", "direction", flag_value="received", default=None,
               help="Only what other services have sent.")  # fmt: skip
 @click.option("--sent", "direction", flag_value="sent", help="Only what was sent to receivers.")
-@click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 1_000),
-              help="How many deliveries.")  # fmt: skip
-@of_project
-@of_server
-@as_json_option
-def show_all(
-    direction: str | None, limit: int, project: str | None, server: str, *, as_json: bool
-) -> None:
+@limit_option
+@at_place
+def show_all(direction: str | None, limit: int, place: Place) -> None:
     """List deliveries, newest first."""
-    with open_remote(server) as remote:
-        name = project or remote.only_project()
-        path = f"deliveries?direction={direction or ''}&limit={limit}"
-        found = remote.of_project(name, "GET", path, list[Delivery])
-    say_list(found, _line, none="no deliveries", as_json=as_json)
+    path = f"deliveries?direction={direction or ''}&limit={limit}"
+    found = place.read(path, list[Delivery])
+    say_list(found, _line, none="no deliveries", as_json=place.as_json)
 
 
 @examples("bbops deliveries show triggers/paid@evt_1")
 @command.command("show")
 @click.argument("delivery", metavar="ID")
-@of_project
-@of_server
-@as_json_option
-def show_one(delivery: str, project: str | None, server: str, *, as_json: bool) -> None:
+@at_place
+def show_one(delivery: str, place: Place) -> None:
     """Show a delivery: headers and body, and the answers of a receiver. Secrets are masked."""
-    with open_remote(server) as remote:
-        name = project or remote.only_project()
-        path = f"deliveries/story?delivery={quote(delivery, safe='')}"
-        found = remote.of_project(name, "GET", path, DeliveryStory)
-    if as_json:
-        say(msgspec.json.encode(found).decode())
-        return
-    say(_line(found.delivery))
-    for header, value in found.headers:
-        say(f"{printable(header)}: {one_line(value)}")
-    for tried in found.tries:
-        say(_try(tried))
-    say(f"body  {one_line(found.body)}")
+    found = place.read(f"deliveries/story?delivery={quote(delivery, safe='')}", DeliveryStory)
+    place.show(
+        found, _line(found.delivery),
+        *(f"{printable(header)}: {one_line(value)}" for header, value in found.headers),
+        *map(_try, found.tries), f"body  {one_line(found.body)}",
+    )  # fmt: skip
 
 
 @examples("bbops deliveries replay triggers/paid@evt_1")
 @command.command("replay")
 @click.argument("delivery", metavar="ID")
-@of_project
-@of_server
-@as_json_option
-def replay(delivery: str, project: str | None, server: str, *, as_json: bool) -> None:
+@at_place
+def replay(delivery: str, place: Place) -> None:
     """Run the function of a received delivery again, as a new job."""
     if not delivery.startswith(_RECEIVED):
         hint = f"bbops deliveries resend {delivery}"
         raise ServerError(f"'{delivery}' was not received", hint=hint)
-    _repeat(delivery, project, server, as_json=as_json)
+    _repeat(delivery, place)
 
 
 @examples("bbops deliveries resend webhooks/partners@msg_1/7")
 @command.command("resend")
 @click.argument("delivery", metavar="ID")
-@of_project
-@of_server
-@as_json_option
-def resend(delivery: str, project: str | None, server: str, *, as_json: bool) -> None:
+@at_place
+def resend(delivery: str, place: Place) -> None:
     """Send a message again to its receiver, with the same webhook-id, as a new job."""
     if delivery.startswith(_RECEIVED):
         raise ServerError(f"'{delivery}' was not sent", hint=f"bbops deliveries replay {delivery}")
-    _repeat(delivery, project, server, as_json=as_json)
+    _repeat(delivery, place)
 
 
-def _repeat(delivery: str, project: str | None, server: str, *, as_json: bool) -> None:
-    with open_remote(server) as remote:
-        name, body = project or remote.only_project(), {"delivery": delivery}
-        found = remote.of_project(name, "POST", "deliveries/repeat", StartedJob, body)
-    if as_json:
-        say(msgspec.json.encode(found).decode())
-    else:
-        say(f"started {printable(found.job)}; 'bbops jobs show {printable(found.job)}' follows it")
+def _repeat(delivery: str, place: Place) -> None:
+    found = place.change("deliveries/repeat", StartedJob, {"delivery": delivery})
+    place.show(found, started(found.job))
 
 
 def _line(one: Delivery) -> str:
     state = click.style(f"{one.state:<9}", fg=_COLOURS.get(one.state))
-    parts = [_when(one.at), state, printable(one.id)]
+    parts = [shown_time(one.at), state, printable(one.id)]
     if one.event:
         parts.append(f"{one.event} to {printable(one.receiver)}")
     if one.tries > 1:
@@ -129,8 +102,4 @@ def _line(one: Delivery) -> str:
 
 def _try(one: DeliveryTry) -> str:
     said = one.error if one.status is None else f"{one.status} {one.answer}".rstrip()
-    return f"{_when(one.at)}  {one_line(said)}"
-
-
-def _when(at: float) -> str:
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%S}Z"
+    return f"{shown_time(one.at)}  {one_line(said)}"

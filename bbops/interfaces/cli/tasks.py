@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import click
-import msgspec
 
-from bbops.base.console import say
 from bbops.base.json_jobs import ChangedJobs, JobList, TaskTime
+from bbops.base.moments import shown_time
 from bbops.base.render import printable
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._family import Family
 from bbops.interfaces.cli._listing import say_list
-from bbops.interfaces.cli._server import (
-    as_json_option,
-    of_draft,
-    of_project,
-    of_server,
-    open_remote,
-)
+from bbops.interfaces.cli._place import Place, at_place, at_project, started
 
 
 @examples("bbops tasks list", "bbops tasks run nightly")
@@ -30,37 +21,22 @@ def command() -> None:
 
 @examples("bbops tasks list")
 @command.command("list")
-@of_project
-@of_server
-@as_json_option
-def show(project: str | None, server: str, *, as_json: bool) -> None:
+@at_project
+def show(place: Place) -> None:
     """List the tasks and when each runs next, in UTC."""
-    with open_remote(server) as remote:
-        name = project or remote.only_project()
-        found = remote.of_project(name, "GET", "jobs?limit=1", JobList).tasks
-    say_list(found, _line, none="no tasks; 'bbops new task' creates one", as_json=as_json)
+    found = place.read("jobs?limit=1", JobList).tasks
+    say_list(found, _line, none="no tasks; 'bbops new task' creates one", as_json=place.as_json)
 
 
 @examples("bbops tasks run nightly")
 @command.command("run")
 @click.argument("task")
-@of_draft
-@of_project
-@of_server
-@as_json_option
-def run(
-    task: str, draft: str | None, project: str | None, server: str, *, as_json: bool
-) -> None:  # fmt: skip
+@at_place
+def run(task: str, place: Place) -> None:
     """Run TASK now. Its schedule does not change."""
-    with open_remote(server) as remote:
-        name = project or remote.only_project()
-        path = remote.path_in(name, draft, "tasks/run")
-        found = remote.of_project(name, "POST", path, ChangedJobs, {"task": task})
-    if as_json:
-        say(msgspec.json.encode(found).decode())
-    else:
-        say(f"started {printable(found.job)}; 'bbops jobs show {printable(found.job)}' follows it")
+    found = place.change("tasks/run", ChangedJobs, {"task": task})
+    place.show(found, started(found.job))
 
 
 def _line(one: TaskTime) -> str:
-    return f"{datetime.fromtimestamp(one.next_at, UTC):%Y-%m-%dT%H:%M:%S}Z  {printable(one.task)}"
+    return f"{shown_time(one.next_at)}  {printable(one.task)}"

@@ -378,7 +378,7 @@ class ServedBackend:
         await self._at.require(Permission.READ_JOBS)
         if draft:
             drafts, found = await self._wake(draft)
-            return ServedJobs(self._at, drafts.jobs(found.slug), found.slug)
+            return ServedJobs(self._at, drafts.work(found.slug).jobs, found.slug)
         source = self._at.control.status.jobs(self._at.project)
         if source is None:
             raise Refused(f"there is no project '{self._at.project}'")

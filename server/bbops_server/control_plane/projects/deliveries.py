@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from collections.abc import Awaitable
+from typing import Annotated, Final, Literal, TypeVar
 
 import msgspec
 from litestar.exceptions import NotFoundException
@@ -17,14 +18,16 @@ from bbops_server.control_plane.web.routes import change, read
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.publish.projects.protocols import DeliverySource
 
-_MOST_NAME: Final = 800
+T = TypeVar("T")
+
+MOST_NAME: Final = 800
 Direction = Literal["", "received", "sent"]
 
 
 class OneDelivery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A delivery by its name, such as `triggers/paid@evt_1`."""
 
-    delivery: Annotated[str, msgspec.Meta(min_length=1, max_length=_MOST_NAME)]
+    delivery: Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_NAME)]
 
 
 class OneReceiver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,25 +43,16 @@ async def list_deliveries(
     limit: Annotated[int, QueryParameter(ge=1, le=1_000)] = 100,
 ) -> list[Delivery]:  # fmt: skip
     """Deliveries of webhooks that were received and sent, the newest first."""
-    try:
-        return await _deliveries(visit, name).list(direction, limit)
-    except BbopsError as error:
-        raise refuse(error) from None
+    return await answered(_deliveries(visit, name).list(direction, limit))
 
 
 @read("/api/projects/{name:str}/deliveries/story", Permission.READ_JOBS)
 async def show_delivery(
     visit: Here, name: FromPath[str],
-    delivery: Annotated[str, QueryParameter(min_length=1, max_length=_MOST_NAME)],
+    delivery: Annotated[str, QueryParameter(min_length=1, max_length=MOST_NAME)],
 ) -> DeliveryStory:  # fmt: skip
     """What is kept of a delivery: headers and body, or the tries of one that was sent."""
-    try:
-        found = await _deliveries(visit, name).show(delivery)
-    except BbopsError as error:
-        raise refuse(error) from None
-    if found is None:
-        raise _missing(delivery)
-    return found
+    return await show_from(_deliveries(visit, name), delivery)
 
 
 @change("/api/projects/{name:str}/deliveries/repeat", Permission.MANAGE_JOBS, status=200)
@@ -66,14 +60,7 @@ async def repeat_delivery(
     visit: Here, name: FromPath[str], data: Annotated[OneDelivery, Body()]
 ) -> StartedJob:
     """Run a delivery again that was received, or send one again that was sent; as a new job."""
-    try:
-        job = await _deliveries(visit, name).repeat(data.delivery)
-    except BbopsError as error:
-        raise refuse(error) from None
-    if not job:
-        raise _missing(data.delivery)
-    await visit.note("repeat delivery", object=f"{name} {data.delivery}")
-    return StartedJob(job)
+    return await repeat_in(visit, name, _deliveries(visit, name), data.delivery)
 
 
 @read("/api/projects/{name:str}/receivers", Permission.READ_JOBS)
@@ -82,10 +69,7 @@ async def list_receivers(
     disabled: Annotated[bool, QueryParameter()] = False,  # noqa: FBT002 - a query
 ) -> list[JsonReceiver]:  # fmt: skip
     """The receivers of webhooks, without their secrets; with `disabled` only those that are."""
-    try:
-        return list(await _deliveries(visit, name).receivers(limit, disabled=disabled))
-    except BbopsError as error:
-        raise refuse(error) from None
+    return [*await answered(_deliveries(visit, name).receivers(limit, disabled=disabled))]
 
 
 @change("/api/projects/{name:str}/receivers/enable", Permission.MANAGE_JOBS, status=200)
@@ -93,11 +77,41 @@ async def enable_receiver(
     visit: Here, name: FromPath[str], data: Annotated[OneReceiver, Body()]
 ) -> ChangedJobs:
     """Let a receiver be told again that was disabled."""
+    return await enable_in(visit, name, _deliveries(visit, name), data)
+
+
+# ---- of whichever source: of a project, or of a draft
+async def answered(asked: Awaitable[T]) -> T:
+    """Return what a source answers. Raises: HTTPException: it cannot."""
     try:
-        is_changed = await _deliveries(visit, name).enable(data.webhook, data.receiver)
+        return await asked
     except BbopsError as error:
         raise refuse(error) from None
-    await visit.note("enable receiver", object=f"{name} {data.webhook} {data.receiver}")
+
+
+async def show_from(source: DeliverySource, delivery: str) -> DeliveryStory:
+    """Return what is kept of a delivery. Raises: HTTPException: nothing is."""
+    found = await answered(source.show(delivery))
+    if found is None:
+        raise _missing(delivery)
+    return found
+
+
+async def repeat_in(visit: Visit, where: str, source: DeliverySource, delivery: str) -> StartedJob:
+    """Repeat a delivery, on record. Raises: HTTPException: there is none of that name."""
+    job = await answered(source.repeat(delivery))
+    if not job:
+        raise _missing(delivery)
+    await visit.note("repeat delivery", object=f"{where} {delivery}")
+    return StartedJob(job)
+
+
+async def enable_in(
+    visit: Visit, where: str, source: DeliverySource, one: OneReceiver
+) -> ChangedJobs:
+    """Let a receiver be told again, on record."""
+    is_changed = await answered(source.enable(one.webhook, one.receiver))
+    await visit.note("enable receiver", object=f"{where} {one.webhook} {one.receiver}")
     return ChangedJobs(int(is_changed))
 
 

@@ -117,7 +117,7 @@ def _jobs(visit: Visit, name: str, slug: str) -> DraftJobSource:
     found = drafts.find(slug) if drafts is not None else None
     if drafts is None or found is None:
         raise NotFoundException(f"project '{name}' has no draft '{slug}'")
-    return drafts.jobs(found.slug)
+    return drafts.work(found.slug).jobs
 
 
 ROUTES = (

@@ -9,11 +9,10 @@ import msgspec
 from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath, QueryParameter
 
-from bbops.base.errors import BbopsError
 from bbops.base.json_events import EmittedEvent, LoggedEvent, ReplayedEvents
 from bbops.base.names import EVENT_NAME
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.web.refusals import refuse
+from bbops_server.control_plane.projects.deliveries import answered
 from bbops_server.control_plane.web.routes import change, read
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.publish.projects.protocols import EventSource
@@ -41,10 +40,7 @@ async def list_events(
     limit: Annotated[int, QueryParameter(ge=1, le=1_000)] = 100,
 ) -> list[LoggedEvent]:  # fmt: skip
     """Events of the last 7 days, the newest first; with `event` only those."""
-    try:
-        return await _events(visit, name).list(event, limit)
-    except BbopsError as error:
-        raise refuse(error) from None
+    return await answered(_events(visit, name).list(event, limit))
 
 
 @change("/api/projects/{name:str}/events/emit", Permission.MANAGE_JOBS, status=200)
@@ -52,12 +48,7 @@ async def emit_event(
     visit: Here, name: FromPath[str], data: Annotated[NewEvent, Body()]
 ) -> EmittedEvent:
     """Emit an event, as a step 'emit' does."""
-    try:
-        found = await _events(visit, name).emit(data.event, json.dumps(data.payload))
-    except BbopsError as error:
-        raise refuse(error) from None
-    await visit.note("emit event", object=f"{name} {data.event}")
-    return EmittedEvent(found)
+    return await emit_in(visit, name, _events(visit, name), data)
 
 
 @change("/api/projects/{name:str}/events/replay", Permission.MANAGE_JOBS, status=200)
@@ -65,13 +56,23 @@ async def replay_events(
     visit: Here, name: FromPath[str], data: Annotated[Again, Body()]
 ) -> ReplayedEvents:
     """Run a trigger again for the events of the log, or count them."""
-    trigger = f"triggers/{data.trigger.removeprefix('triggers/').removesuffix('.yaml')}"
-    try:
-        count = await _events(visit, name).replay(trigger, data.since, counts=data.dry_run)
-    except BbopsError as error:
-        raise refuse(error) from None
-    if not data.dry_run:
-        await visit.note("replay events", object=f"{name} {trigger}: {count}")
+    return await replay_in(visit, name, _events(visit, name), data)
+
+
+# ---- of whichever source: of a project, or of a draft
+async def emit_in(visit: Visit, where: str, source: EventSource, one: NewEvent) -> EmittedEvent:
+    """Emit an event, on record."""
+    found = await answered(source.emit(one.event, json.dumps(one.payload)))
+    await visit.note("emit event", object=f"{where} {one.event}")
+    return EmittedEvent(found)
+
+
+async def replay_in(visit: Visit, where: str, source: EventSource, one: Again) -> ReplayedEvents:
+    """Run a trigger again for the events of the log, on record, or count them."""
+    trigger = f"triggers/{one.trigger.removeprefix('triggers/').removesuffix('.yaml')}"
+    count = await answered(source.replay(trigger, one.since, counts=one.dry_run))
+    if not one.dry_run:
+        await visit.note("replay events", object=f"{where} {trigger}: {count}")
     return ReplayedEvents(count)
 
 

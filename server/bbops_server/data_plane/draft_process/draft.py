@@ -17,9 +17,11 @@ from typing import Final
 import uvloop
 
 from bbops.runtime.work.attempts import Attempt
+from bbops_server.data_plane.deliveries import delivery_handlers
 from bbops_server.data_plane.draft_process.answering import Answering
 from bbops_server.data_plane.draft_process.log import BoundedLog
 from bbops_server.data_plane.draft_process.sign_in import sign_in
+from bbops_server.data_plane.events import event_handlers
 from bbops_server.data_plane.jobs import job_handlers
 from bbops_server.data_plane.keys import key_handlers
 from bbops_server.data_plane.live.linking import link
@@ -82,6 +84,8 @@ class DraftProcess:
             Resume: self._resume, Drain: self._drain, AllowEgress: self._allow,
             **key_handlers(lambda _: self._live), SignIn: self._sign_in,
             **job_handlers(lambda _: self._live, self._work.wake), RunDraftJobs: self._run_jobs,
+            **delivery_handlers(lambda _: self._live, self._work.wake),
+            **event_handlers(lambda _: self._live, self._work.wake),
             ReadStatus: self._read_status, Stop: self._stop,
         }  # fmt: skip
 

@@ -14,7 +14,7 @@ from bbops_server.process.messages.request import A, Request
 from bbops_server.publish.processes.plane import Plane
 
 
-async def _at_once() -> None:
+async def at_once() -> None:
     """Wait for nothing."""
 
 
@@ -22,7 +22,7 @@ class ProjectJobs:
     """Asks a data process, or that of a draft; raises BbopsError where nothing is live."""
 
     def __init__(
-        self, plane: Plane, project: str, ready: Callable[[], Awaitable[None]] = _at_once
+        self, plane: Plane, project: str, ready: Callable[[], Awaitable[None]] = at_once
     ) -> None:
         """Args: `ready` returns when the draft is awake."""
         self._plane, self._project, self._ready = plane, project, ready

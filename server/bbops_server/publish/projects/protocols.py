@@ -74,8 +74,8 @@ class DraftSource(Protocol):
         """Return the API keys of a draft, which is woken for them."""
         ...
 
-    def jobs(self, slug: str) -> DraftJobSource:
-        """Return the jobs of a draft, which is woken for them."""
+    def work(self, slug: str) -> DraftWorkSource:
+        """Return what a draft does outside of requests; it is woken for that."""
         ...
 
     async def contract(self, slug: str, form: str) -> Written:
@@ -232,6 +232,25 @@ class HookSource(Protocol):
 
     async def resend(self, wanted: str) -> dict[str, Any]:
         """Send a message once more; return what came back."""
+        ...
+
+
+class DraftWorkSource(Protocol):
+    """What a draft does outside of requests."""
+
+    @property
+    def jobs(self) -> DraftJobSource:
+        """Its jobs."""
+        ...
+
+    @property
+    def deliveries(self) -> DeliverySource:
+        """Its deliveries, and the receivers that it would send to."""
+        ...
+
+    @property
+    def events(self) -> EventSource:
+        """Its events."""
         ...
 
 
