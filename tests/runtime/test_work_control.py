@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from bbops.runtime.work.control import KEPT_MS, WorkControl
-from bbops.runtime.work.sleeping import Sleeping
 from bbops.runtime.work.values import REMOVED, FencedError, Wait
 from tests.support.work_bench import Bench, Work, bench, job, place
 
@@ -102,7 +101,7 @@ def test_a_job_says_what_it_waits_for(bench: Callable[[Work], None]) -> None:
         await on.engine.fail(claimed["a1"], "oh", on.at + 5_000)
         assert await waits(on, "a1") == ["attempt 2, at 1970-01-01T00:16:45Z"]
         wait = Wait("functions/b.yaml:3", on.at + 9_000, event="parcel.sent")
-        await Sleeping(on.engine).wait(claimed["b"], [wait])
+        await on.engine.wait(claimed["b"], [wait])
         told = "event parcel.sent until 1970-01-01T00:16:49Z, at functions/b.yaml:3"
         assert await waits(on, "b") == [told]
 

@@ -11,8 +11,8 @@ import pytest
 
 from bbops.base.host import Host, HttpRequest, HttpResponse
 from bbops.runtime.work.durable import durable
-from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.recorded import Recorded
+from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.values import FencedError
 from tests.support.work_bench import Bench, Work, bench, job, place
 
@@ -112,7 +112,7 @@ async def attempt(on: Bench, world: World, name: str, commits: int) -> bool:
     await worker.reclaim()
     (claim,) = await worker.claim(1)
     mortal = Mortal(on.database, commits)
-    dying = Engine(mortal, on.dialect, name, now=lambda: on.at)  # type: ignore[arg-type]
+    dying = SqlEngine(mortal, on.dialect, name, now=lambda: on.at)  # type: ignore[arg-type]
     recorded = Recorded(dying, claim, await worker.steps(claim))
     host = Host(world, world, mortal, world, http=world)  # type: ignore[arg-type]
     try:

@@ -19,9 +19,9 @@ from bbops.database.sqlite.work import SqliteWork
 from bbops.runtime.linking.release import link
 from bbops.runtime.linking.work import Work, link_work
 from bbops.runtime.values.failures import FlowError, HttpFailure
-from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.outbox import emit
 from bbops.runtime.work.recorded import Recorded
+from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.values import HeldError
 from bbops.source.tree import MemoryTree
 from tests.conftest import Files
@@ -173,7 +173,7 @@ class Shop:
     async def attempt(self, name: str, commits: int, fulfil: str = FULFIL) -> bool:
         """Run the job once by a new worker; return whether it came to its end."""
         door = Mortal(self.database, 0)
-        engine = Engine(door, SqliteWork(), name)  # type: ignore[arg-type]
+        engine = SqlEngine(door, SqliteWork(), name)  # type: ignore[arg-type]
         work = self.linked(door, fulfil)
         await engine.pump(work.plan.route)
         await engine.reclaim()

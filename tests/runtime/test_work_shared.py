@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bbops.runtime.values.failures import Unavailable
-from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.shared import MOST_SHARED, Shared
+from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.values import FencedError
 from tests.support.work_bench import Bench, Work, bench, job, place
 
@@ -38,7 +38,7 @@ class Counted:
 def test_records_and_ends_of_one_turn_share_a_commit_each(bench: Callable[[Work], None]) -> None:
     async def work(on: Bench) -> None:
         counted = Counted(on.database)
-        engine = Engine(counted, on.dialect, "one", now=lambda: on.at)  # type: ignore[arg-type]
+        engine = SqlEngine(counted, on.dialect, "one", now=lambda: on.at)  # type: ignore[arg-type]
         await on.enqueue(*(job(str(at), lane="abc"[at % 3], seats=9) for at in range(27)))
         claimed = await engine.claim(50)
         counted.commits = 0

@@ -19,9 +19,9 @@ from bbops.database.sqlite.work import SqliteWork
 from bbops.runtime.linking.release import link
 from bbops.runtime.linking.work import Work, link_work
 from bbops.runtime.values.failures import Failure
-from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.row_triggers import row_event
+from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.values import HIGH, LOW, NORMAL, Claim, Event, NewJob
 from bbops.source.tree import MemoryTree
 
@@ -139,7 +139,7 @@ def test_a_condition_that_fails_makes_a_job_that_fails_and_takes_no_other_along(
         assert len(jobs(work, good)) == 2
         assert len(jobs(work, told({"customer": "a", "total": 9}))) == 1
         assert len(jobs(work, told("no map"))) == 2
-        engine = Engine(database, SqliteWork(), "a")
+        engine = SqlEngine(database, SqliteWork(), "a")
         job = jobs(work, bad)[1]
         claim = Claim(1, job.uid, job.work, job.payload, 1, 1, job.lane, "", 0, job.cause)
         with pytest.raises(Failure, match="zero"):

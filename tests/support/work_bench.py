@@ -19,6 +19,7 @@ from bbops.database.sqlite.driver import Sqlite
 from bbops.database.sqlite.work import SqliteWork
 from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.outbox import emit, enqueue
+from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.values import Claim, Event, NewJob
 from tests.support.postgres import DATABASES, place_of
 
@@ -28,13 +29,15 @@ Work = Callable[["Bench"], Awaitable[None]]
 class Bench:
     """An engine with a clock that stands still, and what its events make."""
 
-    def __init__(self, database: Database, dialect: Any) -> None:
-        self.database, self.dialect, self.at = database, dialect, 1_000_000
+    def __init__(
+        self, database: Database, dialect: Any, make: Callable[..., Engine] = SqlEngine
+    ) -> None:
+        self.database, self.dialect, self.make, self.at = database, dialect, make, 1_000_000
         self.engine = self.worker("one")
         self.routes: dict[str, Callable[[Event], list[NewJob]]] = {}
 
     def worker(self, name: str) -> Engine:
-        return Engine(self.database, self.dialect, name, now=lambda: self.at)
+        return self.make(self.database, self.dialect, name, now=lambda: self.at)
 
     async def emit(self, name: str, payload: Any = None, key: str = "") -> None:
         await self.database.write_all([emit(name, json.dumps(payload), self.at, key=key)])
@@ -53,6 +56,24 @@ class Bench:
     async def states(self) -> dict[str, str]:
         rows = await self.database.read("SELECT uid, state FROM _bbops_jobs ORDER BY id")
         return dict(rows)
+
+    async def log(self) -> list[tuple[Any, ...]]:
+        """Return the log of events: places, names, keys, payloads."""
+        query = "SELECT seq, name, key, payload FROM _bbops_events ORDER BY seq"
+        return [*map(tuple, await self.database.read(query))]
+
+    async def ended(self) -> list[tuple[Any, ...]]:
+        """Return the jobs that have ended: uids, outcomes, attempts."""
+        query = "SELECT uid, outcome, attempts FROM _bbops_job_log ORDER BY id"
+        return [*map(tuple, await self.database.read(query))]
+
+    async def records(self) -> int:
+        """Return how many results of steps are kept."""
+        return int((await self.database.read("SELECT count(*) FROM _bbops_steps"))[0][0])
+
+    async def notes(self) -> list[str]:
+        """Return the names of what cases have noted in the database."""
+        return [name for (name,) in await self.database.read("SELECT name FROM _bbops_notes")]
 
     async def claim(self, most: int = 50) -> dict[str, Claim]:
         return {one.uid: one for one in await self.engine.claim(most)}

@@ -23,6 +23,7 @@ from bbops.runtime.work.attempts import Plan
 from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.retry import Retry
+from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.values import Event, NewJob, TickDue
 from bbops.runtime.work.worker import Worker
 
@@ -48,11 +49,11 @@ async def opened(place: str, name: str) -> AsyncIterator[tuple[Database, Engine,
         lost = asyncio.Event()
         if isinstance(where, Path):
             database: Sqlite | Postgres = await Sqlite.open(where)
-            engine = Engine(database, SqliteWork(), name)
+            engine = SqlEngine(database, SqliteWork(), name)
         else:
             database = await Postgres.open(where)
             lost = await stack.enter_async_context(alive(where, name))
-            engine = Engine(database, PostgresWork(), name)
+            engine = SqlEngine(database, PostgresWork(), name)
         stack.push_async_callback(database.close)
         yield database, engine, lost
 

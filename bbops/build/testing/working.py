@@ -15,12 +15,12 @@ from bbops.build.testing.host import StillClock
 from bbops.runtime.linking.work import Work
 from bbops.runtime.work.attempts import Attempt, Plan, run_attempt
 from bbops.runtime.work.dialect import Dialect
-from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.events import Outbox
 from bbops.runtime.work.messages import FAN_OUT, WEBHOOKS
 from bbops.runtime.work.outbox import emit, enqueue
 from bbops.runtime.work.own_events import is_reserved
 from bbops.runtime.work.recorded import Recorded
+from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.values import Event, NewJob
 
 MOST_ATTEMPTS: Final = 1_000
@@ -179,9 +179,9 @@ class Working:
             await self._engine.reclaim()
             return True
 
-    def _start(self) -> Engine:
+    def _start(self) -> SqlEngine:
         self._starts += 1
-        return Engine(self.database, self._dialect, f"test-{self._starts}", now=self._now)
+        return SqlEngine(self.database, self._dialect, f"test-{self._starts}", now=self._now)
 
     def _listen(self) -> None:
         self._engine.names_cause, self._engine.hears_dead = (

@@ -20,7 +20,6 @@ from bbops.runtime.work.results import (
     pack_read,
     rows_of,
 )
-from bbops.runtime.work.sleeping import Sleeping
 from bbops.runtime.work.statements import Statement
 from bbops.runtime.work.triggers import read_payload
 from bbops.runtime.work.values import AsleepError, Claim, HeldError, Wait
@@ -55,7 +54,6 @@ class Recorded:
 
     def __init__(self, engine: Engine, job: Claim, known: Mapping[str, Any]) -> None:
         self.engine, self.job = engine, job
-        self._sleeping = Sleeping(engine)
         self._known = dict(known)
         self._notes = list[tuple[str, Any]]()
         self._visits = dict[str, int]()
@@ -182,7 +180,7 @@ class Recorded:
     async def listen(self, events: Sequence[str]) -> None:
         """Begin to listen to the events that the job may wait for."""
         if events:
-            self._listens = await self._sleeping.listen(self.job, events)
+            self._listens = await self.engine.listen(self.job, events)
 
     def pause(self, length_ms: int) -> None:
         """Go on when a time is over.
@@ -230,7 +228,7 @@ class Recorded:
     ) -> tuple[int, str] | None:
         now = self.engine.now()
         since = self._listens.get((event, path), self._listens.get((event, ""), 0))
-        while rows := await self._sleeping.heard(event, since):
+        while rows := await self.engine.heard(event, since):
             for seq, at, payload in rows:
                 if at <= until and seq not in self._heard and is_it(read_payload(payload)):
                     return seq, payload
@@ -251,7 +249,7 @@ class Recorded:
         """Put the job away with all that it has done; return whether it was still ours."""
         with self.taking() as take:
             packed = [(path, Packed(pack(value))) for path, value in take()]
-            return await self._sleeping.wait(self.job, waits, also=packed)
+            return await self.engine.wait(self.job, waits, also=packed)
 
     async def once(self, effect: Callable[[], Awaitable[Any]]) -> Any:
         """Do something outside of the database at least once, and return its recorded result.

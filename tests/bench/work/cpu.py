@@ -35,12 +35,12 @@ class Meter:
 
     async def of(self, work: Callable[[], Awaitable[object]]) -> Used:
         """Do something and return what it took."""
-        before = time.process_time(), self._backends(), time.perf_counter()
+        before = time.process_time(), self.backends(), time.perf_counter()
         await work()
-        after = time.process_time(), self._backends(), time.perf_counter()
+        after = time.process_time(), self.backends(), time.perf_counter()
         return Used(*(now - then for now, then in zip(after, before, strict=True)))
 
-    def _backends(self) -> float:
+    def backends(self) -> float:
         """Return the CPU of a server's processes, also of those that have ended."""
         if self._server is None:
             return 0.0

@@ -19,8 +19,8 @@ from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.attempts import Attempt
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.dialect import Dialect
-from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.happenings import Happening
+from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.worker import Worker
 from bbops.runtime.work.writes import unheard
 from bbops_server.data_plane.live.artifact import read_artifact
@@ -164,7 +164,7 @@ class ProjectWork:
             owner = f"{os.getpid()}-{secrets.token_hex(6)}"
             try:
                 async with _living(begun.place, owner) as (dialect, lost):
-                    engine = Engine(begun.database, dialect, owner)
+                    engine = SqlEngine(begun.database, dialect, owner)
                     plan = assigned.plan(self._link_old)
                     tail = self._tail = RowTail(begun.database, dialect, self._tell_row)
                     worker = Worker(
