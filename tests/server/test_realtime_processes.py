@@ -124,18 +124,18 @@ def test_the_process_that_numbers_is_killed_and_clients_hear_that_they_lost_some
         assert sorted(one["channel"] for one in (ann.push(), ann.push())) == ["news", "rooms/hall"]
 
 
-def test_fifty_releases_go_live_and_nobody_is_disconnected(talk: Served) -> None:
+def test_a_hundred_releases_go_live_and_nobody_is_disconnected(talk: Served) -> None:
     with talker(talk) as ann, talker(talk) as bob:
         ann.subscribe("rooms/hall")
         bob.subscribe("news")
-        for number in range(50):
+        for number in range(100):
             (talk.repository / "functions/later.yaml").write_text(
                 FILES["functions/later.yaml"] + f"# {number}\n"
             )
             talk.commit()
             talk.live()
             say(talk, "hall", str(number))
-        assert ann.said(50) == bob.said(50) == [str(number) for number in range(50)]
+        assert ann.said(100) == bob.said(100) == [str(number) for number in range(100)]
 
 
 def ended(talking: Talker) -> int:

@@ -1,6 +1,6 @@
-"""`python -m bbops_server.data_plane CONTROL LISTENING BELL [SHARED] CENTER [LANE LANES]`.
+"""`python -m bbops_server.data_plane CONTROL LISTENING BELL [SHARED] --center PATH [LANE LANES]`.
 
-CENTER is the path of the socket that numbers messages; the others are descriptors and numbers.
+Descriptors first, then the path of the socket at which messages are numbered.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ import sys
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 
+from bbops_server.data_plane.realtime.fanout.stream import CENTER  # noqa: E402 - see above
 from bbops_server.data_plane.serve import run  # noqa: E402 - see above
 
 if __name__ == "__main__":
-    (center,) = (one for one in sys.argv[1:] if not one.isdigit())
-    control, listening, bell, *shared = (int(one) for one in sys.argv[1:] if one.isdigit())
+    at = sys.argv.index(CENTER)
+    control, listening, bell, *shared = map(int, sys.argv[1:at])
+    center, *lane = sys.argv[at + 1 :]
+    shared += map(int, lane)
     run(control=control, listening=listening, bell=bell, center=center, shared=shared)

@@ -10,6 +10,7 @@ from typing import Final, Protocol, TypeVar
 from bbops.base.errors import ServerError
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.data_plane.live.shared import Shared
+from bbops_server.data_plane.realtime.fanout.stream import CENTER
 from bbops_server.process.children import Child, LivingChild
 from bbops_server.process.messages.data.hold import Hold
 from bbops_server.process.messages.data.refuse import Refuse
@@ -40,10 +41,10 @@ async def start_data(
     """Start a data process; it accepts nothing yet. Raises: ServerError: it does not start."""
     fds = [listening.fileno(), bell.fileno()]
     if shared is None:
-        return await Child.start("bbops_server.data_plane", fds=fds, words=[center])
+        return await Child.start("bbops_server.data_plane", fds=fds, words=[CENTER, center])
     # a process that takes the place of a dead one goes on with its lane
     fds.append(shared.descriptor)
-    words = [center, *shared.words(number)]
+    words = [CENTER, center, *shared.words(number)]
     return await Child.start("bbops_server.data_plane", fds=fds, words=words)
 
 

@@ -23,6 +23,9 @@ MOST_BUFFERED: Final = 64 << 20
 READY_SECONDS: Final = 5.0
 """How long a subscription waits for the center, such as while its process is replaced."""
 
+CENTER: Final = "--center"
+"""Stands before the path of the center's socket, where a process is started."""
+
 _AGAIN_SECONDS: Final = (0.05, 1.0)
 
 
