@@ -276,3 +276,66 @@ cases:
     expect:
       published: [{ADDED} }}, {SEEN}, payload: {{ by: new }} }}]
 """, **BOARD))  # fmt: skip
+
+
+# ---- events that happen meanwhile
+HEARS = """
+payload: { id: integer, total: number }
+steps:
+  - set: { id: "${ event.payload.id }" }
+  - insert: { table: lines, data: { text: "waits ${ uuid() }" } }
+  - wait: { event: order.sent, where: event.payload.id == vars.id, timeout: 2h }
+    as: sent
+  - http:
+      method: POST
+      url: https://shop.example.com/send
+      body: { sent: "${ vars.sent != null }", at: "${ now() }" }
+"""
+
+
+SENT_8 = "{ event: order.sent, payload: { id: 8 }, after: 30m }"
+
+
+@pytest.mark.parametrize(
+    ("events", "body"),
+    [
+        ("[{ event: order.sent, payload: { id: 7 } }]", "sent: true, at: 2026-01-01T00:00:00Z"),
+        (
+            f"[{SENT_8}, {{ event: order.sent, payload: {{ id: 7 }}, after: 90m }}]",
+            "sent: true, at: 2026-01-01T01:30:00Z",
+        ),
+        (
+            "[{ event: order.sent, payload: { id: 7 }, after: 3h }]",
+            "sent: false, at: 2026-01-01T02:00:00Z",
+        ),
+        ("[]", "sent: false, at: 2026-01-01T02:00:00Z"),
+    ],
+)
+def test_a_wait_ends_with_its_event_or_with_its_time(case: Try, events: str, body: str) -> None:
+    text = f"""
+trigger: paid
+{MOCKS}cases:
+  - name: it waits
+    at: 2026-01-01T00:00:00Z
+    event: {{ payload: {{ id: 7, total: 1 }} }}
+    work: run
+    events: {events}
+    expect:
+      events: []
+      calls: {{ "https://shop.example.com/send": [{{ body: {{ {body} }} }}] }}
+"""
+    assert wrongs(case(text, **{"functions/fulfil.yaml": HEARS})) == []
+
+
+def test_an_event_runs_triggers_and_crashes_change_nothing(case: Try) -> None:
+    text = f"""
+trigger: paid
+{MOCKS}cases:
+  - name: it waits
+    event: {{ payload: {{ id: 7, total: 1 }} }}
+    work: run
+    crash: each
+    events: [{{ event: order.sent, payload: {{ id: 7 }}, after: 1h }}]
+    expect: {{ rows: {{ lines: 2 }} }}
+"""
+    assert wrongs(case(text, **{"functions/fulfil.yaml": HEARS})) == []

@@ -170,6 +170,7 @@ cases:
     event: { payload: { id: 1 } }
     work: run
     crash: each
+    events: [{ event: note.told, payload: { id: 2 }, after: 1h }]
     expect: { dead: [] }
 """,
     "tests/given.yaml": """

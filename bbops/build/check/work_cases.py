@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from bbops.base.diagnostics import Diagnostic, suggest
+from bbops.build.check._events import find_payloads
 from bbops.build.check._outside import Outside
 from bbops.build.check.cases import plain_hash
 from bbops.language.project import Project, Resource
@@ -57,11 +58,31 @@ def _keys(project: Project, test: Resource[Test], case: Case, path: Path) -> Ite
             test.place(*path, "event", "name"), "test-case",
             f"trigger '{model.trigger}' does not wait for '{named}'", suggest(named, known),
         )  # fmt: skip
+    yield from _events(project, test, case, path)
     if case.crash is not None and not subject and case.work != "run":
         yield Diagnostic(
             test.place(*path, "crash", key=True), "test-case",
             "'crash' ends the process while jobs run, and none run here", "add 'work: run'",
         )  # fmt: skip
+
+
+def _events(
+    project: Project, test: Resource[Test], case: Case, path: Path
+) -> Iterator[Diagnostic]:  # fmt: skip
+    """Yield events that happen while nothing runs, or that nothing waits for."""
+    outside, heard = Outside(test, {}), find_payloads(project)
+    if case.events and case.work != "run":
+        yield Diagnostic(
+            test.place(*path, "events", key=True), "test-case",
+            "'events' happen while jobs run, and none run here", "add 'work: run'",
+        )  # fmt: skip
+    for number, one in enumerate(case.events):
+        outside.value(one.payload, *path, "events", number, "payload")
+        if one.event not in heard:
+            place = test.place(*path, "events", number, "event")
+            message = f"no trigger and no 'wait' is for event '{one.event}'"
+            yield Diagnostic(place, "test-case", message, suggest(one.event, heard))
+    yield from outside.found
 
 
 def _expect(

@@ -29,6 +29,7 @@ from bbops.build.testing.environment import make_environment
 from bbops.build.testing.expecting import found_work, wrong_work
 from bbops.build.testing.host import KeptEvents, KeptFiles, KeptLog, StillClock, fake_host
 from bbops.build.testing.jobs import ask_work, event_of
+from bbops.build.testing.later import coming_events
 from bbops.build.testing.mocks import Mocks
 from bbops.build.testing.outcome import Answer, Outcome, Wrong
 from bbops.build.testing.payloads import typed_event, typed_rows
@@ -258,6 +259,8 @@ class _Attempt:
 
     async def _ask(self, client: Client, given: Mapping[str, Any]) -> Answer:
         model, follows = self.test.model, self.case.work == "run"
+        if self.working is not None:
+            self.working.coming = coming_events(self.case.events, self.host)
         if self.working is not None and (model.trigger or model.task):
             trigger = self.project.triggers.get(model.trigger or "")
             work = f"tasks/{model.task}" if trigger is None else f"triggers/{trigger.name}"

@@ -12,6 +12,7 @@ from typing import Any, Final
 from bbops.base.host import Host
 from bbops.build.testing.cut import Crash, CutDatabase
 from bbops.build.testing.host import StillClock
+from bbops.build.testing.later import GIVEN, Coming
 from bbops.runtime.linking.work import Work
 from bbops.runtime.work.attempts import Attempt, Plan, run_attempt
 from bbops.runtime.work.dialect import Dialect
@@ -27,9 +28,9 @@ MOST_ATTEMPTS: Final = 1_000
 """Of jobs of one case."""
 
 _EVENTS: Final = (
-    "SELECT name, payload FROM (SELECT 0 AS part, seq AS at, name, payload FROM _bbops_events"
-    " UNION ALL SELECT 1, id, name, payload FROM _bbops_outbox WHERE job IS NULL) AS e"
-    " ORDER BY part, at"
+    "SELECT name FROM (SELECT 0 AS part, seq AS at, name, key FROM _bbops_events"
+    " UNION ALL SELECT 1, id, name, key FROM _bbops_outbox WHERE job IS NULL) AS e"
+    f" WHERE key <> '{GIVEN}' ORDER BY part, at"
 )
 _JOBS: Final = (
     "SELECT work, payload FROM (SELECT 0 AS part, id, work, payload FROM _bbops_jobs UNION ALL"
@@ -56,13 +57,14 @@ class Working:
 
     Attributes:
         attempts: of all jobs, in order.
+        coming: events that happen meanwhile, in order.
         is_endless: there was always more to do.
     """
 
     def __init__(self, database: CutDatabase, dialect: Dialect, clock: StillClock) -> None:
         self.database, self._dialect, self._clock = database, dialect, clock
         self.attempts, self.is_endless = list[Attempt](), False
-        self._starts = self._given = 0
+        self.coming, self._starts = list[Coming](), 0
         self._engine = self._start()
 
     def host(self, host: Host) -> Host:
@@ -76,8 +78,7 @@ class Working:
 
     async def happen(self, name: str, payload: str) -> None:
         """Let an event happen, of which a case is."""
-        self._given = int(is_emitted(name))
-        await self.database.door.write_all([emit(name, payload, self._now())])
+        await self.database.door.write_all([emit(name, payload, self._now(), key=GIVEN)])
 
     async def begin(self, work: str) -> None:
         """Make a job of a task."""
@@ -101,8 +102,7 @@ class Working:
 
     async def events(self) -> list[str]:
         """Return the names of the events that functions have emitted, in order."""
-        names = [name for name, _ in await self.database.door.read(_EVENTS)]
-        return [name for name in names if is_emitted(name)][self._given :]
+        return [name for (name,) in await self.database.door.read(_EVENTS) if is_emitted(name)]
 
     async def jobs(self) -> list[tuple[str, Any]]:
         """Return the function and the input of each job of `enqueue`, in order."""
@@ -149,11 +149,20 @@ class Working:
             self.attempts.append(attempt)
             return follows or attempt.outcome == "waits"
         due = await self._engine.wake_due()
+        if follows and self.coming and (due is None or self.coming[0].at <= due):
+            one = self.coming.pop(0)
+            self._jump(one.at)
+            await self.happen(one.name, one.payload)
+            return True
         if due is None:
             return False
-        self._clock.moment = max(self._clock.moment, datetime.fromtimestamp(due / 1000, UTC))
+        self._jump(due)
         await self._engine.wake_due()
         return True
+
+    def _jump(self, at: int) -> None:
+        """Let it be a time, unless that is over."""
+        self._clock.moment = max(self._clock.moment, datetime.fromtimestamp(at / 1000, UTC))
 
     async def _pump(self, plan: Plan) -> bool:
         while await self._engine.pump(plan.route, plan.arrange):

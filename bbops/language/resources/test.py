@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model
-from bbops.base.names import ColumnName, EventName
+from bbops.base.names import ColumnName, Duration, EventName
 from bbops.base.one_of import need_one_of
 from bbops.language.expressions.values import BareField, ValueField
 from bbops.language.resources._kind import (
@@ -31,6 +31,18 @@ class Event(Model):
 
     name: str | None = None
     payload: ValueField | None = None
+
+
+class LaterEvent(Model):
+    """An event that is emitted while the jobs of a case wait, such as one that a `wait` is for.
+
+    `after` counts from the begin of the case. Without it, the event comes as soon as no job can run
+    before the clock moves on.
+    """
+
+    event: EventName
+    payload: ValueField | None = None
+    after: Duration | None = None
 
 
 class Rows(Model):
@@ -135,6 +147,7 @@ class Case(Model):
     input: ValueField | None = None
     files: dict[str, SentFile] = {}
     event: Event | None = None
+    events: list[LaterEvent] = []
     trigger: Rows | None = None
     mocks: dict[str, ValueField] = {}
     at: Moment | None = None
@@ -168,6 +181,8 @@ class Test(Kind):
       to the next time at which something is due: waits, delays and pauses take no time. Jobs run
       one by one. A job that fails for the last time fails the case, unless `expect.dead` names its
       work, such as `triggers/order-paid`.
+    - With `work: run`, `events` are emitted meanwhile, in their order, at a time `after` the case
+      began: jobs that `wait` for one go on, and triggers run. `expect.events` leaves them out.
     - `crash: each` also runs the case once for each commit of its jobs, ends the process right
       behind it, lets another one go on, and wants the same rows of all tables in the end; hashes of
       passwords, which have a new salt each time, count as equal.
