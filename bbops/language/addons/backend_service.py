@@ -25,7 +25,7 @@ ADDON = AddonKind(
             (
                 need("table"),
                 may("select", "text", "Columns and relations, * if left out"),
-                may("filters", "map", "Values by column"),
+                may("filters", "map", "A value, null, a list, or a map of operators by column"),
                 may("limit", "integer"),
                 may("order", "text", "column.asc or column.desc"),
             ),
@@ -34,6 +34,7 @@ ADDON = AddonKind(
             "  as: orders\n"
             "- return:\n"
             "    value: ${ vars.orders }",
+            repeat="safe",
         ),
         "insert": Action(
             "Insert",
@@ -42,6 +43,7 @@ ADDON = AddonKind(
                 need("table"),
                 need("data", "map list", "A row, or a list of them"),
                 may("upsert", "boolean", "Change rows that are there already"),
+                may("onConflict", "text", "Columns by which `upsert` knows them, if not the key"),
             ),
             list_of(ANY),
             "- backendService.insert:\n    table: orders\n    data: { status: open }",
@@ -52,25 +54,28 @@ ADDON = AddonKind(
             (
                 need("table"),
                 need("data", "map"),
-                need("filters", "map", "Values by column"),
+                need("filters", "map", "A value, null, a list, or a map of operators by column"),
             ),
             list_of(ANY),
             "- backendService.update:\n"
             "    table: orders\n"
             "    data: { status: done }\n"
             "    filters: { id: 1 }",
+            repeat="safe",
         ),
         "delete": Action(
             "Delete",
             "Delete rows.",
             (
                 need("table"),
-                need("filters", "map", "Values by column"),
+                need("filters", "map", "A value, null, a list, or a map of operators by column"),
             ),
             list_of(ANY),
             "- backendService.delete:\n    table: orders\n    filters: { id: 1 }",
+            repeat="safe",
         ),
     },
     config_example="projectUrl: https://acme.example.com\n"
     "serviceRoleKey: ${ env.BACKEND_SERVICE_KEY }",
+    address="projectUrl",
 )

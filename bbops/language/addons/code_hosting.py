@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, may, need
+from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, INTEGER, TEXT, list_of, map_of
 
 _ISSUE = map_of(
@@ -16,9 +16,10 @@ _ISSUE = map_of(
 
 
 class Config(Model):
-    """A token that may read and write issues."""
+    """A token that may read and write issues. `endpoint` is for a server of your own."""
 
     access_token: Secret
+    endpoint: Setting | None = None
 
 
 ADDON = AddonKind(
@@ -45,7 +46,7 @@ ADDON = AddonKind(
         ),
         "listIssues": Action(
             "List Issues",
-            "List the issues of a repository, newest first.",
+            "List the issues of a repository, newest first, 1,000 at most.",
             (
                 need("owner"),
                 need("repo"),
@@ -57,6 +58,7 @@ ADDON = AddonKind(
             "  as: issues\n"
             "- return:\n"
             "    value: ${ vars.issues | pluck('title') }",
+            repeat="safe",
         ),
         "createComment": Action(
             "Create Comment",
@@ -74,4 +76,5 @@ ADDON = AddonKind(
         ),
     },
     config_example="accessToken: ${ env.CODE_HOSTING_TOKEN }",
+    hosts=("api.github.com",),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, may, need
+from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, BOOLEAN, INTEGER, TEXT, list_of, map_of
 
 _OBJECT = map_of(
@@ -13,9 +13,10 @@ _OBJECT = map_of(
 
 
 class Config(Model):
-    """The token of a private app."""
+    """A service key. `endpoint` is for a stand-in."""
 
     access_token: Secret
+    endpoint: Setting | None = None
 
 
 ADDON = AddonKind(
@@ -47,6 +48,7 @@ ADDON = AddonKind(
             ),
             _OBJECT,
             '- crm.updateContact:\n    contactId: "101"\n    properties: { phone: "123" }',
+            repeat="safe",
         ),
         "createDeal": Action(
             "Create Deal",
@@ -67,13 +69,16 @@ ADDON = AddonKind(
                 may("query", "text", "Words to look for"),
                 may("filters", "list", "Maps of `property`, `operator` and `value`"),
                 may("limit", "integer", "10 if left out", limits=(1, 200)),
+                may("properties", "list", "Names of properties to give, beside a few"),
             ),
             map_of({"total": INTEGER, "results": list_of(_OBJECT)}, "the search"),
             "- crm.searchContacts: { query: ada }\n"
             "  as: found\n"
             "- return:\n"
             "    value: ${ vars.found.total }",
+            repeat="safe",
         ),
     },
     config_example="accessToken: ${ env.CRM_TOKEN }",
+    hosts=("api.hubapi.com",),
 )

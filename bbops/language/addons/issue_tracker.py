@@ -27,7 +27,7 @@ ADDON = AddonKind(
                 need("projectKey"),
                 need("issueType", "text", "Such as Bug, Task, Story, Epic"),
                 need("summary"),
-                may("description"),
+                may("description", "any", "Text, or a document of the tracker as a map"),
                 may("priority", "text", "Highest, High, Medium, Low, Lowest"),
                 may("assigneeAccountId"),
             ),
@@ -48,13 +48,14 @@ ADDON = AddonKind(
             "- issueTracker.updateIssue:\n"
             "    issueKey: SHOP-1\n"
             "    fields: { summary: It is still broken }",
+            repeat="safe",
         ),
         "searchIssues": Action(
             "Search Issues",
             "Find issues by the language of the tracker.",
             (
                 need("jql"),
-                may("maxResults", "integer", "50 if left out", limits=(1, 5_000)),
+                may("maxResults", "integer", "50 if left out", limits=(1, 1_000)),
                 may("fields", "list", "Names of fields"),
             ),
             map_of(
@@ -68,6 +69,7 @@ ADDON = AddonKind(
             "  as: found\n"
             "- return:\n"
             "    value: ${ vars.found.issues | pluck('key') }",
+            repeat="safe",
         ),
         "transitionIssue": Action(
             "Transition Issue",
@@ -83,4 +85,5 @@ ADDON = AddonKind(
     config_example="instanceUrl: https://acme.example.com\n"
     "email: bot@acme.example.com\n"
     "apiToken: ${ env.ISSUE_TRACKER_TOKEN }",
+    address="instanceUrl",
 )

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic.alias_generators import to_snake
+
 from bbops.base.names import env_name
 from bbops.language.addons._base import kind as addon_kind
 from bbops.language.project import Project
@@ -50,8 +52,9 @@ def _with_port(server: Server) -> str:
 
 
 def _of_addon(name: str, model: Any) -> Iterator[Server]:
-    endpoint = getattr(model.config, "endpoint", None)
-    if endpoint:
-        yield Server(f"{endpoint}/", env_name(endpoint) or "")
-    elif found := addon_kind(name):
+    found = addon_kind(name)
+    address = found and getattr(model.config, to_snake(found.address), None)
+    if address:
+        yield Server(f"{address}/", env_name(address) or "")
+    elif found:
         yield from (Server(f"https://{host}/") for host in found.hosts)

@@ -24,6 +24,7 @@ _PACKED: Final = frozenset({"gzip", "x-gzip", "deflate"})
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _FOR_ANY_SERVER: Final = frozenset({"accept", "accept-language", "content-type", "user-agent"})
 """Headers that say nothing of who asks: keys have many names."""
+_NOT_FOLLOWED: Final = "it redirects, and redirects are not followed here"
 _SAFE: Final = "/%:@!$&'()*+,;=~-._?"
 
 
@@ -144,22 +145,16 @@ class OutsideHttp:
         await self._pool.aclose()
 
     async def _follow(self, request: HttpRequest, progress: _Progress) -> HttpResponse:
-        for _ in range(self._max_redirects + 1):
-            answer = await self._send_once(request, progress)
-            target = answer.headers.get("location")
-            if answer.status not in _REDIRECTS or not target or request.follows == "none":
-                return answer
-            url = urljoin(request.url, target)
-            if request.follows == "same-origin" and _origin(url) != _origin(request.url):
-                return answer
+        answer = await self._send_once(request, progress)
+        most = left = self._max_redirects
+        while url := _target(request, answer):
+            if not left:
+                what = f"more than {most} redirects" if most else _NOT_FOLLOWED
+                raise HttpFailure("httpFailed", what, answered=answer.status)
+            left -= 1
             request = _redirected(request, answer.status, url)
-        most = self._max_redirects
-        what = (
-            f"more than {most} redirects"
-            if most
-            else "it redirects, and redirects are not followed here"
-        )
-        raise HttpFailure("httpFailed", what)
+            answer = await self._send_once(request, progress)
+        return answer
 
     async def _send_once(self, request: HttpRequest, progress: _Progress) -> HttpResponse:
         host, port = _server_of(request.url)
@@ -201,6 +196,16 @@ def _url(url: str) -> httpcore.URL:
     return httpcore.URL(
         scheme=parts.scheme.encode(), host=host.encode(), port=parts.port, target=target.encode()
     )
+
+
+def _target(request: HttpRequest, answer: HttpResponse) -> str:
+    """Return where an answer leads; empty where it is no redirect that is to be followed."""
+    target = answer.headers.get("location")
+    if answer.status not in _REDIRECTS or not target or request.follows == "none":
+        return ""
+    url = urljoin(request.url, target)
+    is_same = _origin(url) == _origin(request.url)
+    return url if is_same or request.follows == "all" else ""
 
 
 def _redirected(request: HttpRequest, status: int, url: str) -> HttpRequest:
