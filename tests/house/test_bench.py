@@ -14,6 +14,7 @@ from tests.bench.contests import contests
 from tests.bench.project import large_project, route_paths, served_project
 from tests.bench.servers import SERVERS, TITLES
 from tests.bench.shots import ADD, ITEM
+from tests.bench.work.__main__ import main as work
 from tests.bench.work.endpoints import CONTESTS
 from tests.conftest import ROOT
 
@@ -59,3 +60,11 @@ def test_requests_are_what_a_client_would_send() -> None:
 
 def test_routes_of_the_table_are_all_different() -> None:
     assert len({path for _, path, _ in route_paths(5_000)}) == 5_000
+
+
+@pytest.mark.bench
+def test_a_part_of_the_benchmark_of_work_prints_its_figures(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert work(["--only", "fitting", "--on", "sqlite"]) == 0
+    assert "ten queries are prepared, SQLite" in capsys.readouterr().out

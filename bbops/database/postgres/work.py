@@ -34,6 +34,7 @@ def _rows(**columns: str) -> str:
 class PostgresWork:
     """PostgreSQL: claims skip what others take, pumps and lanes wait for one another."""
 
+    most_at_once = 500
     new_jobs = _rows(
         ord="bigint", uid="text", work="text", payload="text", lane="text", seats="bigint",
         priority="bigint", run_at="bigint", debounced="boolean", cause="text", depth="bigint",

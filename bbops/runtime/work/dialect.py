@@ -8,6 +8,9 @@ from typing import Protocol
 class Dialect(Protocol):
     """Parts of statements. Rows and lists cross as JSON texts, one parameter each."""
 
+    most_at_once: int
+    """Events that one `pump` moves, and jobs or ticks that one look makes ready."""
+
     new_jobs: str
     """A table `j` of the rows of a JSON text, with the columns of NewJob and `ord`."""
 

@@ -51,9 +51,8 @@ from bbops.runtime.work.values import (
 )
 from bbops.runtime.work.waits import wakes_of
 
-MOST_AT_ONCE: Final = 500
 MOST_BYTES_AT_ONCE: Final = 4 << 20
-"""Events that one `pump` moves, and jobs or ticks that one look makes ready; bytes of payloads."""
+"""Of payloads that one `pump` moves."""
 
 LEASE_MS: Final = 60_000
 """After so long without a word a worker counts as dead, whatever its connection says."""
@@ -102,10 +101,12 @@ class SqlEngine:
         self, route: Route, arrange: Callable[[NewJob], NewJob] = lambda job: job
     ) -> int:
         """As `Engine.pump`."""
-        last = last_of(await self.database.read(SIZES, (MOST_AT_ONCE,)), MOST_BYTES_AT_ONCE)
+        last = last_of(
+            await self.database.read(SIZES, (self.dialect.most_at_once,)), MOST_BYTES_AT_ONCE
+        )
         if last is None:
             return 0
-        rows = await self.database.read(OUTBOX, (last, MOST_AT_ONCE))
+        rows = await self.database.read(OUTBOX, (last, self.dialect.most_at_once))
         ((newest, awaited),) = await self.database.read(NEWEST)
         events = [row for row in rows if row[7] is None]
         now, made_of = self._now(), jobs_of(rows, newest, route, arrange)
@@ -245,7 +246,7 @@ class SqlEngine:
         rows = await self.database.read("SELECT min(run_at) FROM _bbops_jobs WHERE state = 'later'")
         due, now = rows[0][0], self._now()
         if due is not None and due <= now:
-            await self.database.change(self._say.wake, (now, MOST_AT_ONCE))
+            await self.database.change(self._say.wake, (now, self.dialect.most_at_once))
         return None if due is None else int(due)
 
     async def set_ticks(self, ticks: Iterable[Tick]) -> None:
@@ -262,7 +263,7 @@ class SqlEngine:
         now = self._now()
         rows = await self.database.read(
             "SELECT task, next_at, schedule FROM _bbops_ticks WHERE next_at <= ? ORDER BY next_at"
-            f" LIMIT {MOST_AT_ONCE}",
+            f" LIMIT {self.dialect.most_at_once}",
             (now,),
         )
         if not rows:

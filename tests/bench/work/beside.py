@@ -29,6 +29,8 @@ FEED: Final = 40
 FEED_SECONDS: Final = 0.05
 """So many events, so often."""
 
+BULK: Final = 3_000
+
 TURNS: Final = 80
 """Of a loop in a loop, which take about 3 ms."""
 
@@ -93,20 +95,24 @@ def _measure(served: Work, shot: Shot, database: str) -> Iterator[Figure]:
     port = httpx.URL(served.serving["url"]).port
     assert port is not None
     keep_rate(shot, port, 1.0, RATE)
-    alone, beside, jobs = list[float](), list[float](), 0
+    alone, beside, bulk, jobs = list[float](), list[float](), list[float](), 0
     for _ in range(ROUNDS):
         alone.append(keep_rate(shot, port, SECONDS, RATE).p99)
         before = _ended(served)
         with again(lambda: _feed(served), pause_seconds=FEED_SECONDS):
             beside.append(keep_rate(shot, port, SECONDS, RATE).p99)
         jobs += _ended(served) - before
-        while served.query("SELECT 1 FROM _bbops_jobs UNION ALL SELECT 1 FROM _bbops_outbox"):
-            time.sleep(0.1)
+        _forget(served)
+        served.edit_row(_FEED.format(count=BULK))
+        bulk.append(keep_rate(shot, port, SECONDS, RATE).p99)
+        _forget(served)
     name = f"p99 of {RATE}/s, {shot.name}, {database}"
     ratio = median(one / two for one, two in zip(beside, alone, strict=True))
     yield Figure(name, median(alone), "ms")
     yield Figure("  beside jobs", median(beside), "ms")
     yield Figure("  times as long", ratio, "times", 3.0)
+    several = median(one / two for one, two in zip(bulk, alone, strict=True))
+    yield Figure(f"  while {BULK:,} events come at once", several, "times")
     yield Figure("  jobs meanwhile", jobs / (SECONDS * ROUNDS), "/s")
 
 
@@ -116,6 +122,13 @@ def _feed(served: Work) -> float:
     if int(served.query(waiting)[0][0]) < FEED:
         served.edit_row(_FEED.format(count=FEED))
     return 0.0
+
+
+def _forget(served: Work) -> None:
+    """Leave nothing to do."""
+    for table in ("_bbops_outbox", "_bbops_jobs"):
+        served.edit_row(f"DELETE FROM {table} WHERE true")
+    time.sleep(0.3)  # what runs ends
 
 
 def _ended(served: Work) -> int:
