@@ -118,7 +118,7 @@ def test_it_describes_itself(ask: Ask) -> None:
         "/api/projects/{name}/drafts/{slug}/keys",
         "/api/projects/{name}/drafts/{slug}/keys/{key}/rotate",
         "/api/projects/{name}/drafts/{slug}/keys/{key}/revoke",
-        "/api/server", "/api/whoami", "/api/login", "/api/login/poll", "/api/logout",
+        "/metrics", "/api/server", "/api/whoami", "/api/login", "/api/login/poll", "/api/logout",
         "/api/projects", "/api/projects/{name}/status", "/api/projects/{name}/reconcile",
         "/api/projects/{name}/accept", "/api/projects/{name}/mcp",
         "/api/projects/{name}/requests", "/api/projects/{name}/drafts",

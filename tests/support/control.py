@@ -28,6 +28,7 @@ from bbops_server.accounts.people import NewPerson, Person
 from bbops_server.accounts.rules import Role
 from bbops_server.control_plane.app import create_control
 from bbops_server.control_plane.web.state import ControlState
+from bbops_server.process.messages.data.read_metrics import Sample
 from bbops_server.publish.status.status import Written
 from bbops_server.settings import Settings
 
@@ -89,6 +90,9 @@ class OneProject:
 
     def keys(self, name: str) -> OneKey | None:
         return OneKey() if name == "small" else None
+
+    async def metrics(self) -> list[Sample]:
+        return [Sample("jobs", {"work": "tasks/beat", "state": "dead"}, 2, "small")]
 
     def jobs(self, name: str) -> OneJob | None:
         return OneJob() if name == "small" else None

@@ -39,9 +39,14 @@ class Logged:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """An attempt of a job has begun."""
+    """An attempt of a job has begun.
+
+    Attributes:
+        waited_ms: since the job was made, or could run at the earliest.
+    """
 
     job: Claim
+    waited_ms: int = 0
 
 
 Happening: TypeAlias = Ticked | Logged | Started

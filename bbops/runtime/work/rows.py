@@ -33,8 +33,11 @@ def last_of(sizes: Iterable[Sequence[Any]], most_bytes: int) -> int | None:
 
 def read_claim(row: Sequence[Any]) -> Claim:
     """Return what a claim gave."""
-    number, uid, work, payload, attempt, fence, lane, code, seq, cause, depth = row
-    return Claim(number, uid, work, payload, attempt, fence, lane, code, seq, Cause(cause, depth))
+    number, uid, work, payload, attempt, fence, lane, code, seq, cause, depth, due_at = row
+    return Claim(
+        number, uid, work, payload, attempt, fence, lane, code, seq, Cause(cause, depth),
+        due_at=due_at,
+    )  # fmt: skip
 
 
 def read_event(row: Sequence[Any]) -> Event:

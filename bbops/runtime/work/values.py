@@ -98,6 +98,7 @@ class Claim:
         code: the digest of what it has begun with; empty before the first step.
         seq: the event's place in the log; 0 without one.
         is_bulk: it has a seat of those that no other job has.
+        due_at: when it was made, or could run at the earliest.
     """
 
     id: int
@@ -111,6 +112,7 @@ class Claim:
     seq: int
     cause: Cause
     is_bulk: bool = False
+    due_at: int = 0
 
 
 Outcome = Literal["done", "cancelled"]

@@ -113,7 +113,7 @@ class Worker:
         claimed = await self.engine.claim(room, bulk=MOST_BULK - len(self._bulk))
         self._bulk |= {job.id for job in claimed if job.is_bulk}
         for job in claimed:
-            self._notice(Started(job))
+            self._notice(Started(job, self.engine.now() - job.due_at))
             task = asyncio.create_task(self._one(job))
             self._running[job.id] = task
             task.add_done_callback(partial(self._ended, job.id))

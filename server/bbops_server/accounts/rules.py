@@ -83,6 +83,7 @@ class Permission(StrEnum):
     REPLAY = "replay recorded requests on a proposal's draft"
     MERGE = "merge a proposal"
     READ_SERVER = "read the server's settings"
+    READ_METRICS = "read the server's metrics"
     READ_WORKSPACE = "read the workspace"
     CHANGE_WORKSPACE = "change the workspace"
     READ_PEOPLE = "read who is a member"
@@ -135,6 +136,7 @@ RULES: Final[Mapping[Permission, Rule]] = {
     Permission.REPLAY: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.MERGE: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.READ_SERVER: Rule("workspace", Role.MAINTAINER, Scope.READ),
+    Permission.READ_METRICS: Rule("workspace", Role.MAINTAINER, Scope.READ),
     Permission.READ_WORKSPACE: Rule("workspace", Role.VIEWER, Scope.READ),
     Permission.CHANGE_WORKSPACE: Rule("workspace", Role.OWNER, Scope.ADMIN),
     Permission.READ_PEOPLE: Rule("workspace", Role.MAINTAINER, Scope.ADMIN),

@@ -44,6 +44,7 @@ from bbops_server.process.messages.data.hold import Hold
 from bbops_server.process.messages.data.leave import Leave
 from bbops_server.process.messages.data.link_release import Linked, LinkRelease
 from bbops_server.process.messages.data.listen import Listen
+from bbops_server.process.messages.data.read_metrics import Metrics, ReadMetrics, Sample
 from bbops_server.process.messages.data.read_status import ProcessStatus, ReadStatus
 from bbops_server.process.messages.data.refuse import Refuse
 from bbops_server.process.messages.data.report_requests import ReportRequests
@@ -92,7 +93,7 @@ class DataProcess:
             **delivery_handlers(lambda request: self._live(request.project), self._ring),
             **event_handlers(lambda request: self._live(request.project), self._ring),
             ReportRequests: self._report_requests, Listen: self._listen, Leave: self._leave,
-            ReadStatus: self._read_status, Stop: self._stop,
+            ReadStatus: self._read_status, ReadMetrics: self._read_metrics, Stop: self._stop,
         }  # fmt: skip
 
     def give_up(self) -> None:
@@ -186,6 +187,15 @@ class DataProcess:
     async def _stop(self, request: Stop) -> Done:
         await self.stop(request.grace_seconds)
         return Done()
+
+    async def _read_metrics(self, request: ReadMetrics) -> Metrics:
+        del request
+        found = list[Sample]()
+        for name, live in self._directory.projects.items():
+            hub = live.realtime.hub
+            found.append(Sample("realtime_connections", {}, len(hub.connections), name))
+            found.append(Sample("realtime_dropped_total", {}, hub.dropped, name))
+        return Metrics(found)
 
     async def _read_status(self, request: ReadStatus) -> ProcessStatus:
         del request

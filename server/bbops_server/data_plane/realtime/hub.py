@@ -68,6 +68,8 @@ class Hub:
         self.rooms, self.rejudging = Rooms(), Rejudging(self.judge_again)
         self.sight = Sight(self.fail, lambda one: self.end(one, LOST))
         self.connections: set[Connection] = set()
+        self.dropped = 0
+        """Clients that were closed because they read too slowly."""
         self.pinging = Pinging()
         self.users: Counter[Any] = Counter()
         self._judge: Judge | None = None

@@ -112,6 +112,7 @@ class Session(Connection):
         """End the connection; nothing is sent behind that."""
         if not self._closing:
             self._closing = True
+            self._hub.dropped += why is SLOW
             self._out.close(why.code, why.reason, seconds=SLOW_CLOSE_SECONDS)
             self.forget()
 

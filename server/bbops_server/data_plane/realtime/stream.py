@@ -134,6 +134,7 @@ class EventStream(Connection):
     def _put(self, data: bytes) -> None:
         if len(self._parts) >= MOST_WAITING or self._bytes > MOST_WAITING_BYTES:
             self._parts.clear()
+            self._hub.dropped += not self._closing
             self._closing = True  # it reads too slowly; it comes back and hears what it missed
         else:
             self._parts.append(data)

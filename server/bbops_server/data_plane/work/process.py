@@ -25,6 +25,7 @@ from bbops_server.data_plane.realtime.fanout.center import Center
 from bbops_server.data_plane.realtime.fanout.end import CenterEnd, End
 from bbops_server.data_plane.realtime.fanout.frames import Changed
 from bbops_server.data_plane.realtime.fanout.stream import listen as meet
+from bbops_server.data_plane.work.counting import WorkCounts
 from bbops_server.data_plane.work.exchanges import Exchanges
 from bbops_server.data_plane.work.lines import WorkLines, place_of
 from bbops_server.data_plane.work.project import ProjectWork
@@ -38,6 +39,7 @@ from bbops_server.process.messages.data.arrange_projects import ArrangeProjects
 from bbops_server.process.messages.data.drain import Drain
 from bbops_server.process.messages.data.hold import Hold
 from bbops_server.process.messages.data.link_release import Linked, LinkRelease
+from bbops_server.process.messages.data.read_metrics import Metrics, ReadMetrics
 from bbops_server.process.messages.data.read_status import ProcessStatus, ReadStatus
 from bbops_server.process.messages.data.report_requests import ReportRequests
 from bbops_server.process.messages.data.resume import Resume
@@ -62,6 +64,7 @@ class WorkProcess:
         self._center, self._exchanges, self._end = center, Exchanges(center), end
         self._projects: dict[str, ProjectWork] = {}
         self._lines: WorkLines | None = None
+        self._counts = WorkCounts()
 
     @property
     def service(self) -> Service:
@@ -73,7 +76,8 @@ class WorkProcess:
         return {
             LinkRelease: self._link, SwapRelease: self._swap, Hold: self._hold,
             Resume: self._resume, Drain: self._drain, ArrangeProjects: self._arrange,
-            ReportRequests: self._report, ReadStatus: self._read_status, Stop: self._stop,
+            ReportRequests: self._report, ReadStatus: self._read_status,
+            ReadMetrics: self._read_metrics, Stop: self._stop,
         }  # fmt: skip
 
     def wake(self) -> None:
@@ -129,7 +133,7 @@ class WorkProcess:
         if name not in self._projects:
             self._projects[name] = ProjectWork(
                 self._live(name), partial(self._tell, name),
-                tell_row=partial(self._tell_row, name), notice=self._notice,
+                tell_row=partial(self._tell_row, name), notice=partial(self._notice, name),
             )  # fmt: skip
         return self._projects[name]
 
@@ -157,6 +161,13 @@ class WorkProcess:
         releases = [one.release for one in self._directory.projects.values() if one.release]
         return ProcessStatus(os.getpid(), sum(one.in_flight for one in releases), None)
 
+    async def _read_metrics(self, request: ReadMetrics) -> Metrics:
+        del request
+        found = list(self._counts.samples())
+        for name, one in tuple(self._projects.items()):
+            found += [replace(sample, project=name) for sample in await one.queue_samples()]
+        return Metrics(found)
+
     async def _stop(self, request: Stop) -> Done:
         await self.stop(request.grace_seconds)
         return Done()
@@ -168,6 +179,7 @@ class WorkProcess:
 
     def _tell(self, project: str, attempt: Attempt) -> None:
         """Tell of an attempt that has ended: `bbops dev` of each, the log of those that failed."""
+        self._counts.ended(project, attempt)
         job, at = attempt.job, place_of(attempt)
         if self._lines is not None:
             self._lines.ended(attempt)
@@ -176,7 +188,8 @@ class WorkProcess:
             named = f"{project}: {job.uid}" if project else job.uid
             _log.warning("job %s %s: %s", named, said, attempt.reason)
 
-    def _notice(self, happening: Happening) -> None:
+    def _notice(self, project: str, happening: Happening) -> None:
+        self._counts.happened(project, happening)
         if self._lines is not None:
             self._lines.happened(happening)
 

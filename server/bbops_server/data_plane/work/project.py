@@ -20,6 +20,7 @@ from bbops.runtime.work.attempts import Attempt
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.happenings import Happening
+from bbops.runtime.work.queue_sizes import read_sizes
 from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.worker import Worker
 from bbops.runtime.work.writes import unheard
@@ -29,6 +30,7 @@ from bbops_server.data_plane.work.assigned import Assigned
 from bbops_server.data_plane.work.pins import Pins
 from bbops_server.data_plane.work.row_tail import RowTail, Tell
 from bbops_server.process.messages.data.link_release import LinkRelease
+from bbops_server.process.messages.data.read_metrics import Sample
 
 _PAUSE_SECONDS: Final = 1.0
 _SWEEP_SECONDS: Final = 600.0
@@ -126,6 +128,20 @@ class ProjectWork:
         await asyncio.sleep(seconds)
         self._ending = None
         await self.run_for(0)
+
+    async def queue_samples(self) -> list[Sample]:
+        """Return how full the queue is; nothing while the database is away."""
+        if self._worker is None:
+            return []
+        engine = self._worker.engine
+        try:
+            sizes = await read_sizes(engine.database, engine.now())
+        except Failure:
+            return []
+        oldest = Sample("outbox_oldest_seconds", {}, sizes.oldest_seconds)
+        jobs = [Sample("jobs", {"work": work, "state": state}, count)
+                for work, state, count in sizes.jobs]  # fmt: skip
+        return [*jobs, oldest]
 
     async def _apply_holds(self) -> int:
         worker, assigned = self._worker, self._assigned

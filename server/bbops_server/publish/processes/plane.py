@@ -261,7 +261,7 @@ class Plane:
         """
         until, drafts = asyncio.get_running_loop().time() + HOLD_SECONDS, self._draft_places()
         asking: list[Ask] = (
-            [partial(self.awake.ask, project)] if project in drafts else self._askings
+            [partial(self.awake.ask, project)] if project in drafts else self.askings
         )
         if project not in drafts:
             self._held[project] = until
@@ -328,7 +328,8 @@ class Plane:
         raise ServerError(f"project '{project}' is no longer served")
 
     @property
-    def _askings(self) -> list[Ask]:
+    def askings(self) -> list[Ask]:
+        """What asks each process that has live releases."""
         return [child.ask for child in (*self._data, *self.work.asking)]
 
     async def stop(self, grace_seconds: float) -> None:

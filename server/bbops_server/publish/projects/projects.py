@@ -10,17 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from bbops.base.errors import BbopsError, ServerError
 from bbops.interfaces.answers import Publication, ServerStatus, Status
 from bbops_server.process.host.files import note_schema
 from bbops_server.process.host.secrets import Secrets
+from bbops_server.process.messages.data.read_metrics import Sample
 from bbops_server.process.webhooks.outbox import Outbox
 from bbops_server.publish.drafts.drafts import Drafts
 from bbops_server.publish.processes.api_keys import ApiKeys
 from bbops_server.publish.processes.deliveries import ProjectDeliveries
 from bbops_server.publish.processes.events import ProjectEvents
 from bbops_server.publish.processes.jobs import ProjectJobs
+from bbops_server.publish.processes.metrics import read_metrics
 from bbops_server.publish.projects.frontends import Frontends
 from bbops_server.publish.projects.versions import Versions
 from bbops_server.publish.sources.context import PublishContext
@@ -156,6 +159,16 @@ class Projects:
         """Return the events of a project; None when no project has that name."""
         found = self._find(name)
         return ProjectEvents(found.context.plane, found.context.project.name) if found else None
+
+    async def metrics(self) -> list[Sample]:
+        """Return what processes have counted, by the names of projects."""
+        found = {one.context.project.name: one for one in self.reconcilers()}
+        planes = {id(one.context.plane): one.context.plane for one in found.values()}
+        return [
+            replace(sample, project=found[sample.project].board.name)
+            for plane in planes.values() for sample in await read_metrics(plane)
+            if sample.project in found
+        ]  # fmt: skip
 
     async def contract(self, name: str, form: str) -> Written | None:
         """Return what the live commit publishes; None when no project has that name."""

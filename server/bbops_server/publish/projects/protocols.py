@@ -10,6 +10,7 @@ from bbops.base.json_deliveries import Delivery, DeliveryStory, JsonReceiver
 from bbops.base.json_events import LoggedEvent
 from bbops.base.json_jobs import ChangedJobs, JobList, JobStory
 from bbops.interfaces.answers import DraftStatus, Publication, ServerStatus, Status
+from bbops_server.process.messages.data.read_metrics import Sample
 from bbops_server.publish.status.signal import Signal
 from bbops_server.publish.status.status import Written
 
@@ -319,6 +320,10 @@ class StatusSource(Protocol):
 
     def events(self, name: str) -> EventSource | None:
         """Return the events of a project; None when no project has that name."""
+        ...
+
+    async def metrics(self) -> list[Sample]:
+        """Return what processes have counted. Raises: BbopsError: one does not answer."""
         ...
 
     def jobs(self, name: str) -> JobSource | None:

@@ -1,0 +1,87 @@
+"""Count what happens outside of requests, for the server's metrics: two entries of a map a job."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from bbops.runtime.work.attempts import Attempt
+from bbops.runtime.work.happenings import Happening, Started, Ticked
+from bbops.runtime.work.messages import WEBHOOKS
+from bbops_server.process.messages.data.read_metrics import Sample
+
+BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 600.0, 3600.0)
+"""The upper ends of buckets, in seconds."""
+
+MOST_SERIES: Final = 2_000
+"""Of one metric; what comes beyond counts as OTHER."""
+
+OTHER: Final = "other"
+_Key = tuple[str, str]
+
+
+class Histogram:
+    """How often something took how long."""
+
+    def __init__(self) -> None:
+        self._counts, self._sum = [0] * (len(BOUNDS) + 1), 0.0
+
+    def add(self, seconds: float) -> None:
+        """Count one."""
+        self._counts[bisect_left(BOUNDS, seconds)] += 1
+        self._sum += seconds
+
+    def samples(self, name: str, labels: dict[str, str], project: str) -> Iterator[Sample]:
+        """Yield its buckets, each with all that took less, then the sum and the count."""
+        total = 0
+        ends = (*(f"{bound:g}" for bound in BOUNDS), "+Inf")
+        for end, count in zip(ends, self._counts, strict=True):
+            total += count
+            yield Sample(f"{name}_bucket", {**labels, "le": end}, total, project)
+        yield Sample(f"{name}_sum", labels, self._sum, project)
+        yield Sample(f"{name}_count", labels, total, project)
+
+
+class WorkCounts:
+    """What one process has counted since it started."""
+
+    def __init__(self) -> None:
+        self._took = dict[_Key, Histogram]()
+        self._waited = dict[_Key, Histogram]()
+        self._missed = Counter[_Key]()
+        self._sent = Counter[tuple[str, str, str]]()
+
+    def ended(self, project: str, attempt: Attempt) -> None:
+        """Count an attempt of a job."""
+        work = attempt.job.work
+        _histogram(self._took, (project, work)).add(attempt.seconds)
+        if work.startswith(WEBHOOKS) and attempt.job.is_bulk:
+            self._sent[project, work.removeprefix(WEBHOOKS), attempt.outcome] += 1
+
+    def happened(self, project: str, happening: Happening) -> None:
+        """Count what happened other than the end of an attempt."""
+        match happening:
+            case Started(job, waited_ms) if job.attempt == job.fence == 1:
+                seconds = max(0, waited_ms) / 1000
+                _histogram(self._waited, (project, job.work)).add(seconds)
+            case Ticked(task, _, missed) if missed:
+                self._missed[project, task] += missed
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield everything."""
+        for name, found in (("job_seconds", self._took), ("job_wait_seconds", self._waited)):
+            for (project, work), histogram in found.items():
+                yield from histogram.samples(name, {"work": work}, project)
+        for (project, task), count in self._missed.items():
+            yield Sample("ticks_missed_total", {"task": task}, count, project)
+        for (project, webhook, outcome), count in self._sent.items():
+            labels = {"webhook": webhook, "outcome": outcome}
+            yield Sample("deliveries_total", labels, count, project)
+
+
+def _histogram(found: dict[_Key, Histogram], key: _Key) -> Histogram:
+    if key not in found and len(found) >= MOST_SERIES:
+        key = key[0], OTHER
+    return found.setdefault(key, Histogram())
