@@ -73,10 +73,16 @@ class Center:
         if self.now() > self._swept_at + _SWEEP_SECONDS:
             self._sweep()
         shared = self.shared(frame.project)
+        if shared is not None and shared.must_wait(frame):
+            shared.hold(peer, frame, self.now())
+        else:
+            self.do(peer, frame)
+
+    def do(self, peer: Peer | None, frame: Up) -> None:
+        """Do as `hear`, without waiting for what other servers have written."""
+        shared = self.shared(frame.project)
         if isinstance(frame, Say):
             self._say(peer, frame, shared)
-        elif shared is not None and not shared.is_ready:
-            shared.hold(peer, frame, self.now())
         elif isinstance(frame, Join) and peer is not None:
             self._join(peer, frame, shared)
         elif isinstance(frame, Part):

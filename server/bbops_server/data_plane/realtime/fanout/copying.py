@@ -35,8 +35,7 @@ class Copying:
 
     def begin(self, found: Snapshot, owner: str) -> None:
         """Take what is kept, and answer those who have waited for that."""
-        shared, center = self.shared, self._center
-        self._owner = owner
+        shared, self._owner = self.shared, owner
         shared.numbers = Numbers(found.epoch, found.number)
         shared.floor, shared.dropped = found.floor, dict(found.dropped)
         self._noted = dict(found.dropped)
@@ -46,8 +45,12 @@ class Copying:
         for one in found.present:
             self._come(one.owner, one.name, one.client, one.shown)
         shared.is_ready = True
-        for peer, frame in shared.release():
-            center.hear(peer, frame)
+        self.answer(shared.held)
+
+    def answer(self, most: int) -> None:
+        """Answer those who have waited longest: the copy holds all that was written before."""
+        for peer, frame in self.shared.release(most):
+            self._center.do(peer, frame)
 
     def end(self) -> None:
         """Let subscribers come back: they recover from the copy that is taken next."""

@@ -85,10 +85,12 @@ class Exchange:
     async def _read(self, log: SharedLog) -> None:
         if _now() > self._read_at + LATE_SECONDS:
             raise DatabaseError("messages were not read for too long, some may be gone")
+        waiting = self._copying.shared.held
         while found := await log.read(self._copying.number):
             for one in found:
                 self._copying.take(one)
         self._read_at = _now()
+        self._copying.answer(waiting)
 
     async def _notify(self, log: SharedLog) -> None:
         now = _now()

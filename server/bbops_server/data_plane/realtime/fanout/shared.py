@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from bbops.runtime.realtime.shared import KEPT, TOLD, Entry
@@ -82,10 +82,26 @@ class Shared:
         self._waiting = deque(one for one in self._waiting if one.kind in kinds)
         self._bytes = sum(len(one.data) for one in self._waiting)
 
-    # ---- before the copy is complete
+    # ---- what waits for the copy
+    def must_wait(self, frame: Up) -> bool:
+        """Return whether a process has to wait for the copy, or for others who do.
+
+        A client that comes from another server may be ahead of this copy.
+        """
+        if isinstance(frame, Say):
+            return False
+        if not self.is_ready or self._held:
+            return True
+        return isinstance(frame, Join) and self._is_behind(frame)
+
+    def _is_behind(self, join: Join) -> bool:
+        is_back = join.recover and join.epoch == self.numbers.epoch
+        return is_back and join.offset > self.numbers.offset
+
     def hold(self, peer: Peer | None, frame: Up, now: float) -> None:
         """Let a process wait for its answer."""
         self._held.append((now, peer, frame))
+        self.woken()
 
     def give_up(self, now: float) -> None:
         """Answer who has waited for long that the database cannot be asked."""
@@ -98,10 +114,16 @@ class Shared:
         """Let a process that has ended wait no more."""
         self._held = deque(one for one in self._held if one[1] is not peer)
 
-    def release(self) -> list[tuple[Peer | None, Up]]:
-        """Return what waited, and let it wait no more."""
-        held, self._held = self._held, deque()
-        return [(peer, frame) for _, peer, frame in held]
+    @property
+    def held(self) -> int:
+        """How many wait."""
+        return len(self._held)
+
+    def release(self, most: int) -> Iterator[tuple[Peer | None, Up]]:
+        """Yield what has waited longest, and let it wait no more."""
+        for _ in range(min(most, len(self._held))):
+            _, peer, frame = self._held.popleft()
+            yield peer, frame
 
     # ---- what is not kept any more
     def new_log(self, name: str) -> Log:
