@@ -191,7 +191,7 @@ LONGEST_FIRST = (
     "test_serve_answers", "test_db_restore", "test_db_backup", "test_gate", "test_check_again",
     "test_queries_by_property", "test_phases_served", "test_postgres_changes",
     "test_server_live", "test_serve_postgres",
-    "test_people_commands", "test_db_seed", "test_cli_test", "test_git_hostile",
+    "test_people_commands", "test_db_seed", "test_cli_test", "test_git_transports",
     "test_slow_clients", "test_people_page", "test_serve_trouble",
 )  # fmt: skip
 """Files that take longest: processes that share the work must not find them at its end."""

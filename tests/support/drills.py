@@ -11,7 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.conftest import ROOT
+from tests.support.served import git
+
+PROJECT = "bbops: 1\nname: shop\n"
 
 _PARTS = (
     "bbops",
@@ -142,3 +147,22 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copytree(source, target, symlinks=True)
     else:
         shutil.copy2(source, target)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path / "house")
+
+
+def commit(folder: Path) -> None:
+    git(folder, "add", "-A")
+    git(folder, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-qm", "Change")
+
+
+def project(folder: Path, files: dict[str, str]) -> Path:
+    for path, text in {"project.yaml": PROJECT, **files}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    git(folder, "init", "-qb", "main")
+    commit(folder)
+    return folder
