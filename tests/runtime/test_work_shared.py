@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -49,6 +50,26 @@ def test_records_and_ends_of_one_turn_share_a_commit_each(bench: Callable[[Work]
         assert counted.commits == 2
         kept = await on.database.read("SELECT uid FROM _bbops_job_log ORDER BY id")
         assert [uid for (uid,) in kept] == [one.uid for one in claimed]
+
+    bench(work)
+
+
+def test_what_is_large_is_committed_alone(bench: Callable[[Work], None]) -> None:
+    async def work(on: Bench) -> None:
+        counted = Counted(on.database)
+        engine = SqlEngine(counted, on.dialect, "one", now=lambda: on.at)  # type: ignore[arg-type]
+        await on.enqueue(*(job(str(at)) for at in range(6)))
+        claimed, large = await engine.claim(50), random.Random(1).randbytes(90_000).hex()
+        counted.commits = 0
+        await asyncio.gather(
+            *(engine.checkpoint(one, "0", large if one.uid < "2" else 1) for one in claimed)
+        )
+        assert counted.commits == 3
+        ended = [engine.end(one, result=large if one.uid < "2" else "1") for one in claimed]
+        assert all(await asyncio.gather(*ended))
+        assert counted.commits == 6
+        rows = await on.database.read("SELECT uid, length(value) FROM _bbops_results ORDER BY uid")
+        assert [size for _, size in rows] == [len(large)] * 2 + [1] * 4
 
     bench(work)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from bbops.base.host import Database
 from bbops.runtime.work.dialect import Dialect
-from bbops.runtime.work.shared import Shared
+from bbops.runtime.work.shared import MOST_SHARED_BYTES, Shared
 from bbops.runtime.work.statements import HOLD, Statement, statements
 from bbops.runtime.work.values import Claim
 
@@ -43,6 +43,8 @@ class Endings:
 
     async def end(self, ending: Ending) -> bool:
         """End a job; return whether it was still ours."""
+        if len(ending.result or "") > MOST_SHARED_BYTES:
+            return (await self._write([ending]))[0]
         return await self._shared.add(ending)
 
     async def _write(self, every: Sequence[Ending]) -> Sequence[bool]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from bbops.base.host import Database
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.fences import fenced
 from bbops.runtime.work.results import pack, rows_of
-from bbops.runtime.work.shared import Shared
+from bbops.runtime.work.shared import MOST_SHARED_BYTES, Shared
 from bbops.runtime.work.statements import Statement, statements
 from bbops.runtime.work.values import Cause, Claim
 
@@ -18,9 +18,6 @@ Noted = Sequence[tuple[str, Any]]
 """Results by the paths of their steps."""
 
 Rows = list[tuple[Any, ...]]
-
-_SHARED_BYTES: Final = 64 << 10
-"""A larger result does not share its commit: others would wait for it."""
 
 
 class Records:
@@ -40,7 +37,7 @@ class Records:
     async def write(self, job: Claim, noted: Noted) -> None:
         """Record results, with others of this turn of the loop. Raises as `Engine.checkpoint`."""
         packed = [(job, path, pack(result)) for path, result in noted]
-        is_large = sum(len(data) for _, _, data in packed) > _SHARED_BYTES
+        is_large = sum(len(data) for _, _, data in packed) > MOST_SHARED_BYTES
         with fenced(job):
             await (self._write([packed]) if is_large else self._shared.add(packed))
 

@@ -11,6 +11,9 @@ from bbops.runtime.values.failures import DatabaseFailure
 MOST_SHARED: Final = 100
 """Writes that share a commit."""
 
+MOST_SHARED_BYTES: Final = 64 << 10
+"""Of one of them: others would wait for more, and all of it is in memory at once."""
+
 Asked = TypeVar("Asked")
 Given = TypeVar("Given")
 
