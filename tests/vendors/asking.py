@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -12,6 +13,8 @@ from bbops.base.host import HttpRequest, HttpResponse
 from bbops.build.compile.release import build
 from bbops.build.testing.client import Client, Reply
 from bbops.build.testing.host import fake_host
+from bbops.database.migrate.migrate import apply
+from bbops.database.open import open_database
 from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
 from bbops_server.process.host.clock import SystemClock
@@ -35,12 +38,13 @@ class CountedHttp(OutsideHttp):
 
 
 class Asked:
-    """A project with an addon, whose function is `run`; no step of it has a database."""
+    """A project with an addon, whose function is `run`, to be asked once."""
 
     def __init__(
         self, box: Path, addon: str, config: str, steps: str, *, env: Mapping[str, str],
-        more: str = "",
+        more: str = "", has_database: bool = False,
     ) -> None:  # fmt: skip
+        """Args: `has_database`: for steps that take turns; such a project is asked once."""
         files: Files = with_function(steps)
         declared = "".join(f"  {name}: {{ secret: true, default: x }}\n" for name in env)
         files["project.yaml"] = files["project.yaml"].replace("env:\n", f"env:\n{declared}")
@@ -48,16 +52,20 @@ class Asked:
         files["endpoints/run.yaml"] += more
         built = build(MemoryTree(files))
         assert built.project is not None, built.diagnostics
-        self.folders, nothing = RunFolders(box / "runs"), None
+        self.folders, self.database = RunFolders(box / "runs"), None
+        if has_database:
+            self.loop = asyncio.new_event_loop()
+            apply(box / "data.sqlite", {})
+            self.database = self.loop.run_until_complete(open_database(box / "data.sqlite"))
         self.http = CountedHttp(Egress(["127.0.0.1"]))
         host = replace(
-            fake_host(nothing, http=self.http, files=self.folders),  # type: ignore[arg-type]
+            fake_host(self.database, http=self.http, files=self.folders),
             clock=SystemClock(),
         )
         self.host = host
         values = {**dict.fromkeys(built.project.settings.model.env, "x" * 40), **env}
         release = link(built.artifact, name="a", host=host, env=values, detailed=True)
-        self.client = Client(release, nothing)  # type: ignore[arg-type]
+        self.client = Client(release, self.database)
 
     @property
     def log(self) -> str:
@@ -72,10 +80,15 @@ class Asked:
                 return await self.client.ask("POST", "/run", body, **more)
             finally:
                 await self.http.close()
+                if self.database is not None:
+                    await self.database.close()
 
         with closing(self.folders):
-            found: Reply = run(ask())
-        return found
+            if self.database is None:
+                found: Reply = run(ask())
+                return found
+            with closing(self.loop):
+                return self.loop.run_until_complete(ask())
 
     def send(
         self, file: bytes, kind: str, fields: Mapping[str, str] | None = None

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from bbops.language.addons._base import kinds
 from tests.vendors import scenarios
 from tests.vendors.asking import Asked
 from tests.vendors.stand_in import Answer, Request
@@ -32,6 +33,7 @@ class Scenario:
         answer: what the vendor answers, to one request after the other.
         gives: the result of the step.
         differs: parts of the request that may differ from the library's, and why.
+        counts: how often the vendor is asked after a fault, where it is not what the table says.
     """
 
     step: str
@@ -39,6 +41,7 @@ class Scenario:
     answer: Answer | tuple[Answer, ...]
     gives: Any
     differs: Mapping[str, str] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -82,7 +85,10 @@ class Vendor:
     def asked(self, box: Path, function: str, url: str) -> Asked:
         """Return a project with the addon, whose function is `function`."""
         config = "config:\n" + "".join(f"  {line}\n" for line in self.config.splitlines())
-        return Asked(box, self.addon, config.replace("URL", url), function, env=self.secrets)
+        return Asked(
+            box, self.addon, config.replace("URL", url), function, env=self.secrets,
+            has_database=any(one.per_second for one in kinds()[self.addon].actions.values()),
+        )  # fmt: skip
 
     def parts(self, request: Request) -> dict[str, Any]:
         """Return the parts of a request that are compared."""

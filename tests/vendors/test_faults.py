@@ -87,16 +87,18 @@ def test_a_fault_fails_the_step_and_nothing_is_done_twice(
 ) -> None:
     fault = FAULTS[name]
     function = FUNCTION.replace("STEP", scenario.step)
-    function = function.replace("TIMEOUT", "150ms" if name == "silent" else "20s")
+    addon, _, step = scenario.name.partition(".")
+    action = kinds()[addon].actions[step]
+    short = "1s" if action.per_second else "150ms"  # a turn has to be waited for
+    function = function.replace("TIMEOUT", short if name == "silent" else "20s")
     with StandIn(fault.answer) as stand_in:
         project = vendor.asked(tmp_path, function, stand_in.url)
         code, status, message = project.ask().json
-    addon, _, step = scenario.name.partition(".")
-    repeats = kinds()[addon].actions[step].repeat != "no"
+    repeats = action.repeat != "no"
     assert f"{code} {status}" == fault.code, message
     is_read = stand_in.asked[0].method == "GET"  # it follows within its origin, to an end
     asked = 6 if name == "moved" and is_read else fault.asked[0 if repeats else 1]
-    assert len(stand_in.asked) == asked
+    assert len(stand_in.asked) == scenario.counts.get(name, asked)
     assert len({vendor.own and one.headers[vendor.own[0]] for one in stand_in.asked}) == 1
     told = f"{message}{project.log}"
     assert CANARY not in told

@@ -56,6 +56,10 @@ CREATE TABLE IF NOT EXISTS _bbops_idempotency (
 """,
     "CREATE INDEX IF NOT EXISTS _bbops_idempotency_began_at ON _bbops_idempotency (began_at)",
     "CREATE TABLE IF NOT EXISTS _bbops_notes (name text PRIMARY KEY, text text NOT NULL)",
+    # When an account at a vendor may be asked next: see `bbops.runtime.vendors._pace`.
+    """
+CREATE TABLE IF NOT EXISTS _bbops_pace (account text PRIMARY KEY, free double precision NOT NULL)
+""",
     *WORK_TABLES,
     *PUBLICATION_TABLES,
 )

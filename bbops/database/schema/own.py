@@ -38,6 +38,11 @@ CREATE TABLE IF NOT EXISTS _bbops_idempotency (
   id TEXT PRIMARY KEY, request TEXT NOT NULL, began_at REAL NOT NULL, answer BLOB
 ) STRICT, WITHOUT ROWID
 """
+# When an account at a vendor may be asked next: see `bbops.runtime.vendors._pace`.
+_PACE: Final = """
+CREATE TABLE IF NOT EXISTS _bbops_pace (account TEXT PRIMARY KEY, free REAL NOT NULL)
+STRICT, WITHOUT ROWID
+"""
 _RECORD: Final = (
     "CREATE TABLE IF NOT EXISTS _bbops_schema (id INTEGER PRIMARY KEY CHECK (id = 1),"
     " hash TEXT NOT NULL, spec TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT"
@@ -52,7 +57,7 @@ _WORK: Final = work_tables(
           " STRICT")
 )  # fmt: skip
 
-NEWEST: Final = "_bbops_receivers"
+NEWEST: Final = "_bbops_pace"
 """The one that came last: where it is, all are."""
 
 
@@ -73,5 +78,6 @@ def make_own_tables(live: sqlite3.Connection) -> None:
         "CREATE INDEX IF NOT EXISTS _bbops_idempotency_began_at ON _bbops_idempotency (began_at)"
     )
     live.execute(_NOTES)
+    live.execute(_PACE)
     for statement in _WORK:
         live.execute(statement)

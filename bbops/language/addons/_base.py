@@ -128,6 +128,7 @@ class Action:
             knows a request again; `no`, so that `retry` repeats only what was not begun.
         seconds: how long an answer may take; the `timeout` of a step may be longer.
         most_bytes: of an answer.
+        per_second: how many requests the vendor takes of one account; 0 for no limit of ours.
     """
 
     title: str
@@ -139,6 +140,7 @@ class Action:
     repeat: Repeat = "no"
     seconds: float = TIMEOUT_SECONDS
     most_bytes: int = MOST_ANSWER_BYTES
+    per_second: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,10 +257,12 @@ class AddonStep(Step):
         """Return whether the vendor may be asked twice."""
         return self.action.repeat != "no"
 
-    def terms(self) -> tuple[bool, float, int]:
+    def terms(self) -> tuple[bool, float, int, float]:
         """Return the fields of `Terms`."""
         own = seconds(self.timeout) if self.timeout else 0.0
-        return self.repeats(), max(self.action.seconds, own), self.action.most_bytes
+        action = self.action
+        seconds_ = max(action.seconds, own)
+        return self.repeats(), seconds_, action.most_bytes, action.per_second
 
     def whole_code(self, flow: Flow) -> list[ast.stmt]:
         """Draw the key of a request before the attempts: each of them has the same."""

@@ -77,6 +77,7 @@ ADDON = AddonKind(
             "- return:\n"
             "    value: ${ vars.found.total }",
             repeat="safe",
+            per_second=4.0,
         ),
     },
     config_example="accessToken: ${ env.CRM_TOKEN }",

@@ -17,11 +17,15 @@ _PRODUCT = map_of(
 
 
 class Config(Model):
-    """The store, and a token of its administration."""
+    """The store, and a token of its administration. `endpoint` is for a stand-in."""
 
     store_domain: Setting
     access_token: Secret
+    endpoint: Setting | None = None
 
+
+_PER_SECOND = 2.0
+"""Requests of one store that the vendor takes; others wait for their turn, 20 s at most."""
 
 ADDON = AddonKind(
     "Store",
@@ -41,6 +45,8 @@ ADDON = AddonKind(
             "  as: products\n"
             "- return:\n"
             "    value: ${ vars.products | pluck('title') }",
+            repeat="safe",
+            per_second=_PER_SECOND,
         ),
         "getOrder": Action(
             "Get Order",
@@ -65,6 +71,8 @@ ADDON = AddonKind(
             "  as: order\n"
             "- return:\n"
             "    value: ${ vars.order.total_price }",
+            repeat="safe",
+            per_second=_PER_SECOND,
         ),
         "updateInventory": Action(
             "Update Inventory",
@@ -83,6 +91,7 @@ ADDON = AddonKind(
                 "the stock",
             ),
             "- store.updateInventory: { inventoryItemId: 1, locationId: 2, adjustment: -3 }",
+            per_second=_PER_SECOND,
         ),
         "createProduct": Action(
             "Create Product",
@@ -99,7 +108,9 @@ ADDON = AddonKind(
             "  as: product\n"
             "- return:\n"
             "    value: ${ vars.product.id }",
+            per_second=_PER_SECOND,
         ),
     },
     config_example="storeDomain: acme.example.com\naccessToken: ${ env.STORE_TOKEN }",
+    address="storeDomain",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, may, need
+from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, BOOLEAN, TEXT, list_of, map_of
 
 _PAGE = map_of(
@@ -16,10 +16,16 @@ _PAGE = map_of(
 
 
 class Config(Model):
-    """Databases must be shared with the integration first."""
+    """Databases must be shared with the integration first. `endpoint` is for a stand-in."""
 
     integration_token: Secret
+    endpoint: Setting | None = None
 
+
+_PER_SECOND = 3.0
+"""Requests of one integration that the vendor takes; others wait for their turn, 20 s at most."""
+
+_SOURCE = may("dataSourceId", "text", "Of a database that has several data sources")
 
 ADDON = AddonKind(
     "Workspace Docs",
@@ -34,6 +40,7 @@ ADDON = AddonKind(
                 may("filter", "map"),
                 may("sorts", "list"),
                 may("pageSize", "integer", "100 if left out", limits=(1, 100)),
+                _SOURCE,
             ),
             map_of(
                 {"results": list_of(_PAGE), "has_more": BOOLEAN, "next_cursor": TEXT.or_null()},
@@ -43,6 +50,8 @@ ADDON = AddonKind(
             "  as: found\n"
             "- return:\n"
             "    value: ${ vars.found.results | pluck('id') }",
+            repeat="safe",
+            per_second=_PER_SECOND,
         ),
         "createPage": Action(
             "Create Page",
@@ -51,6 +60,7 @@ ADDON = AddonKind(
                 need("databaseId"),
                 need("properties", "map"),
                 may("content", "list", "Blocks"),
+                _SOURCE,
             ),
             _PAGE,
             "- workspaceDocs.createPage:\n"
@@ -59,6 +69,7 @@ ADDON = AddonKind(
             "  as: page\n"
             "- return:\n"
             "    value: ${ vars.page.url }",
+            per_second=_PER_SECOND,
         ),
         "updatePage": Action(
             "Update Page",
@@ -71,7 +82,10 @@ ADDON = AddonKind(
             "- workspaceDocs.updatePage:\n"
             "    pageId: p1\n"
             "    properties: { Done: { checkbox: true } }",
+            repeat="safe",
+            per_second=_PER_SECOND,
         ),
     },
     config_example="integrationToken: ${ env.WORKSPACE_DOCS_TOKEN }",
+    hosts=("api.notion.com",),
 )

@@ -13,12 +13,16 @@ from msgspec import UNSET
 
 from bbops.base.host import Folder, Follows, Host, HttpRequest, HttpResponse
 from bbops.runtime.values.failures import Failure, FlowError, HttpFailure
-from bbops.runtime.values.outside import Refusal, failure_of, send
+from bbops.runtime.values.outside import Refusal, failure_of, read_pause, send
 from bbops.runtime.values.values import check_size, spend
+from bbops.runtime.vendors._pace import Pace
 
 TIMEOUT_SECONDS: Final = 30.0
 MOST_FILE_BYTES: Final = 100_000_000
 MOST_ANSWER_BYTES: Final = 10_000_000
+HELD: Final = frozenset({429, 503})
+"""Statuses by which a vendor asks to be left alone for a while."""
+
 MOST_SENT: Final = 50_000_000
 """Characters and members of a body."""
 _FILE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}").fullmatch
@@ -46,11 +50,13 @@ class Terms:
         repeats: what it asks may be carried out twice.
         seconds: how long an answer may take.
         most_bytes: of an answer.
+        per_second: how many requests an account may send; 0 for as many as it likes.
     """
 
     repeats: bool = False
     seconds: float = TIMEOUT_SECONDS
     most_bytes: int = MOST_ANSWER_BYTES
+    per_second: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +101,20 @@ class Work:
             method, url, headers, body, self.terms.seconds, follows,
             most_bytes=self.terms.most_bytes,
         )  # fmt: skip
-        answer = await send(self.host.http, request, repeats=self.terms.repeats)
+        answer = await self._in_turn(request)
         spend(len(answer.body) >> 10)
+        return answer
+
+    async def _in_turn(self, request: HttpRequest) -> HttpResponse:
+        rate = self.terms.per_second
+        pace = Pace(self.host, self.addon, self.config, rate) if rate else None
+        if pace is not None:
+            await pace.take()
+        answer = await send(self.host.http, request, repeats=self.terms.repeats)
+        if pace is not None and answer.status in HELD:
+            pause = read_pause(answer.headers, self.host.clock.now())
+            if pause is not None:
+                await pace.hold(pause)
         return answer
 
     async def accept(

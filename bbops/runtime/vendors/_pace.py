@@ -1,0 +1,71 @@
+"""Turns at a vendor that takes so many requests a second: over all processes and servers.
+
+Each request reserves the next free moment of its account, in one statement. What waits too long is
+refused at once and reserves nothing, and a `Retry-After` of the vendor holds everybody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Final
+
+from bbops.base.host import Host
+from bbops.runtime.values.failures import HttpFailure
+
+LONGEST_SECONDS: Final = 20.0
+"""How long a request may wait for its turn."""
+
+MOST_HELD_SECONDS: Final = 300.0
+_TAKE: Final = (
+    "INSERT INTO _bbops_pace (account, free) VALUES (?, ?) ON CONFLICT (account) DO UPDATE"
+    " SET free = CASE WHEN _bbops_pace.free > ? THEN _bbops_pace.free + ? ELSE ? END"
+    " WHERE _bbops_pace.free <= ? RETURNING free"
+)
+_HOLD: Final = (
+    "INSERT INTO _bbops_pace (account, free) VALUES (?, ?) ON CONFLICT (account) DO UPDATE"
+    " SET free = excluded.free WHERE excluded.free > _bbops_pace.free"
+)
+_WHEN: Final = "SELECT free FROM _bbops_pace WHERE account = ?"
+
+
+class Pace:
+    """The turns of one account."""
+
+    __slots__ = ("account", "addon", "gap", "host")
+
+    def __init__(
+        self, host: Host, addon: str, config: Mapping[str, str | None], per_second: float
+    ) -> None:
+        """Name the account without its secrets: two releases with the same share their turns."""
+        settings = repr(sorted(config.items())).encode()
+        self.account = f"{addon}:{blake2b(settings, digest_size=16).hexdigest()}"
+        self.host, self.addon, self.gap = host, addon, 1 / per_second
+
+    async def take(self) -> float:
+        """Wait for a turn; return when it was, in seconds since 1970.
+
+        Raises:
+            HttpFailure: 429, others have all turns of the next 20 seconds.
+        """
+        now = self.host.clock.now().timestamp()
+        rows = await self.host.database.write(_TAKE, (
+            self.account, now + self.gap, now, self.gap, now + self.gap, now + LONGEST_SECONDS,
+        ))  # fmt: skip
+        if not rows:
+            raise await self._busy(now)
+        turn: float = rows[0][0] - self.gap
+        await asyncio.sleep(max(0.0, turn - now))
+        return turn
+
+    async def hold(self, seconds: float) -> None:
+        """Let nobody ask for a while: the vendor has said so."""
+        until = self.host.clock.now().timestamp() + min(seconds, MOST_HELD_SECONDS)
+        await self.host.database.change(_HOLD, (self.account, until))
+
+    async def _busy(self, now: float) -> HttpFailure:
+        rows = await self.host.database.read(_WHEN, (self.account,))
+        wait = max(0.0, rows[0][0] - now - LONGEST_SECONDS) if rows else 0.0
+        message = f"'{self.addon}' has more requests waiting than its vendor takes in 20 s"
+        return HttpFailure("httpFailed", message, answered=429, retry_after=wait)
