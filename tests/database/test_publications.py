@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 
+import asyncpg
 import psycopg
 import pytest
 
 from bbops.base.errors import DatabaseError
 from bbops.database.migrate import migrate
-from bbops.database.postgres.publications import PostgresLog, share_publications
+from bbops.database.postgres.publications import _LOCK, PostgresLog, share_publications
 from bbops.database.schema.place import PostgresPlace
 from bbops.runtime.realtime.shared import CAME, GONE, KEPT, LEFT, TOLD, Entry
 
@@ -183,3 +184,19 @@ def test_a_connection_that_is_cut_wakes_its_server_and_says_so(schema: PostgresP
             await log.write([kept("a")])
 
     tell(schema, story)
+
+
+@pytest.mark.long
+def test_a_server_that_stops_in_a_transaction_stops_others_for_seconds_only(
+    schema: PostgresPlace,
+) -> None:
+    async def story(one: Server, two: Server) -> None:
+        async with one[0]._connection.transaction():
+            await one[0]._connection.execute(_LOCK)
+            await two[0].write([kept("a")])  # PostgreSQL ends the connection that holds the lock
+            with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError)):
+                await one[0]._connection.execute("SELECT 1")
+            raise DatabaseError("it is over")
+
+    with pytest.raises((DatabaseError, asyncpg.InterfaceError)):
+        tell(schema, story)

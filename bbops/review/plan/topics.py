@@ -37,13 +37,25 @@ def _who(pairs: Pairs, base: Topic, head: Topic) -> Iterator[Finding]:
         message, place = "is now public; it required JWT", head.place("authentication")
         yield finding("authentication-removed", subject, message, place)
     for key in ("subscribe", "publish"):
-        was, now = getattr(base.model, key), getattr(head.model, key)
-        if _is_true(now) and not _is_true(was):
-            message = f"'{key}' is true, it was a condition or false"
+        for message in _widened(key, getattr(base.model, key), getattr(head.model, key)):
             yield finding("topic-opened", subject, message, head.place(key))
     for name in _removed(pairs, base, head):
         message = f"'{name}' no longer runs before it"
         yield finding("middleware-removed", subject, message, head.place("middleware"))
+
+
+def _widened(key: str, was: Any, now: Any) -> Iterator[str]:
+    """Yield in which ways more clients may do something."""
+    if _is(now, value=False):
+        return
+    if _is(now, value=True):
+        if not _is(was, value=True):
+            yield f"'{key}' is true, it was a condition or false"
+    elif _is(was, value=False):
+        yield f"'{key}' is a condition, it was false"
+    else:
+        for part in _dropped(was, now):
+            yield f"'{key}' no longer checks '{part}'"
 
 
 def _rows(pairs: Pairs, base: Topic | None, head: Topic, now: Rows) -> Iterator[Finding]:
@@ -78,7 +90,7 @@ def _dropped(was: Any, now: Any) -> Iterator[str]:
         return
     kept = {shape(one) for one in conjuncts(now.node)} if isinstance(now, Expression) else set()
     for node in conjuncts(was.node):
-        if shape(node) not in kept and not _is_true_node(node):
+        if shape(node) not in kept and not (isinstance(node, Literal) and node.value is True):
             yield was.text[node.start : node.end]
 
 
@@ -91,12 +103,10 @@ def _is_public_now(base: Topic, head: Topic) -> bool:
     return (base.model.authentication, head.model.authentication) == ("JWT", "None")
 
 
-def _is_true(bare: Any) -> bool:
-    return _is_true_node(getattr(bare, "node", None))
-
-
-def _is_true_node(node: Any) -> bool:
-    return isinstance(node, Literal) and node.value is True
+def _is(bare: Any, *, value: bool) -> bool:
+    """Return whether a condition is this constant."""
+    node = getattr(bare, "node", None)
+    return isinstance(node, Literal) and node.value is value
 
 
 # ---- what clients rely on
