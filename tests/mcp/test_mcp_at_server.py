@@ -100,3 +100,18 @@ def test_a_grant_of_one_project_reaches_no_other(door: Door) -> None:
     assert door.ask("developer", "context_get", resource=shop).status_code == 200
     assert door.ask("developer", "context_get", url=other, resource=shop).status_code == 401
     assert door.ask("stranger", "context_get", url=shop).status_code == 403
+
+
+def test_jobs_take_the_scope_data_and_changes_of_them_builder_and_a_maintainer(door: Door) -> None:
+    url = door.address("developer", "shop")
+    assert door.ask("developer", "work_list", url=url).status_code == 403
+    data, builder = (GrantScope.DATA,), (GrantScope.BUILDER,)
+    listed = door.ask("developer", "work_list", url=url, scopes=data).json()["result"]
+    assert listed["structuredContent"]["jobs"] == []
+    given = {"job": "tasks/beat@1"}
+    assert door.ask("developer", "work_cancel", given, url=url, scopes=data).status_code == 403
+    held = door.ask("developer", "work_cancel", given, url=url, scopes=builder).json()["result"]
+    assert held["isError"]
+    assert "maintainer" in held["content"][0]["text"]
+    done = door.ask("maintainer", "work_cancel", given, url=url, scopes=builder).json()["result"]
+    assert "nothing to cancel" in done["content"][0]["text"]

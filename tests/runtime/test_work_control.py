@@ -100,7 +100,7 @@ def test_a_job_says_what_it_waits_for(bench: Callable[[Work], None]) -> None:
         assert await waits(on, "c") == ["the time 2039-09-07T15:47:35.552Z"]
         await on.engine.fail(claimed["a1"], "oh", on.at + 5_000)
         assert await waits(on, "a1") == ["attempt 2, at 1970-01-01T00:16:45Z"]
-        wait = Wait("functions/b.yaml:3", on.at + 9_000, event="parcel.sent")
+        wait = Wait("functions/b.yaml:3#1.1", on.at + 9_000, event="parcel.sent")
         await on.engine.wait(claimed["b"], [wait])
         told = "event parcel.sent until 1970-01-01T00:16:49Z, at functions/b.yaml:3"
         assert await waits(on, "b") == [told]

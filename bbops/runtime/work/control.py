@@ -11,7 +11,7 @@ from bbops.base.host import Database
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.engine import now_ms
 from bbops.runtime.work.outbox import enqueue
-from bbops.runtime.work.recorded import CODE
+from bbops.runtime.work.recorded import CODE, UNTIL
 from bbops.runtime.work.results import unpack
 from bbops.runtime.work.statements import IS_WAITING, KEPT, Statement, statements
 from bbops.runtime.work.ticks import NEVER_MS
@@ -134,7 +134,7 @@ class WorkControl:
         *listed, payload, cause, number = rows[0]
         steps = await read(
             "SELECT path FROM _bbops_steps WHERE job = ? AND path LIKE '%.yaml:%'"
-            f" ORDER BY path LIMIT {_MOST_STEPS}",
+            f" AND path NOT LIKE '%{UNTIL}' ORDER BY path LIMIT {_MOST_STEPS}",
             (number,),
         )
         causes = [one async for one in self._causes(cause)]

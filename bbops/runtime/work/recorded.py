@@ -32,8 +32,8 @@ CHANGED: Final = "its function has changed since it began"
 CODE: Final = "code"
 """The path under which a job records what it has begun with."""
 
-_UNTIL: Final = "~until"
-"""Ends the path under which it records until when it waits."""
+UNTIL: Final = "~until"
+"""Ends the path under which a `wait` records when it is over; it is not done by that."""
 
 
 @dataclass(slots=True)
@@ -239,7 +239,7 @@ class Recorded:
 
     def _deadline(self, path: str, length_ms: int) -> int:
         """Return when a wait is over, counted from when the job first came to it."""
-        path += _UNTIL
+        path += UNTIL
         if path not in self._known:
             self._known[path] = self.engine.now() + length_ms
             self.note(path, self._known[path])

@@ -21,6 +21,11 @@ _SEATED: Final = (
 )
 
 
+def place_of(path: str) -> str:
+    """Return file and line of a recorded step, without its place in loops and calls."""
+    return path.partition("#")[0]
+
+
 async def waits_of(database: Database, job: Listed, number: int) -> list[str]:
     """Return what a job waits for; nothing for one that does not.
 
@@ -38,5 +43,5 @@ async def waits_of(database: Database, job: Listed, number: int) -> list[str]:
     if job.error:
         return [f"attempt {job.attempts + 1}, at {until}"]
     events = await database.read(_AWAITED, (number,))
-    named = [f"event {event} until {until}, at {path}" for event, path in events]
+    named = [f"event {event} until {until}, at {place_of(path)}" for event, path in events]
     return named or [f"the time {until}"]
