@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from bbops.runtime.flow.masking import Mask, is_secret
+from bbops.runtime.flow.masking import Mask, is_secret, mask_text
 
 ROUTES = ("/reset/:token", "/hooks/:id/:apiKey/run", "/notes/:id", "/plain", "/:secret_key")
 MASKED = Mask(["a-long-secret", "short", None])
@@ -50,3 +50,31 @@ def test_a_parameter_is_secret_by_a_word_of_its_name(name: str, secret: bool) ->
 )
 def test_the_path_is_shown_without_its_secrets(route: str, raw: str, path: str) -> None:
     assert shown(route, raw) == path
+
+
+LONG = "a1B2" * 10
+
+
+@pytest.mark.parametrize("key", [
+    f"sk_live_{LONG}", f"rk_live_{LONG}", f"ghs_{LONG}", f"github_pat_{LONG}", f"xapp-1-{LONG}",
+    f"xoxe-{LONG}", f"shpat_{LONG}", f"ntn_{LONG}", f"sb_secret_{LONG}", f"whsec_{LONG}",
+    f"pat-eu1-{LONG}", f"SG.{LONG}.{LONG}", "AKIA" + "A1B2" * 4,
+])  # fmt: skip
+def test_a_vendors_key_is_masked_wherever_it_stands(key: str) -> None:
+    assert mask_text(f"the key '{key}', said somebody") == "the key '***', said somebody"
+
+
+@pytest.mark.parametrize("address", [
+    f"https://discord.com/api/webhooks/123456789012345678/{LONG}",
+    f"https://hooks.slack.com/services/T1/B1/{LONG}",
+])  # fmt: skip
+def test_the_secret_part_of_a_webhooks_address_is_masked(address: str) -> None:
+    assert LONG not in mask_text(address)
+
+
+@pytest.mark.parametrize("text", [
+    "pat-smith-and-company-ltd", "SG.x.y", "a ghost_of_christmas_past_x", "AKIAB",
+    "/webhooks/readers/of-the-blog-of-ada",
+])  # fmt: skip
+def test_what_only_looks_a_little_like_a_key_stays(text: str) -> None:
+    assert mask_text(text) == text

@@ -21,7 +21,12 @@ _SECRET_NAMES: Final = frozenset({
 """More words of names, of values that are kept whole where a path would not be."""
 _LIKE_SECRETS: Final = re.compile(
     r"eyJ[\w-]+\.[\w-]+\.[\w-]*"  # a JWT
-    r"|\b(?:rt|bk|sk|pk|ghp|gho|xox[abp])[_-][A-Za-z0-9_-]{16,}"  # keys that begin with their kind
+    r"|\b(?:rt|bk|sk|pk|rk|ghp|gho|xox[abeprs]|xapp)[_-][A-Za-z0-9_-]{16,}"
+    r"|\b(?:gh[usr]|github_pat|shp(?:at|ca|pa|ss)|ntn|whsec|sb_secret)_[A-Za-z0-9_-]{16,}"
+    r"|\bpat-[a-z]{2}\d-[A-Za-z0-9-]{16,}"  # keys that begin with their kind
+    r"|\bSG\.[\w-]{16,}\.[\w-]{16,}"  # of SendGrid
+    r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"  # of AWS
+    r"|(?<=/webhooks/)\d{15,22}/[\w-]{20,}|(?<=hooks\.slack\.com/)[\w/-]{20,}"  # addresses
     r"|\$2[aby]\$\d\d\$[./A-Za-z0-9]{53}"  # bcrypt
     r"|(?i:\b(?:bearer|basic)\s+[\w.~+/=-]{8,})"
 )
