@@ -32,7 +32,8 @@ columns:
   text: { type: string, maxLength: 200 }
   once: { type: string, maxLength: 20, nullable: true, unique: true }
 """
-PROJECT = "bbops: 1\nname: work\n"
+PROJECT = "bbops: 1\nname: work\nenv:\n  PAY_KEY: { secret: true }\n"
+ADDON = "enabled: true\nconfig: { secretKey: '${ env.PAY_KEY }' }\n"
 TRIGGER = "event: order.paid\nfunction: fulfil\n"
 BESIDE = """
 input: { word: string }
@@ -149,6 +150,7 @@ def files(fulfil: str = FULFIL) -> Files:
     return {
         "project.yaml": PROJECT, "tables/lines.yaml": LINES, "triggers/paid.yaml": TRIGGER,
         "functions/fulfil.yaml": fulfil, "functions/beside.yaml": BESIDE,
+        "addons/payments.yaml": ADDON,
     }  # fmt: skip
 
 
@@ -165,7 +167,7 @@ class Shop:
         assert built.project is not None, [str(one) for one in built.diagnostics]
         host = fake_host(door, http=self.http)
         host = replace(host, log=self.log, random=self.random)
-        release = link(built.artifact, name="a", host=host, env={})
+        release = link(built.artifact, name="a", host=host, env={"PAY_KEY": "k" * 40})
         work = link_work(built.artifact, release)
         assert work is not None
         return work
@@ -267,7 +269,7 @@ class DiesOnce(FakeHttp):
         self.sent.append(request)
         if len(self.sent) == 1:
             raise KilledError
-        return HttpResponse(200, {"content-type": "application/json"}, b'{"n":7}')
+        return HttpResponse(200, {"content-type": "application/json"}, b'{"n":7,"id":"cus_1"}')
 
 
 def test_a_request_that_is_sent_again_is_the_same_request(tmp_path: Path) -> None:
@@ -280,6 +282,31 @@ def test_a_request_that_is_sent_again_is_the_same_request(tmp_path: Path) -> Non
         assert (first.body, first.headers) == (second.body, second.headers)
         assert first.headers["idempotency-key"]
         assert (await shop.told())[0] == ["another", "answer 7"]
+
+    run(tmp_path, do)
+
+
+PAY = """
+payload: { number: integer }
+steps:
+  - loop:
+      over: range(2)
+      steps:
+        - payments.createCustomer: { name: "customer ${ event.payload.number }" }
+          as: customer
+        - insert: { table: lines, data: { text: "${ vars.customer.id }" } }
+"""
+
+
+def test_a_step_of_an_addon_that_is_sent_again_has_the_key_it_had(tmp_path: Path) -> None:
+    async def do(shop: Shop) -> None:
+        shop.http = DiesOnce()
+        assert not await shop.attempt("one", 0, PAY)
+        assert await shop.attempt("two", 0, PAY)
+        keys = [one.headers["idempotency-key"] for one in shop.http.sent]
+        assert keys[0] == keys[1]
+        assert keys[2] not in keys[:2]  # another round is another request
+        assert (await shop.told())[0] == ["cus_1", "cus_1"]
 
     run(tmp_path, do)
 
