@@ -63,6 +63,8 @@ class Exchange:
                 if not is_away:
                     _log.warning("%s", error.message)
                 is_away = True
+            except Exception:  # noqa: BLE001 - one project's messages take no other's along
+                _log.exception("the exchange of messages failed and starts again")
             finally:
                 self._copying.end()
             await asyncio.sleep(LOOK_SECONDS)
