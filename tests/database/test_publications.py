@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from bbops.base.errors import DatabaseError
-from bbops.database.migrate import migrate
+from bbops.database.migrate import migrate, rollout
 from bbops.database.postgres.publications import _LOCK, PostgresLog, share_publications
 from bbops.database.schema.place import PostgresPlace
 from bbops.runtime.realtime.shared import CAME, GONE, KEPT, LEFT, TOLD, Entry
@@ -21,7 +21,7 @@ Story = Callable[..., Awaitable[None]]
 
 def tell(place: PostgresPlace, story: Story, servers: int = 2) -> None:
     """Run a story with the logs of some servers, each of which has an event that wakes it."""
-    migrate.apply(place, {})
+    rollout.expand(place, {})
 
     async def main() -> None:
         async with AsyncExitStack() as stack:
@@ -184,6 +184,18 @@ def test_a_connection_that_is_cut_wakes_its_server_and_says_so(schema: PostgresP
             await log.write([kept("a")])
 
     tell(schema, story)
+
+
+def test_a_database_of_an_older_bbops_gets_the_tables(schema: PostgresPlace) -> None:
+    migrate.apply(schema, {})
+    with psycopg.connect(schema.address) as connection:
+        connection.execute("DROP TABLE _bbops_publications, _bbops_topics, _bbops_present")
+    rollout.expand(schema, {})
+
+    async def story(one: Server) -> None:
+        assert (await one[0].load()).messages == []
+
+    tell(schema, story, servers=1)
 
 
 @pytest.mark.long

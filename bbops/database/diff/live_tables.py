@@ -20,6 +20,8 @@ class LiveTables(ABC):
     """The tables of one database, inside a transaction of the caller."""
 
     ddl: Ddl
+    newest: tuple[str, ...]
+    """Those of our own tables that came last: where they are, all are."""
 
     @abstractmethod
     def ask(self, query: str) -> list[tuple[Stored, ...]]:

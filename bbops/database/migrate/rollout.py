@@ -39,7 +39,6 @@ from bbops.database.migrate.phases import (
 )
 from bbops.database.migrate.progress import Progress, read_progress, write_progress
 from bbops.database.migrate.rollout_plan import Plan, known_tables, plan_rollout, recorded_tables
-from bbops.database.schema.own import NEWEST
 from bbops.database.schema.place import Place
 from bbops.database.schema.row_events import ByTable
 from bbops.language.resources.table import Table
@@ -319,7 +318,8 @@ def _without_spare(opened: Opened, wanted: Tables) -> Progress:
 
 def _complete(opened: Opened) -> None:
     """Make what this version keeps beside the tables, where an older one made the database."""
-    if not opened.look(lambda: opened.live.has_own(NEWEST)):
+    live = opened.live
+    if not opened.look(lambda: all(live.has_own(one) for one in live.newest)):
         opened.transact(opened.live.make_own_tables)
 
 

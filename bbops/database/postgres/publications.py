@@ -60,6 +60,9 @@ CREATE UNLOGGED TABLE IF NOT EXISTS _bbops_present (
 """,
 )
 
+NEWEST: Final = "_bbops_present"
+"""The one of them that came last."""
+
 _KNOWN_SECONDS: Final = 90_000
 _MOST_TOPICS: Final = 100_000
 """Topics whose dropped messages are on record: those of the last day, and so many."""

@@ -20,12 +20,14 @@ from bbops.database.postgres.alter import Alteration, references
 from bbops.database.postgres.conversions import PostgresConversions, make_conversions
 from bbops.database.postgres.ddl import PostgresDdl
 from bbops.database.postgres.own import make_own_tables
+from bbops.database.postgres.publications import NEWEST as PUBLICATIONS
 from bbops.database.postgres.reading import read_shape
 from bbops.database.postgres.rest import read_rest
 from bbops.database.postgres.row_triggers import QUIET, make_row_triggers
 from bbops.database.schema import shape
 from bbops.database.schema.conversions import Conversions
 from bbops.database.schema.literals import Stored, stored_datetime
+from bbops.database.schema.own import NEWEST
 from bbops.database.schema.row_events import ByTable
 from bbops.database.schema.shape import Difference
 
@@ -40,6 +42,7 @@ class PostgresTables(LiveTables):
     """Those of one connection, whose search path is the schema."""
 
     ddl = PostgresDdl()
+    newest = (NEWEST, PUBLICATIONS)
 
     def __init__(self, live: psycopg.Connection[Any], schema: str) -> None:
         self._live, self._schema, self._until = live, schema, inf

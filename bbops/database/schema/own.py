@@ -58,7 +58,7 @@ _WORK: Final = work_tables(
 )  # fmt: skip
 
 NEWEST: Final = "_bbops_pace"
-"""The one that came last: where it is, all are."""
+"""The one that came last in both databases."""
 
 
 def make_own_tables(live: sqlite3.Connection) -> None:

@@ -17,7 +17,7 @@ from bbops.database.diff.row_mapping import Carry
 from bbops.database.schema import shape
 from bbops.database.schema.conversions import Conversions
 from bbops.database.schema.literals import Stored
-from bbops.database.schema.own import make_own_tables
+from bbops.database.schema.own import NEWEST, make_own_tables
 from bbops.database.schema.row_events import ByTable
 from bbops.database.schema.shape import Difference
 from bbops.database.sqlite.alter import Alteration
@@ -53,6 +53,7 @@ class SqliteTables(LiveTables):
     """Those of one connection, which has foreign keys off: the end checks all of them."""
 
     ddl = SqliteDdl()
+    newest = (NEWEST,)
 
     def __init__(self, live: sqlite3.Connection) -> None:
         self._live = live
