@@ -33,8 +33,10 @@ Start = Callable[[str], Served]
 def start(schema: PostgresPlace, tmp_path: Path) -> Iterator[Start]:
     """Return what starts a server of a name, with a clone and a state of its own."""
     running: list[Served] = []
+    rooms = FILES["realtime/rooms.yaml"].replace("size: 100", "size: 1000")
+    files = FILES | {"realtime/rooms.yaml": rooms}
     store.init(
-        tmp_path / "talk", {name: text.encode() for name, text in FILES.items()}, message="a"
+        tmp_path / "talk", {name: text.encode() for name, text in files.items()}, message="a"
     )
 
     def start(name: str) -> Served:
