@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bbops.database.schema.place import write_place
 from bbops_server.data_plane.live.bell import make_bell
+from bbops_server.data_plane.realtime.fanout.stream import CENTER
 from bbops_server.process.children import Child
 from bbops_server.process.messages.data.link_release import LinkRelease
 from bbops_server.process.messages.data.listen import Listen
@@ -52,7 +53,7 @@ def ours(*, history: bool, lend: Lend = in_sqlite, files: Mapping[str, str] | No
                 bell, hearing = make_bell()
                 with bell, hearing:
                     fds = listening.fileno(), bell.fileno()
-                    words = [str(folder / "center")]  # nobody is there: it has no topics
+                    words = [CENTER, str(folder / "center")]  # nobody is there: it has no topics
                     child = await Child.start("bbops_server.data_plane", fds=fds, words=words)
                 port = listening.getsockname()[1]
             try:
