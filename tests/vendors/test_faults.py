@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -117,3 +117,28 @@ def test_who_is_not_there_is_asked_again_by_every_step(
         code, _, _ = project.ask().json
     assert code == "httpUnreachable"
     assert project.http.count == 3
+
+
+@pytest.mark.parametrize(
+    ("vendor", "scenario"), every_scenario(), ids=[one.step[:60] for _, one in every_scenario()]
+)
+def test_an_answer_of_another_shape_is_no_surprise(
+    tmp_path: Path, vendor: Vendor, scenario: Scenario
+) -> None:
+    function = FUNCTION.replace("STEP", scenario.step).replace("TIMEOUT", "20s")
+    for at, answer in enumerate(of_another_shape(scenario)):
+        (tmp_path / str(at)).mkdir()
+        with StandIn(*answer) as stand_in:
+            project = vendor.asked(tmp_path / str(at), function, stand_in.url)
+            code, _, message = project.ask().json
+        assert code in {"none", "addon-answer"}, message
+
+
+def of_another_shape(scenario: Scenario) -> Iterator[list[Answer]]:
+    """Yield the answers with another whole, or a number for one of the parts of one of them."""
+    for at, good in enumerate(scenario.answers):
+        parts = good.body if isinstance(good.body, dict) else {}
+        for body in (5, [5], *({**parts, name: 5} for name in parts)):
+            changed = [*scenario.answers]
+            changed[at] = replace(good, body=body)
+            yield changed

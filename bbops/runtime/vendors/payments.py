@@ -12,7 +12,7 @@ import msgspec
 from bbops.base.host import HttpResponse
 from bbops.runtime.values.failures import FlowError, Thrown
 from bbops.runtime.values.outside import Refusal
-from bbops.runtime.vendors._work import Work, read_answer
+from bbops.runtime.vendors._work import AddonFailure, Work, read_answer
 
 _ADDRESS: Final = "https://api.stripe.com"
 _VERSION: Final = "2026-10-28.endive"
@@ -38,6 +38,8 @@ async def create_subscription(work: Work, given: Mapping[str, Any]) -> Any:
         work, "subscriptions",
         {"customer": given["customerId"], "items": [{"price": given["priceId"]}]},
     )  # fmt: skip
+    if not isinstance(found, dict):
+        raise AddonFailure("addon-answer", "the vendor returned no subscription")
     return {"latest_invoice": None, "items": None} | found
 
 

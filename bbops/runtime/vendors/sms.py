@@ -53,7 +53,7 @@ def _sign_in(work: Work, account: str) -> dict[str, str]:
 def _date(text: Any) -> str | None:
     """Return a date of RFC 2822 as ISO 8601."""
     try:
-        return parsedate_to_datetime(text).isoformat() if text else None
+        return parsedate_to_datetime(text).isoformat() if isinstance(text, str) else None
     except (TypeError, ValueError):
         return None
 

@@ -58,7 +58,7 @@ async def _source(work: Work, given: Mapping[str, Any]) -> str:
             return str(given["databaseId"])
         raise
     sources = found.get("data_sources") if isinstance(found, dict) else None
-    names = [text_at(one, "id") or "" for one in sources or []]
+    names = [text_at(one, "id") or "" for one in sources] if isinstance(sources, list) else []
     if len(names) > 1:
         raise FlowError(f"the database has several data sources: 'dataSourceId' is one of {names}")
     if not names or not names[0]:
