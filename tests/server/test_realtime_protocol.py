@@ -145,6 +145,23 @@ def test_any_frames_raise_nothing_and_reach_nobody_else(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
+@pytest.mark.parametrize("command", [
+    {"id": 10**30, "unsubscribe": {"channel": "boards/1"}},
+    {"id": 2, "subscribe": {"channel": "boards/1", "recover": True, "offset": 10**30}},
+    {"id": 2, "history": {"channel": "boards/1", "since": {"offset": 10**30}}},
+])  # fmt: skip
+def test_a_number_that_no_process_can_be_told_ends_the_connection(
+    tmp_path: Path, command: dict[str, Any]
+) -> None:
+    async def test(live: Live) -> None:
+        eve = Client(live.realtime.hub)
+        await eve.connect()
+        await eve.take(command)
+        assert eve.closed == 3501
+
+    run(tmp_path, test)
+
+
 def test_a_command_before_connect_ends_the_connection(tmp_path: Path) -> None:
     async def test(live: Live) -> None:
         eve = Client(live.realtime.hub)

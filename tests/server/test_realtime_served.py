@@ -251,6 +251,7 @@ def test_a_message_has_64_kilobytes(talk: Served) -> None:
     [
         ("{", 3501), ('{"id":2}', 3501), ('{"id":2,"connect":{}}', 3501), (b"\x00", 3506),
         ('{"id":2,"subscribe":{"channel":7}}', 3501), ("[" * 20_000, 3501), ("{}\n" * 300, 3501),
+        (f'{{"id":{10**30},"refresh":{{}}}}', 3501),
     ],
 )  # fmt: skip
 def test_what_is_no_command_ends_the_connection(talk: Served, sent: str, code: int) -> None:

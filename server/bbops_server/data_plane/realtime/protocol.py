@@ -5,13 +5,16 @@ Source: github.com/centrifugal/protocol, client.proto; fields that mean nothing 
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from bbops_server.data_plane.realtime.codes import Closing, Refused
 from bbops_server.data_plane.realtime.limits import MOST_COMMANDS
+
+Offset = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+"""A larger number could not go on to the process that numbers messages."""
 
 
 class Connect(Struct, frozen=True):
@@ -26,7 +29,7 @@ class Subscribe(Struct, frozen=True):
     channel: str
     recover: bool = False
     epoch: str = ""
-    offset: int = 0
+    offset: Offset = 0
     join_leave: bool = False
 
 
@@ -46,7 +49,7 @@ class Publish(Struct, frozen=True):
 class Since(Struct, frozen=True):
     """A place in a history."""
 
-    offset: int = 0
+    offset: Offset = 0
     epoch: str = ""
 
 
@@ -68,7 +71,7 @@ class Refresh(Struct, frozen=True):
 class Command(Struct, frozen=True):
     """What a client asks: exactly one of these; none at all answers a ping."""
 
-    id: int = 0
+    id: Annotated[int, Meta(le=2**63 - 1)] = 0
     connect: Connect | UnsetType = UNSET
     subscribe: Subscribe | UnsetType = UNSET
     unsubscribe: Channel | UnsetType = UNSET
