@@ -52,6 +52,11 @@ def test_the_path_is_shown_without_its_secrets(route: str, raw: str, path: str) 
     assert shown(route, raw) == path
 
 
+def test_a_value_holds_no_secret_wherever_it_stands() -> None:
+    value = {"url": "https://a/a-long-secret/x", "texts": ["a-long-secret", "short", 7]}
+    assert MASKED.value(value) == {"url": "https://a/***/x", "texts": ["***", "short", 7]}
+
+
 LONG = "a1B2" * 10
 
 

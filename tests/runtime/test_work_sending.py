@@ -15,7 +15,7 @@ from bbops.base.host import HttpRequest, HttpResponse
 from bbops.build.testing.host import fake_host
 from bbops.database.schema.place import Place
 from bbops.runtime.steps.webhooks import send
-from bbops.runtime.values.failures import Thrown
+from bbops.runtime.values.failures import FlowError, Thrown
 from bbops.runtime.work.sending import DISABLED_AFTER_MS, RETRY
 from tests.support.sending import ENV, SECRET, Shop, run_shop
 from tests.support.work_bench import place
@@ -165,6 +165,9 @@ def test_a_receiver_that_is_gone_is_disabled_at_once_and_can_be_enabled(place: P
         shop.on.at += 3_600_000
         assert await shop.sent.enable("customers", str(key))
         assert not await shop.sent.enable("customers", str(key))
+        for other in ("acme", "9" * 19, "1" * 5000):
+            with pytest.raises(FlowError):
+                await shop.sent.enable("customers", other)
         await shop.call("done", customer="ada", number=4)
         await shop.work_off()
         assert len(shop.asked) == 2

@@ -158,6 +158,7 @@ def test_each_message_arrives_whatever_is_killed(sending: Served, receiver: Rece
 def test_the_secrets_of_receivers_are_shown_nowhere(sending: Served, receiver: Receiver) -> None:
     receiver.answers["/a"] = 500
     add(sending, "ada", receiver.url("/a"))
+    add(sending, "eve", "http://[")  # what a customer enters hides nobody else's
     message = done(sending, "ada", 1)
     assert sending.api.post("/tell", json={"number": 1}).status_code == 200
     wait_for(lambda: len(shown(sending, "deliveries", "list", "--sent")) == 3)

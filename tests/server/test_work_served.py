@@ -122,6 +122,21 @@ def test_people_see_jobs_by_file_and_line_and_decide_about_them(shop: Shop) -> N
 
 
 @pytest.mark.long
+def test_why_a_job_failed_is_shown_without_secrets(shop: Shop) -> None:
+    key = "sk_live_" + "a1B2" * 6
+    served = shop(
+        triggers__angry="event: order.paid\nfunction: angry\nretry: { attempts: 1 }\n",
+        functions__angry=f"steps:\n  - throw: {{ status: 400, message: bad key {key} }}\n",
+    )
+    served.order(1)
+    wait_for(lambda: served.states() == {"dead": 1})
+    listed = served.bbops("jobs", "list", "--json").stdout
+    (job,) = json.loads(listed)["jobs"]
+    assert "bad key ***" in job["error"]
+    assert key not in listed + served.bbops("jobs", "show", job["name"]).stdout
+
+
+@pytest.mark.long
 def test_jobs_that_are_held_wait_until_they_are_released(shop: Shop) -> None:
     served = shop()
     served.edit("triggers/paid.yaml", "retry: { backoff: 1ms }", "retry: { backoff: 1h }")

@@ -49,18 +49,22 @@ def mask_text(text: str) -> str:
     return _LIKE_SECRETS.sub(MASK, text)
 
 
-def mask_value(value: Any, hidden: Callable[[str], bool] = is_hidden, depth: int = 0) -> Any:
-    """Return a value of JSON without the fields that `hidden` names, and texts without secrets."""
+def mask_value(
+    value: Any, hidden: Callable[[str], bool] = is_hidden,
+    text: Callable[[str], str] = mask_text, depth: int = 0,
+) -> Any:  # fmt: skip
+    """Return a value of JSON without the fields that `hidden` names, its texts as `text` gives."""
     if depth > _MOST_DEEP:
         return MASK
     if type(value) is dict:
         return {
-            name: MASK if one is not None and hidden(name) else mask_value(one, hidden, depth + 1)
+            name: MASK if one is not None and hidden(name)
+            else mask_value(one, hidden, text, depth + 1)
             for name, one in value.items()
-        }
+        }  # fmt: skip
     if type(value) is list:
-        return [mask_value(one, hidden, depth + 1) for one in value]
-    return mask_text(value) if type(value) is str else value
+        return [mask_value(one, hidden, text, depth + 1) for one in value]
+    return text(value) if type(value) is str else value
 
 
 class Mask:
@@ -86,7 +90,7 @@ class Mask:
 
     def value(self, value: Any) -> Any:
         """Return a value of JSON as it may be written down."""
-        return mask_value(value, self.hides)
+        return mask_value(value, self.hides, self.text)
 
     def hides(self, name: str) -> bool:
         """Return whether what is called so is not written down."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from bbops.runtime.linking.resolving import resolve
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.shapes import compile_shape
 from bbops.runtime.work.messages import SentWebhook
 from bbops.runtime.work.receivers import FixedReceivers, Receiver, Receivers, TableReceivers
+
+_WHOLE: Final = re.compile(r"-?[0-9]{1,19}").fullmatch
 
 
 def link_sent_webhooks(
@@ -32,6 +35,8 @@ def _table(data: Mapping[str, Any]) -> Receivers:
     key, owner = f"{data['table']}.{data['key']}", f"{data['table']}.{data['owner']}"
 
     def read_key(text: str) -> Any:
+        if data["is_whole"] and not _WHOLE(text):
+            raise FlowError(f"there is no receiver '{text[:40]}': their keys are whole numbers")
         return encode["key"](int(text) if data["is_whole"] else text, key)
 
     def read_owner(value: Any) -> Any:

@@ -6,8 +6,8 @@ import json
 import secrets
 from collections.abc import Callable
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit
 
+from bbops.base.addresses import split
 from bbops.base.diagnostics import suggest
 from bbops.base.errors import ServerError
 from bbops.base.json_deliveries import Delivery, DeliveryStory, DeliveryTry, JsonReceiver
@@ -50,7 +50,7 @@ async def _list(live: Live, request: ListDeliveries) -> Deliveries:
     if request.direction != "sent":
         found += [_received(one) for one in await _log(live).list(request.most)]
     if request.direction != "received":
-        found += [_sent(one) for one in await _sent_log(live).list(request.most)]
+        found += [_sent(live, one) for one in await _sent_log(live).list(request.most)]
     found.sort(key=lambda one: one.at, reverse=True)
     return Deliveries(found[: request.most])
 
@@ -74,11 +74,11 @@ async def _show_sent(live: Live, delivery: str) -> ShownDelivery:
     if found is None:
         return ShownDelivery(None)
     tries = [
-        DeliveryTry(one.at / 1000, one.status, _masked(live, one.answer), one.error)
+        DeliveryTry(one.at / 1000, one.status, _masked(live, one.answer), _masked(live, one.error))
         for one in found.tries
     ]
     body = json.dumps(_masked(live, json.loads(found.body)))
-    return ShownDelivery(DeliveryStory(_sent(found.sent), [], body, tries))
+    return ShownDelivery(DeliveryStory(_sent(live, found.sent), [], body, tries))
 
 
 async def _repeat(live: Live, request: RepeatDelivery) -> Repeated:
@@ -107,7 +107,9 @@ async def _enable(live: Live, request: EnableReceiver) -> Enabled:
 
 def show_url(url: str) -> str:
     """Return an address as it may be shown: many have a secret in their path."""
-    parts = urlsplit(url)
+    parts = split(url)
+    if parts is None:  # a row may hold anything
+        return "…"
     if not parts.netloc:
         return url
     has_more = parts.path.strip("/") or parts.query
@@ -118,10 +120,10 @@ def _received(one: Received) -> Delivery:
     return Delivery(one.id, "received", f"{TRIGGERS}{one.trigger}", one.at / 1000, "received")
 
 
-def _sent(one: Sent) -> Delivery:
+def _sent(live: Live, one: Sent) -> Delivery:
     return Delivery(
         one.id, "sent", f"{WEBHOOKS}{one.webhook}", one.at / 1000, one.state, one.event,
-        show_url(one.receiver), one.tries, one.error,
+        show_url(one.receiver), one.tries, _masked(live, one.error),
     )  # fmt: skip
 
 

@@ -99,7 +99,7 @@ async def _list(live: Live, request: ListJobs) -> Jobs:
         state: Any = request.state or None
         found = await control.jobs(state=state, most=request.most)
     ticks = [TaskTime(one.task, one.at / 1000) for one in await control.ticks()]
-    return Jobs([_job(one) for one in found], await control.counts(), ticks)
+    return Jobs([_job(live, one) for one in found], await control.counts(), ticks)
 
 
 async def _show(live: Live, request: ShowJob) -> ShownJob:
@@ -107,7 +107,11 @@ async def _show(live: Live, request: ShowJob) -> ShownJob:
     if found is None:
         return ShownJob(None)
     story = JobStory(
-        _job(found.job), found.payload, list(found.causes), list(found.steps), list(found.waits)
+        _job(live, found.job),
+        found.payload,
+        list(found.causes),
+        list(found.steps),
+        list(found.waits),
     )
     return _masked(ShownJob(story), live)
 
@@ -141,8 +145,9 @@ async def _change(live: Live, request: ChangeJobs) -> Changed:
             return Changed(1, job)
 
 
-def _job(one: Listed) -> Job:
+def _job(live: Live, one: Listed) -> Job:
+    error = live.release.answering.mask.text(one.error) if live.release else ""
     return Job(
         one.uid, one.work, one.state, one.attempts, one.run_at / 1000, one.created_at / 1000,
-        one.lane, one.error,
+        one.lane, error,
     )  # fmt: skip
