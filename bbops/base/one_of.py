@@ -6,7 +6,6 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
-from bbops.base.diagnostics import suggest
 from bbops.base.model import Model
 
 
@@ -15,7 +14,7 @@ def need_one_of(model: type[Model], data: Any, *keys: str) -> Any:
     if not isinstance(data, dict):
         return data
     given = [key for key in data if key in keys]
-    if len(given) == 1 or (not given and _has_misspelt(model, data, keys)):
+    if len(given) == 1 or (not given and _has_unknown(model, data)):
         return data
     names = ", ".join(f"'{key}'" for key in keys[:-1]) + f" or '{keys[-1]}'"
     if not given:
@@ -24,7 +23,7 @@ def need_one_of(model: type[Model], data: Any, *keys: str) -> Any:
     raise PydanticCustomError("one_of", "'{key}' cannot be combined with '{first}'", context)
 
 
-def _has_misspelt(model: type[Model], data: dict[str, Any], keys: tuple[str, ...]) -> bool:
-    """Return whether an unknown key is nearly one of these; it is told of as such."""
+def _has_unknown(model: type[Model], data: dict[str, Any]) -> bool:
+    """Return whether it has an unknown key: that is told, and may stand for one of these."""
     known = {field.alias or name for name, field in model.model_fields.items()}
-    return any(suggest(str(key), keys) for key in data if key not in known)
+    return any(key not in known for key in data)

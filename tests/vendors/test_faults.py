@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bbops.language.addons._base import kinds
-from tests.vendors.scenario import CANARY, Scenario, Vendor, every_scenario
+from tests.vendors.scenario import CANARY, Scenario, Vendor, every_scenario, vendors
 from tests.vendors.stand_in import Answer, StandIn
 
 pytestmark = pytest.mark.long
@@ -142,3 +142,12 @@ def of_another_shape(scenario: Scenario) -> Iterator[list[Answer]]:
             changed = [*scenario.answers]
             changed[at] = replace(good, body=body)
             yield changed
+
+
+def test_a_pause_of_four_hundred_digits_is_a_day(tmp_path: Path) -> None:
+    vendor = vendors()["chatWebhook"]
+    function = FUNCTION.replace("STEP", vendor.scenarios[0].step).replace("TIMEOUT", "20s")
+    function = function.replace("error.message }']", "error.retryAfter }']")
+    with StandIn(Answer(429, {"retry_after": 10**400})) as stand_in:
+        code, status, pause = vendor.asked(tmp_path, function, stand_in.url).ask().json
+    assert (code, status, float(pause)) == ("httpFailed", 429, 86_400)

@@ -136,7 +136,8 @@ _OWN = {
 _USUAL_KEYS = {
     "filter": "where", "sort": "orderBy", "order": "orderBy", "columns": "select",
     "fields": "select", "cursor": "after", "skip": "offset", "take": "limit",
-    "body": "value input", "as": "each", "do": "steps",
+    "body": "value input", "as": "each", "do": "steps", "cron": "schedule", "interval": "every",
+    "on": "event",
 }  # fmt: skip
 """How others call a key; of several the first that is known there."""
 _ENV_HINT = "declare the name under 'env'; its value is never stored in the repository"

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from bbops.base.host import HttpResponse
 from bbops.runtime.values.failures import FlowError
-from bbops.runtime.values.outside import Refusal
+from bbops.runtime.values.outside import LONGEST_SECONDS, Refusal
 from bbops.runtime.vendors._parts import pick, text_at
 from bbops.runtime.vendors._work import Work
 
@@ -41,7 +41,7 @@ def _refusal(_: HttpResponse, found: Any) -> Refusal:
     code, pause = told.get("code"), told.get("retry_after")
     return Refusal(
         text_at(found, "message"), str(code) if isinstance(code, int) else None,
-        float(pause) if isinstance(pause, int | float) else None,
+        min(pause, LONGEST_SECONDS) if isinstance(pause, int | float) else None,
     )  # fmt: skip
 
 
