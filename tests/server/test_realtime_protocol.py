@@ -22,7 +22,7 @@ from bbops_server.data_plane.realtime import pinging, protocol, session
 from bbops_server.data_plane.realtime.fanout.center import Center
 from bbops_server.data_plane.realtime.fanout.frames import Down, Join, Part, Seen
 from bbops_server.data_plane.realtime.hub import Hub
-from bbops_server.data_plane.realtime.serving import serve_socket
+from bbops_server.data_plane.realtime.serving import answer_request, serve_socket
 from bbops_server.data_plane.realtime.session import Session
 from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.log import JsonLog
@@ -228,6 +228,56 @@ def test_who_reads_too_slowly_is_closed_and_costs_others_nothing(tmp_path: Path)
         got = [one["push"]["pub"]["offset"] for one in fast.sent if "push" in one]
         assert [number for number in got if number] == list(range(1, 301))
         assert len(hub.rooms.every) == 1
+
+    run(tmp_path, test)
+
+
+async def no_more() -> None:
+    """Do nothing meanwhile."""
+
+
+async def read_events(hub: Hub, last: str, meanwhile: Callable[[], Any] = no_more) -> bytes:
+    """Return what a stream of events sends until it waits, or ends."""
+    sent, gone = list[bytes](), asyncio.Event()
+
+    async def receive() -> dict[str, str]:
+        await gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message.get("body", b""))
+
+    told = [(b"host", b"a"), (b"last-event-id", last.encode())]
+    scope = {**SCOPE, "type": "http", "path": "/~realtime/boards/1", "headers": told}
+    reading = asyncio.create_task(answer_request(hub, scope, receive, send))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    await meanwhile()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    gone.set()
+    await reading
+    return b"".join(sent)
+
+
+def test_a_stream_of_events_goes_on_without_a_gap_however_many_come(tmp_path: Path) -> None:
+    async def test(live: Live) -> None:
+        long = BOARD.replace("size: 3", "size: 1000")
+        await link(tmp_path, live, {**FILES, "realtime/board.yaml": long}, "r2")
+        hub = live.realtime.hub
+
+        async def publish() -> None:
+            (topic, _) = hub.topics.find("boards/1") or pytest.fail("no topic")
+            for number in range(400):
+                message = {"event": "note.added", "payload": {"title": str(number)}}
+                await hub.publish(topic, "boards/1", json.dumps(message).encode())
+
+        first = await read_events(hub, "", publish)
+        assert b"data: " not in first  # more than may wait: it ends
+        assert hub.dropped == 1
+        last = first.partition(b"id: ")[2].split()[0].decode()
+        found = await read_events(hub, last)
+        assert found.count(b"data: ") == 400
 
     run(tmp_path, test)
 

@@ -103,13 +103,15 @@ class EventStream(Connection):
         self._timer = asyncio.get_running_loop().call_later(left, self.close, EXPIRED)
 
     def _catch_up(self, seen: Seen, *, is_back: bool) -> None:
-        """Send what was missed, or that it is not known; and where the client is now."""
-        if is_back and not seen.recovered:
-            self._put(RESET)
-        for number, data in seen.messages:
-            self._put(_event(data, seen.epoch, number))
+        """Send what was missed, or that it is not known; and where the client is now.
+
+        As one: however much it is, the client has had no time to read any of it.
+        """
+        parts = [RESET] if is_back and not seen.recovered else []
+        parts += [_event(data, seen.epoch, number) for number, data in seen.messages]
         if not seen.messages:
-            self._put(b"id: %s:%d\n\n" % (seen.epoch.encode(), seen.offset))
+            parts.append(b"id: %s:%d\n\n" % (seen.epoch.encode(), seen.offset))
+        self._put(b"".join(parts))
 
     # ---- the way out
     def tell(self, told: Told) -> None:
@@ -132,9 +134,11 @@ class EventStream(Connection):
         self._woken.set()
 
     def _put(self, data: bytes) -> None:
+        if self._closing:
+            return  # behind a gap it would be taken for all there is
         if len(self._parts) >= MOST_WAITING or self._bytes > MOST_WAITING_BYTES:
             self._parts.clear()
-            self._hub.dropped += not self._closing
+            self._hub.dropped += 1
             self._closing = True  # it reads too slowly; it comes back and hears what it missed
         else:
             self._parts.append(data)
