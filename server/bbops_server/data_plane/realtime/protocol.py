@@ -13,8 +13,8 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from bbops_server.data_plane.realtime.codes import Closing, Refused
 from bbops_server.data_plane.realtime.limits import MOST_COMMANDS
 
-Offset = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-"""A larger number could not go on to the process that numbers messages."""
+Offset = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""Others could not go on to the process that numbers messages."""
 
 
 class Connect(Struct, frozen=True):
