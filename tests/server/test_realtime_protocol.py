@@ -282,6 +282,38 @@ def test_a_stream_of_events_goes_on_without_a_gap_however_many_come(tmp_path: Pa
     run(tmp_path, test)
 
 
+def test_who_has_missed_much_has_time_to_read_it(tmp_path: Path) -> None:
+    async def test(live: Live) -> None:
+        long = BOARD.replace("size: 3", "size: 1000")
+        await link(tmp_path, live, {**FILES, "realtime/board.yaml": long}, "r2")
+        hub, reads = live.realtime.hub, asyncio.Event()
+        (topic, _) = hub.topics.find("boards/1") or pytest.fail("no topic")
+        message = {"event": "note.added", "payload": {"title": "x" * 60_000}}
+        data, back = json.dumps(message).encode(), Client(hub)
+        await hub.publish(topic, "boards/1", data)
+        epoch = (await hub.look("boards/1")).epoch
+        for _ in range(40):
+            await hub.publish(topic, "boards/1", data)
+
+        async def send(message: Any) -> None:
+            await reads.wait()
+            await back._send(message)
+
+        await back.connect()
+        back.session._out._send = send
+        asked = {"channel": "boards/1", "recover": True, "epoch": epoch, "offset": 1}
+        await back.take({"id": 2, "subscribe": asked})
+        await hub.publish(topic, "boards/1", data)
+        await hub.publish(topic, "boards/1", data)
+        assert not back.session.is_closed
+        for _ in range(40):
+            await hub.publish(topic, "boards/1", data)
+        assert back.session.is_closed
+        reads.set()
+
+    run(tmp_path, test)
+
+
 def test_a_release_judges_subscriptions_again_and_disconnects_nobody(tmp_path: Path) -> None:
     async def test(live: Live) -> None:
         hub = live.realtime.hub

@@ -34,9 +34,21 @@ def text_frame(text: bytes) -> bytes:
 
 
 class Outlet:
-    """The way out to one client. Nobody waits for it: what it does not read is kept, to a limit."""
+    """The way out to one client. Nobody waits for it: what it does not read is kept, to a limit.
 
-    __slots__ = ("_bytes", "_most", "_protocol", "_queue", "_send", "_sending", "_waiting")
+    The first text that waits does not count: a client that has missed much can read all of it.
+    """
+
+    __slots__ = (
+        "_bytes",
+        "_first",
+        "_most",
+        "_protocol",
+        "_queue",
+        "_send",
+        "_sending",
+        "_waiting",
+    )
 
     def __init__(self, send: Send, *, messages: int, size_bytes: int) -> None:
         """Take ASGI's `send`, and how much may wait for a client that is slow."""
@@ -46,7 +58,7 @@ class Outlet:
         self._send, self._most = send, (messages, size_bytes)
         self._queue: deque[bytes] | None = None
         self._sending: asyncio.Task[None] | None = None
-        self._waiting = self._bytes = 0
+        self._waiting = self._bytes = self._first = 0
 
     def write(self, text: bytes, frame: bytes | None = None) -> bool:
         """Send a text soon; return False, with nothing kept, where too much waits already.
@@ -60,12 +72,12 @@ class Outlet:
         if protocol.close_sent or protocol.disconnected:
             return True
         if protocol.writable.is_set():
-            self._waiting = 0
+            self._waiting, self._first = 0, len(text)
         else:
             self._waiting += 1
             most, size_bytes = self._most
             buffered = protocol.transport.get_write_buffer_size()
-            if self._waiting > most or buffered > size_bytes:
+            if self._waiting > most or buffered > size_bytes + self._first:
                 return False
         protocol.transport.write(frame or text_frame(text))
         return True
@@ -90,7 +102,9 @@ class Outlet:
         if self._queue is None:
             self._queue = deque()
         most, size_bytes = self._most
-        if len(self._queue) >= most or self._bytes > size_bytes:
+        if not self._queue:
+            self._first = len(text)
+        if len(self._queue) >= most or self._bytes > size_bytes + self._first:
             return False
         self._queue.append(text)
         self._bytes += len(text)

@@ -51,7 +51,7 @@ class Room:
 
     def tell(self, frame: Down) -> None:
         """Tell every process with subscribers."""
-        for peer in self.peers:
+        for peer in tuple(self.peers):  # one in this process may close its last client for it
             peer.tell(frame)
 
     def add(self, client: str, peer: Peer, shown: bytes | None) -> None:
