@@ -9,7 +9,7 @@ import pytest
 
 from bbops.source.tree import MemoryTree
 from bbops_server.publish.build.build_input import BuildInput
-from tests.conftest import MAIL, sample
+from tests.conftest import sample
 from tests.support.proposing import Asking, propose, wait_for_tests, world
 from tests.support.pushing import World, make_repository
 from tests.support.served import Served, git
@@ -18,13 +18,12 @@ from tests.support.small_project import hello
 pytestmark = pytest.mark.long
 
 __all__ = ["world"]
-TEXT = MAIL.replace("JWT_SECRET", "SECRET")
-ADDON = {"addons/email.yaml": TEXT}
+TEXT = "description: Prints.\nenabled: true\n"
+ADDON = {"addons/htmlToPdf.yaml": TEXT}
 WITHOUT = ADDON | {
-    "functions/said.yaml": "steps:\n  - email.sendEmail: { to: a@b.example, subject: One,"
-    " text: Hello }\n"
+    "functions/said.yaml": "steps:\n  - htmlToPdf.generatePdf: { html: Hello, outputPath: a.pdf }\n"
 }
-STEP = "functions/said.yaml:2:5: error: this version does not run 'email.sendEmail' steps yet"
+STEP = "functions/said.yaml:2:5: error: this version does not run 'htmlToPdf.generatePdf' steps yet"
 
 
 def test_a_push_that_adds_it_is_refused_with_its_line(world: World) -> None:
@@ -40,7 +39,7 @@ def test_a_draft_is_taken_and_told_and_its_proposal_cannot_be_merged(world: Worl
     clone.commit(world.next_version() | ADDON)
     done = clone.push("origin", "HEAD:refs/heads/later")
     assert done.code == 0
-    assert "addons/email.yaml:1:1: error: this version does not run addon 'email' yet" in done.text
+    assert "addons/htmlToPdf.yaml:1:1: error: this version does not run addon" in done.text
     number, owner = propose(clone, "later"), Asking(world, "owner")
     judged = owner.get(number)
     assert "not-supported" in {one["code"] for one in judged["diagnostics"]}
@@ -73,9 +72,9 @@ def test_a_project_that_had_it_before_an_upgrade_publishes_on(shop: Path, tmp_pa
         assert told["release"] == kept[:12]
         severities = {one["severity"] for one in told["warnings"] if one["code"] == CODE}
         assert severities == {"warning"}
-        pushed(work, shop, hello(3) | {"addons/email.yaml": TEXT.replace("Me", "You")})
+        pushed(work, shop, hello(3) | {"addons/htmlToPdf.yaml": TEXT.replace("Prints", "Draws")})
         stalled = served.stalled()
-        assert (stalled["reason"], "does not run addon 'email' yet" in stalled["message"]) == (
+        assert (stalled["reason"], "does not run addon 'htmlToPdf' yet" in stalled["message"]) == (
             "ProjectInvalid", True,
         )  # fmt: skip
         assert served.api.get("/hello").json()["version"] == 2

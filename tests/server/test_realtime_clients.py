@@ -14,7 +14,7 @@ from centrifuge import Client, PublicationContext, SubscriptionEventHandler
 from bbops.source.git import store
 from tests.conformance import npm
 from tests.conftest import ROOT
-from tests.support.realtime import FILES, address, login
+from tests.support.realtime import FILES, address, everything_else, login
 from tests.support.served import Served
 
 pytestmark = pytest.mark.long
@@ -49,12 +49,6 @@ class Noting(SubscriptionEventHandler):
 
     async def on_publication(self, ctx: PublicationContext) -> None:
         self.got.append(ctx.pub.data["payload"]["text"])
-
-
-async def everything_else() -> None:
-    """Wait for what a client goes on with after `disconnect`: it closes its socket in a task."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    await asyncio.gather(*others, return_exceptions=True)
 
 
 def test_the_client_of_python_subscribes_publishes_and_sees_who_is_there(talk: Served) -> None:

@@ -21,7 +21,7 @@ from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import PostgresPlace
 from bbops.source.git import store
 from tests.support.postgres import control_of
-from tests.support.realtime import FILES, Talker, say, talker
+from tests.support.realtime import FILES, Talker, everything_else, say, talker
 from tests.support.served import Served, wait_for
 
 pytestmark = pytest.mark.long
@@ -136,6 +136,7 @@ class Door:
     def __init__(self, *served: Served) -> None:
         self.ports = [int(one.serving["url"].rpartition(":")[2]) for one in served]
         self.turn, self.tasks = 0, set[asyncio.Task[None]]()
+        self.writers = list[asyncio.StreamWriter]()
 
     async def open(self) -> str:
         self.server = await asyncio.start_server(self._connect, "127.0.0.1", 0)
@@ -146,15 +147,21 @@ class Door:
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
+        for writer in self.writers:
+            writer.transport.abort()
+        ends = (writer.wait_closed() for writer in self.writers)
+        await asyncio.gather(*ends, return_exceptions=True)
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.turn += 1
+        self.writers.append(writer)
         for number in range(2):
             try:
                 port = self.ports[(self.turn + number) % 2]
                 there, to = await asyncio.open_connection("127.0.0.1", port)
             except OSError:
                 continue
+            self.writers.append(to)
             for pair in ((reader, to), (there, writer)):
                 task = asyncio.create_task(self._pass(*pair))
                 self.tasks.add(task)
@@ -212,8 +219,13 @@ def test_unchanged_clients_miss_nothing_and_see_nothing_twice_when_a_server_is_k
         for client in clients:
             await client.disconnect()
         await door.close()
+        await everything_else()
 
-    asyncio.run(asyncio.wait_for(story(), 120))
+    async def main() -> None:
+        async with asyncio.timeout(120):
+            await story()
+
+    asyncio.run(main())
 
 
 def connected(served: Served) -> httpx.AsyncClient:

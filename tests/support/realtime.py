@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -106,13 +107,14 @@ class Talker:
         self.lines: list[str] = []
 
     def next(self, seconds: float = 10) -> dict[str, Any]:
-        """Return the next object that is not a ping."""
+        """Return the next object that is not a ping; those are answered."""
         while True:
             if not self.lines:
                 self.lines = str(self.socket.recv(timeout=seconds)).split("\n")
             found: dict[str, Any] = json.loads(self.lines.pop(0))
             if found:
                 return found
+            self.socket.send("{}")  # a ping wants an answer
 
     def ask(self, command: str, **given: Any) -> dict[str, Any]:
         """Return the reply to a command: its result, or `{"error": …}`."""
@@ -190,3 +192,9 @@ def read_events(lines: Iterator[str]) -> Iterator[dict[str, str]]:
         elif not line and found:
             yield found
             found = {}
+
+
+async def everything_else() -> None:
+    """Wait for what a client goes on with after `disconnect`: it closes its socket in a task."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    await asyncio.gather(*others, return_exceptions=True)
