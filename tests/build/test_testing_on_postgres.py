@@ -16,6 +16,7 @@ from bbops.build.testing.running import Runner, choose
 from bbops.interfaces.cli._group import Commands
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import ROOT, with_function
+from tests.support.served import wait_for
 
 SCHEMAS = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'bbops_test_%'"
 PROJECTS = [
@@ -33,8 +34,9 @@ def test_the_tests_of_a_project_pass(folder: Path, postgres: str) -> None:
     with Runner(built, postgres) as runner:
         outcomes = [asyncio.run(runner.run(one)) for one in choose(built.project)]
     assert [(one, one.wrong) for one in outcomes if one.wrong] == []
-    with psycopg.connect(postgres) as connection:
-        assert connection.execute(SCHEMAS).fetchone() == (0,)
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        # tests beside this one have schemas of their own there, for as long as they run
+        assert wait_for(lambda: connection.execute(SCHEMAS).fetchone() == (0,))
 
 
 TREES = """
