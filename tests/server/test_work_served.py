@@ -134,6 +134,9 @@ def test_why_a_job_failed_is_shown_without_secrets(shop: Shop) -> None:
     (job,) = json.loads(listed)["jobs"]
     assert "bad key ***" in job["error"]
     assert key not in listed + served.bbops("jobs", "show", job["name"]).stdout
+    log = (served.home / "log").read_text()
+    assert "bad key ***" in log
+    assert key not in log
 
 
 @pytest.mark.long

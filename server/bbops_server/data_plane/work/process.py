@@ -186,7 +186,9 @@ class WorkProcess:
         elif attempt.outcome in _SAID:
             said = _SAID[attempt.outcome].format(at=f" at {at}" if at else "")
             named = f"{project}: {job.uid}" if project else job.uid
-            _log.warning("job %s %s: %s", named, said, attempt.reason)
+            release = self._live(project).release
+            reason = release.answering.mask.text(attempt.reason) if release else ""
+            _log.warning("job %s %s: %s", named, said, reason)
 
     def _notice(self, project: str, happening: Happening) -> None:
         self._counts.happened(project, happening)
