@@ -221,13 +221,12 @@ class WorkControl:
             from_start: forget what it has done, and do it again.
         """
         where = "uid = ? AND state IN ('dead', 'held', 'later')"
-        for table in ("_bbops_steps", "_bbops_awaited") if from_start else ():
-            await self._database.change(
-                f"DELETE FROM {table} WHERE job IN (SELECT id FROM _bbops_jobs WHERE {where})",
-                (uid,),
-            )
-        await self._database.change(f"UPDATE _bbops_jobs SET attempts = 0 WHERE {where}", (uid,))
-        return bool(await self._seat(where, [uid]))
+        anew: list[Statement] = [
+            (f"DELETE FROM {table} WHERE job IN (SELECT id FROM _bbops_jobs WHERE {where})", (uid,))
+            for table in (("_bbops_steps", "_bbops_awaited") if from_start else ())
+        ]
+        anew.append((f"UPDATE _bbops_jobs SET attempts = 0 WHERE {where}", (uid,)))
+        return bool(await self._seat(where, [uid], anew))
 
     async def carry_over(self, names: Mapping[str, str]) -> None:
         """Let the next times of tasks go on under another name."""
@@ -271,8 +270,16 @@ class WorkControl:
         ])  # fmt: skip
         return sum(int(rows[0][0]) for rows in gone)
 
-    async def _seat(self, where: str, given: Sequence[object]) -> int:
-        """Let jobs wait for their turn: those of lanes behind who came before them."""
+    async def _seat(
+        self, where: str, given: Sequence[object], before: Sequence[Statement] = ()
+    ) -> int:
+        """Let jobs wait for their turn: those of lanes behind who came before them.
+
+        Args:
+            where: which jobs.
+            given: its parameters.
+            before: what is done to them in the same transaction, so that no claim comes between.
+        """
         rows = await self._database.read(
             "SELECT lane, max(seats) FROM _bbops_jobs"
             f" WHERE lane IS NOT NULL AND {where} GROUP BY lane ORDER BY lane",
@@ -281,10 +288,11 @@ class WorkControl:
         lanes = [lane for lane, _ in rows]
         done = await self._database.write_all([
             *self._locked(lanes),
+            *before,
             (_SEAT + where, (self._now(), *given)),
             *self._opened([lane for lane, seats in rows for _ in range(seats)]),
         ])  # fmt: skip
-        at = 1 if lanes and self._dialect.locks_lanes else 0
+        at = len(before) + (1 if lanes and self._dialect.locks_lanes else 0)
         return int(done[at][0][0])
 
     def _locked(self, lanes: list[str]) -> list[Statement]:
