@@ -11,7 +11,7 @@ from bbops.language.expressions.check import check_condition
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.values import Expression
 from bbops.language.sql.dialect import Dialect, Slot, Use
-from bbops.language.sql.parts import NotInSql
+from bbops.language.sql.parts import NotInSql, read_constant
 from bbops.language.sql.query import Query, check_nesting
 from bbops.language.sql.template import Template
 from bbops.language.sql.types import Column, Table
@@ -52,7 +52,7 @@ class _Check(Query):
 
     def given(self, node: s.Node, beside: str = "any", use: Use = "value") -> Template:
         del beside, use
-        return _literal(_constant(node), self.dialect)
+        return _literal(read_constant(node, _ONLY), self.dialect)
 
     def searched(self, node: s.Node, field: str) -> Template:
         del field
@@ -60,7 +60,7 @@ class _Check(Query):
 
     def given_list(self, node: s.Node, beside: str) -> Template:
         del beside
-        raise NotInSql(node.start, "a check compares columns and constants")
+        raise NotInSql(node.start, _ONLY)
 
     def constant_text(self, text: str) -> Template:
         return _literal(text, self.dialect)
@@ -81,18 +81,11 @@ class _Check(Query):
         return super().scalar(node, beside)
 
 
+_ONLY: Final = "a check compares columns and constants"
+
+
 def _refuse(node: s.Node) -> ast.expr:
-    raise NotInSql(node.start, "a check compares columns and constants")
-
-
-def _constant(node: s.Node) -> Any:
-    match node:
-        case s.Literal(value=value):
-            return value
-        case s.Unary(op="-", of=s.Literal(value=int() | float() as value)):
-            return -value
-        case _:
-            raise NotInSql(node.start, "a check compares columns and constants")
+    raise NotInSql(node.start, _ONLY)
 
 
 def _literal(value: Any, dialect: Dialect) -> str:

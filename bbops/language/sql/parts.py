@@ -7,7 +7,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from itertools import count
-from typing import Self
+from typing import Any, Self
 
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions.scope import Scope
@@ -215,3 +215,17 @@ def _placed(slot: Slot, parameter: int) -> Template:
 
 def _has(table: Table, name: str) -> bool:
     return name in table.columns or name in table.relations or name in table.children
+
+
+def read_constant(node: s.Node, why: str) -> Any:
+    """Return the value that a literal stands for, also behind a minus.
+
+    Raises:
+        NotInSql: it is something else, which `why` explains.
+    """
+    match node:
+        case s.Literal(value=value):
+            return value
+        case s.Unary(op="-", of=s.Literal(value=int() | float() as value)):
+            return -value
+    raise NotInSql(node.start, why)

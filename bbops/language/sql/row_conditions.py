@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions.scope import Scope
 from bbops.language.sql.dialect import Dialect
-from bbops.language.sql.parts import NotInSql
+from bbops.language.sql.parts import NotInSql, read_constant
 from bbops.language.sql.query import check_nesting, flatten
 from bbops.language.sql.template import Template, filled, seq
 from bbops.language.sql.types import Column
@@ -192,7 +192,7 @@ class _Writer:
         return sql
 
     def _literal(self, node: s.Node, kind: Kind) -> Template:
-        value = _constant(node)
+        value = read_constant(node, "")
         if value is None:
             return "NULL"
         if kind == "boolean" and isinstance(value, bool):
@@ -203,15 +203,6 @@ class _Writer:
         if kind in {"integer", "number"} and is_number and abs(value) <= _MOST_EXACT:
             return repr(value)
         raise NotInSql(node.start, "")
-
-
-def _constant(node: s.Node) -> Any:
-    match node:
-        case s.Literal(value=value):
-            return value
-        case s.Unary(op="-", of=s.Literal(value=int() | float() as value)):
-            return -value
-    raise NotInSql(node.start, "")
 
 
 def _is_null(node: s.Node) -> bool:
