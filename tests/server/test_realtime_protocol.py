@@ -19,8 +19,6 @@ from bbops.runtime.realtime.judging import Identity
 from bbops.source.tree import MemoryTree
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.data_plane.realtime import pinging, protocol, session
-from bbops_server.data_plane.realtime.fanout.center import Center
-from bbops_server.data_plane.realtime.fanout.frames import Down, Join, Part, Seen
 from bbops_server.data_plane.realtime.hub import Hub
 from bbops_server.data_plane.realtime.serving import answer_request, serve_socket
 from bbops_server.data_plane.realtime.session import Session
@@ -375,29 +373,3 @@ def test_a_project_with_topics_alone_has_no_work_and_links_in_the_work_process(
         assert (work.kept_rows, work.keeps, work.codes) == ({}, {}, {})
 
     run(tmp_path, test)
-
-
-class Process:
-    """A process with subscribers, as the center sees it: what it is told."""
-
-    def __init__(self) -> None:
-        self.told: list[Down] = []
-
-    def tell(self, frame: Down) -> None:
-        self.told.append(frame)
-
-
-def test_a_topic_shows_a_thousand_subscribers_and_refuses_another_until_one_leaves() -> None:
-    center, process = Center(), Process()
-    center.add(process)
-
-    def join(number: int) -> str:
-        center.hear(process, Join(number, "p", "hall", f"c{number}", b"{}", 0, 0.0))
-        seen = process.told[-1]
-        assert isinstance(seen, Seen)
-        return seen.refusal
-
-    assert {join(number) for number in range(1_000)} == {""}
-    assert join(1_000) == "the topic has 1,000 subscribers"
-    center.hear(process, Part("p", "hall", "c7"))
-    assert join(1_001) == ""
