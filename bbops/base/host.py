@@ -7,11 +7,15 @@ it asks the Host, so that every run can be replayed in a test. The server's real
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
+
+from bbops.base.printing import Printer
+from bbops.base.storage import Files, Storage
+from bbops.base.streaming import OpenResponse, Pieces
 
 
 class Clock(Protocol):
@@ -105,6 +109,7 @@ class HttpRequest:
         follows: which redirects; to another origin only headers go that say nothing of the caller.
         most_bytes: of an answer, in the place of what the door takes.
         keeps_bytes: the answer is read up to here and cut; without it one that is too large fails.
+        is_from_row: the address stands in a row, where people who use the project may write it.
     """
 
     method: str
@@ -115,6 +120,7 @@ class HttpRequest:
     follows: Follows = "all"
     keeps_bytes: int | None = None
     most_bytes: int | None = None
+    is_from_row: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +132,29 @@ class HttpResponse:
     body: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class MailRequest:
+    """A mail that a server is to send. Its text shows neither password nor mail.
+
+    Attributes:
+        host: of the server, and the name that its certificate must have.
+        is_tls: TLS from the first byte; else by STARTTLS, without which nothing is sent.
+        authority: certificates in PEM that are trusted in the place of the public ones.
+        mails: the recipients and the bytes of each.
+        timeout_seconds: for all of it.
+    """
+
+    host: str
+    port: int
+    is_tls: bool
+    user: str | None
+    password: str | None = field(repr=False)
+    authority: str | None = field(repr=False)
+    sender: str
+    mails: Sequence[tuple[Sequence[str], bytes]] = field(repr=False)
+    timeout_seconds: float
+
+
 class Http(Protocol):
     """Other servers."""
 
@@ -135,6 +164,35 @@ class Http(Protocol):
         Raises:
             HttpFailure: there is none, it is too large, or the address is not allowed.
         """
+        ...
+
+    async def send_mail(self, request: MailRequest) -> Sequence[str]:
+        """Give mails to a server over SMTP; return the recipients that it refused.
+
+        Raises:
+            HttpFailure: it took nothing, or the address is not allowed.
+        """
+        ...
+
+
+class OpenHttp(Protocol):
+    """Other servers whose answers are read as they come."""
+
+    async def open(self, request: HttpRequest) -> OpenResponse:
+        """Return the answer once its headers are there; no redirect is followed.
+
+        Raises:
+            HttpFailure: there is none, or the address is not allowed.
+            Unavailable: as many answers are open as may be.
+        """
+        ...
+
+
+class Together(Protocol):
+    """Several requests whose outcome counts as that of one."""
+
+    async def do(self, ask: Callable[[Http], Awaitable[HttpResponse]]) -> HttpResponse:
+        """Return what `ask` gives, which sends what it needs through the door that it gets."""
         ...
 
 
@@ -249,47 +307,12 @@ class Addons(Protocol):
         """Do a step such as `email.sendEmail` and return its result."""
         ...
 
-
-class Folder(Protocol):
-    """The files of one run, by names of ours."""
-
-    async def append(self, name: str, data: bytes) -> None:
-        """Write behind what a file holds.
-
-        Raises:
-            Unavailable: the disk is full, or cannot be written.
-        """
+    async def stream(self, step: str, parameters: Mapping[str, Any]) -> Pieces:
+        """Begin a step whose answer comes piece by piece."""
         ...
 
-    async def write(self, name: str, data: bytes) -> None:
-        """Make a file, in the place of one that is there. Raises as `append`."""
-        ...
-
-    async def size(self, name: str) -> int | None:
-        """Return the bytes of a file; None where the folder has none of this name.
-
-        What lies outside, also behind `..` or a link, is not in the folder.
-        """
-        ...
-
-    async def read(self, name: str, first: int, most: int) -> bytes:
-        """Return at most `most` bytes of a file that was there, from its byte `first` on.
-
-        Raises:
-            OSError: it is gone.
-        """
-        ...
-
-    def remove(self) -> None:
-        """Remove the files, soon."""
-        ...
-
-
-class Files(Protocol):
-    """Where runs keep files."""
-
-    def open(self) -> Folder:
-        """Return a folder for one run; on the disk once something is in it."""
+    def takes(self, step: str) -> bool:
+        """Return whether the step comes here, and not to what does it in the server."""
         ...
 
 
@@ -325,7 +348,15 @@ class Host:
     """None where nobody can subscribe."""
     http: Http | None = None
     """None where nothing outside may be asked."""
+    streams: OpenHttp | None = None
+    """None where no answer is read as it comes: only requests have answers that go on."""
     files: Files | None = None
     """None where no run has files."""
+    storage: Storage | None = None
+    """None where no project keeps files."""
+    together: Together | None = None
+    """None where nothing is recorded: in requests."""
+    printer: Printer | None = None
+    """None where nothing is printed."""
     sends: bool = True
     """False where webhooks are only written to the log, as in drafts."""

@@ -6,6 +6,7 @@ Lower case only, so two files can never collide on a disk that ignores case.
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from typing import Annotated, Final
 
 from pydantic import StringConstraints
@@ -31,3 +32,27 @@ def env_name(reference: str) -> str:
 
 
 _REFERENCE = re.compile(r"\$\{ *env\.([A-Z][A-Z0-9_]{0,62}) *\}").fullmatch
+
+INLINE: Final = "endpoint "
+"""Before the name of a function that is the steps of an endpoint: no file has such a name."""
+
+
+def title_of(function: str) -> str:
+    """Return what people call a function, or the endpoint whose steps it is."""
+    if function.startswith(INLINE):
+        return f"endpoint '{function.removeprefix(INLINE)}'"
+    return f"function '{function}'"
+
+
+def moved_hint(inline: Container[str], name: str) -> str:
+    """Return the cure where a function is named that is only the steps of an endpoint.
+
+    Args:
+        inline: the endpoints that have steps of their own.
+    """
+    if name not in inline:
+        return ""
+    return (
+        f"endpoints/{name}.yaml has steps of its own, which nothing else can run: move them to"
+        f" functions/{name}.yaml, and write 'function: {name}' there"
+    )

@@ -16,7 +16,8 @@ def need_one_of(model: type[Model], data: Any, *keys: str) -> Any:
     given = [key for key in data if key in keys]
     if len(given) == 1 or (not given and _has_unknown(model, data)):
         return data
-    names = ", ".join(f"'{key}'" for key in keys[:-1]) + f" or '{keys[-1]}'"
+    *others, last = (f"'{key}'" for key in keys)
+    names = f"{', '.join(others)} or {last}" if others else last
     if not given:
         raise PydanticCustomError("one_of", "{names} is missing", {"names": names, "key": ""})
     context = {"names": names, "first": given[0], "key": given[1]}

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Any, Final, Generic, Literal, Self, TypeVar
 
 from bbops.base.diagnostics import Place
 from bbops.base.model import Model
+from bbops.base.names import INLINE
+from bbops.language.resources._access import History, RateLimit
+from bbops.language.resources._crud import Crud
+from bbops.language.resources._declared import sql_tables
+from bbops.language.resources._own_addon import OwnAddon, OwnStep
 from bbops.language.resources.addon import Addon
 from bbops.language.resources.agent import Agent
 from bbops.language.resources.channel import Channel
@@ -21,14 +26,15 @@ from bbops.language.resources.task import Task
 from bbops.language.resources.test import Test
 from bbops.language.resources.trigger import Trigger
 from bbops.language.resources.webhook import Webhook
-from bbops.language.sql.types import Children, Relation
-from bbops.language.sql.types import Column as SqlColumn
 from bbops.language.sql.types import Table as SqlTable
+from bbops.language.steps._own_actions import OwnAction
 from bbops.source.tree import BlobId, FilePath
 from bbops.source.yaml.document import Document, Map, Mark
 
 M = TypeVar("M", bound=Model)
-Authentication = Literal["None", "JWT", "API Key"]
+Authentication = Literal["None", "JWT", "API Key", "Optional"]
+OPEN: Final = frozenset({"None", "Optional"})
+"""What lets a request pass that does not say who asks."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,11 @@ class OnDead:
     renamed_from: str = ""
 
 
+def function_of(endpoint: Resource[Endpoint]) -> str:
+    """Return the name of the function that an endpoint runs, also of its own steps."""
+    return endpoint.model.function or f"{INLINE}{endpoint.name}"
+
+
 @dataclass(frozen=True)
 class Route:
     """An endpoint with what its channel gives it."""
@@ -94,6 +105,61 @@ class Route:
     path: str
     authentication: Authentication
     middleware: tuple[str, ...]
+
+    @property
+    def roles(self) -> frozenset[str] | None:
+        """The roles of which a user needs one; None for every user, and where there is none."""
+        return frozenset(found) if (found := self._either("roles")) else None
+
+    @property
+    def rate_limit(self) -> RateLimit | None:
+        """How many requests one client may make; None for any number."""
+        found: RateLimit | None = self._either("rate_limit")
+        return found if found is not None and found.limit else None
+
+    @property
+    def counts_alone(self) -> bool:
+        """Whether its limit is its own; else it is shared with the other routes of its channel."""
+        return self.endpoint.model.rate_limit is not None
+
+    @property
+    def max_body(self) -> str | None:
+        """How large a body may be."""
+        found: str | None = self._either("max_body")
+        return found
+
+    @property
+    def timeout(self) -> str | None:
+        """How long an answer may take."""
+        found: str | None = self._either("timeout")
+        return found
+
+    @property
+    def history(self) -> History | None:
+        """What is recorded of its requests."""
+        found: History | None = self._either("history")
+        return found
+
+    def _either(self, name: str) -> Any:
+        """Return what the endpoint says, else what its channel does."""
+        own = getattr(self.endpoint.model, name)
+        return own if own is not None or self.channel is None else getattr(self.channel.model, name)
+
+    def saying(self, key: str) -> Resource[Any]:
+        """Return the file that says a key of it: its own, else its channel's."""
+        is_own = self.channel is None or key in self.endpoint.document.root
+        return self.endpoint if is_own or self.channel is None else self.channel
+
+    @property
+    def function(self) -> str:
+        """The name of the function that it runs; see `function_of`."""
+        return function_of(self.endpoint)
+
+    @property
+    def code_place(self) -> Place:
+        """Where it stands what the endpoint runs."""
+        is_inline = "function" not in self.endpoint.document.root
+        return self.endpoint.place("steps" if is_inline else "function")
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
@@ -107,13 +173,15 @@ class Project:
 
     `resources` has those of each folder by their names, in the order in which kinds are shown;
     `broken` are (folder, name) of files that are there but could not be read, `mended` the files
-    that were read as they were meant; a project that is published has none of either.
+    that were read as they were meant; a project that is published has none of either. `cruds` are
+    the files of `endpoints/` about tables, which have become some of the endpoints and functions.
     """
 
     settings: Resource[Settings]
     resources: Mapping[str, Mapping[str, Resource[Any]]]
     broken: frozenset[tuple[str, str]] = frozenset()
     mended: frozenset[str] = frozenset()
+    cruds: Mapping[str, Resource[Crud]] = field(default_factory=dict)
 
     def having(self, folder: str, named: Mapping[str, Resource[Any]]) -> Self:
         """Return the project with other resources in a folder."""
@@ -121,20 +189,33 @@ class Project:
 
     @property
     def every(self) -> Iterator[Resource[Any]]:
-        """Every resource, the project itself first."""
+        """Every resource, the project itself first; also those that files about tables became."""
         yield self.settings
         for named in self.resources.values():
             yield from named.values()
+        yield from self.cruds.values()
 
     @property
     def tables(self) -> Mapping[str, Resource[Table]]:
         """Those of `tables/`."""
         return self.resources["tables"]
 
-    @property
+    @cached_property
     def functions(self) -> Mapping[str, Resource[Function]]:
-        """Those of `functions/`."""
-        return self.resources["functions"]
+        """Those of `functions/`, and the steps of endpoints by names that no file has."""
+        found: dict[str, Resource[Function]] = {**self.resources["functions"]}
+        for one in self.endpoints.values():
+            if one.model.inline is not None:
+                name = function_of(one)
+                found[name] = Resource(
+                    "function", name, one.file, one.blob, one.model.inline, one.document
+                )
+        return found
+
+    @cached_property
+    def inline(self) -> frozenset[str]:
+        """The endpoints that have steps of their own."""
+        return frozenset(name for name, one in self.endpoints.items() if one.model.steps)
 
     @property
     def endpoints(self) -> Mapping[str, Resource[Endpoint]]:
@@ -171,10 +252,39 @@ class Project:
         """Those of `agents/`."""
         return self.resources["agents"]
 
-    @property
-    def addons(self) -> Mapping[str, Resource[Addon]]:
-        """Those of `addons/`."""
-        return self.resources["addons"]
+    @cached_property
+    def addons(self) -> Mapping[str, Resource[Addon | OwnAddon]]:
+        """Those of `addons/`: of the catalog, and the project's own."""
+        every = self.resources["addons"].items()
+        return {name: one for name, one in every if "/" not in name}
+
+    @cached_property
+    def own_steps(self) -> Mapping[str, Mapping[str, Resource[OwnStep]]]:
+        """The steps of the project's own addons, by these."""
+        found: dict[str, dict[str, Resource[OwnStep]]] = {
+            name: {} for name, one in self.addons.items() if isinstance(one.model, OwnAddon)
+        }
+        for name, one in self.resources["addons"].items():
+            addon, slash, step = name.partition("/")
+            if slash and addon in found:
+                found[addon][step] = one
+        return found
+
+    @cached_property
+    def steps_by_addon(self) -> Mapping[str, Mapping[str, OwnAction]]:
+        """What each step of the project's own addons takes and gives, by addon and name."""
+        return {
+            addon: {name: one.model.action for name, one in steps.items()}
+            for addon, steps in self.own_steps.items()
+        }  # fmt: skip
+
+    @cached_property
+    def own_actions(self) -> Mapping[str, OwnAction]:
+        """What each step of the project's own addons takes and gives, by its key."""
+        return {
+            f"{addon}.{name}": action
+            for addon, steps in self.steps_by_addon.items() for name, action in steps.items()
+        }  # fmt: skip
 
     @property
     def tests(self) -> Mapping[str, Resource[Test]]:
@@ -184,7 +294,7 @@ class Project:
     @property
     def size(self) -> int:
         """How many resources there are, the project itself among them."""
-        return sum(1 for _ in self.every)
+        return len({one.file for one in self.every})
 
     def named(self, kind: str) -> Mapping[str, Resource[Any]]:
         """Return the resources of one of the kinds that steps name, by their names."""
@@ -209,19 +319,19 @@ class Project:
             if authentication is None:
                 continue
             middleware = tuple(channel.model.middleware) if channel else ()
+            own = (one for one in endpoint.model.middleware if one not in middleware)
+            middleware = (*middleware, *dict.fromkeys(own))
             yield Route(endpoint, channel, endpoint.model.method, path, authentication, middleware)
 
     @cached_property
     def sql_tables(self) -> dict[str, SqlTable]:
         """Each table as queries see it."""
-        found: dict[str, SqlTable] = {}
-        children = _children(self.tables)
-        for name, table in self.tables.items():
-            found[name] = replace(
-                _sql_table(name, table.model), relations=_relations(table.model, self.tables),
-                children=children[name], tables=found,
-            )  # fmt: skip
-        return found
+        return sql_tables({name: one.model for name, one in self.tables.items()})
+
+    @cached_property
+    def stored_tables(self) -> dict[str, SqlTable]:
+        """Each table as the database has it: events, topics and checks know no computed columns."""
+        return {name: table.stored for name, table in self.sql_tables.items()}
 
     def routes_of(self, function: str) -> tuple[Route, ...]:
         """Return the routes that run a function, as their own or as middleware."""
@@ -231,7 +341,7 @@ class Project:
     def _uses(self) -> dict[str, tuple[Route, ...]]:
         found: dict[str, tuple[Route, ...]] = {}
         for route in self.routes:
-            for name in dict.fromkeys((route.endpoint.model.function, *route.middleware)):
+            for name in dict.fromkeys((route.function, *route.middleware)):
                 found[name] = (*found.get(name, ()), route)
         return found
 
@@ -272,43 +382,6 @@ class Project:
 
     @cached_property
     def middleware(self) -> frozenset[str]:
-        """Functions that run before others: of channels, and of realtime."""
-        groups = (self.channels.values(), self.realtime.values())
+        """Functions that run before others: of channels, endpoints, and realtime."""
+        groups = (self.channels.values(), self.endpoints.values(), self.realtime.values())
         return frozenset(name for group in groups for one in group for name in one.model.middleware)
-
-
-def _relations(table: Table, tables: Mapping[str, Resource[Table]]) -> dict[str, Relation]:
-    """Return the relations of a table: `author` for the foreign key `author_id`."""
-    found = {}
-    for name, column in table.columns.items():
-        target, _, key = (column.references or "").partition(".")
-        if target in tables and name.endswith("_id"):
-            found[name.removesuffix("_id")] = Relation(name, target, key, column.nullable)
-    return found
-
-
-def _children(tables: Mapping[str, Resource[Table]]) -> dict[str, dict[str, Children]]:
-    """Return who refers to each table; two foreign keys of one table need `reverse` to be told."""
-    found: dict[str, dict[str, list[Children]]] = {name: {} for name in tables}
-    for child, resource in tables.items():
-        for name, column in resource.model.columns.items():
-            target, _, key = (column.references or "").partition(".")
-            if target in tables:
-                one = Children(child, name, key)
-                found[target].setdefault(column.reverse or child, []).append(one)
-    return {
-        table: {name: many[0] for name, many in of.items() if len(many) == 1}
-        for table, of in found.items()
-    }
-
-
-def _sql_table(name: str, table: Table) -> SqlTable:
-    columns = {
-        column: SqlColumn(
-            column, c.type, c.nullable, c.private, c.auto, c.default, tuple(c.enum or ()),
-            c.max_length,
-        ) for column, c in table.columns.items()
-    }  # fmt: skip
-    uniques = [table.key, *([column] for column, c in table.columns.items() if c.unique)]
-    uniques += [index.columns for index in table.indexes.values() if index.unique]
-    return SqlTable(name, columns, table.key, frozenset(map(frozenset, uniques)))

@@ -47,7 +47,7 @@ def check_type(written: str) -> str:
     """Return a field's type as it is written, or refuse one that does not exist."""
     match = _TYPE(written)
     base = match[1] if match else written
-    if base not in TYPES and written not in {"", "list", "object"}:
+    if base not in TYPES and written.removesuffix("?") not in {"", "list", "object"}:
         hint = _type_hint(base, written.removeprefix(base))
         raise PydanticCustomError(
             "unknown_type", "unknown type '{type}'", {"type": written, "hint": hint}
@@ -77,9 +77,17 @@ def check_pattern(pattern: str) -> str:
 
 
 class Field(Model):
-    """One field: `string`, `uuid?`, `integer[]`, or the long form."""
+    """One field: `string`, `uuid?`, `integer[]`, or the long form.
+
+    - `{ like: tickets.state }` has the type of that column, whether it may be null, its `enum` and
+      bounds. Other keys beside it may be stricter, never looser.
+    """
 
     type: Annotated[str, AfterValidator(check_type)] = ""
+    like: (
+        Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}\.[a-z][a-z0-9_]{0,62}$")]
+        | None
+    ) = None
     min_length: Annotated[int, PydanticField(ge=0)] | None = None
     max_length: Annotated[int, PydanticField(ge=0)] | None = None
     minimum: int | float | None = None
@@ -103,6 +111,13 @@ class Field(Model):
     def check_parts(self) -> Field:
         """Refuse what does not fit the type: parts, rules, a default that breaks them."""
         base, many, _ = self.parts
+        if self.like is not None:
+            for key in ("type", "items", "fields"):
+                if key in self.model_fields_set:
+                    message = "'{key}' cannot be combined with 'like', which says the type"
+                    raise PydanticCustomError("field", message, {"key": key})
+            self.check_bounds()
+            return self  # the rest is known with the column
         for name, key, inner in (("list", "items", self.items), ("object", "fields", self.fields)):
             if (base == name) != (inner is not None) or (many and base == name):
                 hint = "a list of texts is 'string[]'" if key == "items" else "'json' takes any map"

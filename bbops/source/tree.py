@@ -25,6 +25,9 @@ FilePath = NewType("FilePath", str)
 LOCAL_FOLDERS = frozenset({".bbops", "node_modules", "__pycache__", ".venv"})
 """Folders that belong to one machine; no tree lists what is in them."""
 
+STORE = ".bbops-usage"
+"""A folder with a file of this name holds what users have stored, and nothing of a project."""
+
 _CHUNK = 1 << 16
 # Control characters, line separators, signs that turn the direction of writing, a backslash, and
 # what stands for bytes that are not UTF-8.
@@ -173,7 +176,8 @@ class FolderTree:
     def _list(self, folder: str) -> list[os.DirEntry[str]] | None:
         try:
             with os.scandir(self._root / folder) as items:
-                return list(items)
+                found = list(items)
+            return [] if any(one.name == STORE for one in found) else found
         except _GONE:
             return []
         except OSError:

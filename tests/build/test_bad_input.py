@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
 from tests.conftest import ENV, ROOT, sample, with_function
 from tests.support.time_limits import in_time
+
+OFTEN = int(os.environ.get("BBOPS_BAD_INPUT", "600"))
+"""Changes to a sample that CI tries."""
 
 
 def codes(files: dict[str, str] | dict[str, bytes]) -> list[str]:
@@ -262,7 +266,7 @@ def test_whatever_is_changed_in_a_sample_ends(files: dict[str, str], tmp_path: P
 
 
 @pytest.mark.long
-@settings(max_examples=1_500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=OFTEN, deadline=None, suppress_health_check=list(HealthCheck))
 @given(files=changed())
 def test_whatever_is_changed_in_a_sample_ends_often(files: dict[str, str], tmp_path: Path) -> None:
     end(files, tmp_path)

@@ -151,8 +151,8 @@ def compiled(files: Any) -> Iterator[dict[str, Any]]:
 
 DOORS = {"host", "database", "clock", "random"}
 ATTRIBUTES = {
-    *DOORS, "auth", "env", "fuel", "headers", "input", "params", "query", "request", "vars",
-    "read", "write", "change", "now", "uuid", "get", "append", "log", "sql", "values",
+    *DOORS, "auth", "env", "folder", "fuel", "headers", "input", "params", "query", "request",
+    "vars", "read", "write", "change", "now", "uuid", "get", "append", "log", "sql", "values",
 }  # fmt: skip
 
 

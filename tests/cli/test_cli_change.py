@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.build.check import validate
-from bbops.build.check._language import find_unsupported_parts
 from bbops.edit.authoring.changing import Change
 from bbops.edit.authoring.folder import Folder
 from bbops.edit.authoring.making import make
@@ -285,15 +284,12 @@ def test_what_is_made_is_right_and_in_our_style(folder: Path, kind: str, name: s
     assert CliRunner().invoke(Commands("bbops"), ["fmt", "--check", str(folder)]).exit_code == 0
 
 
-@pytest.mark.parametrize("name", [
-    *(folder for folder in find_unsupported_parts().kinds if folder != "agents"),
-    *find_unsupported_parts().addons,
-])  # fmt: skip
-def test_what_this_version_does_not_run_is_not_made(folder: Path, name: str) -> None:
-    is_addon = name not in find_unsupported_parts().kinds
-    result = bbops(folder, "new", *(["addon", name] if is_addon else [name, "one"]))
-    assert result.exit_code == 1
-    assert "[not-supported]" in result.stdout + result.stderr
+def test_a_new_endpoint_is_one_file_unless_its_function_is_there(folder: Path) -> None:
+    assert bbops(folder, "new", "endpoint", "notes/archive").stdout.count("made") == 1
+    assert "steps:\n  - return:" in (folder / "endpoints/notes/archive.yaml").read_text()
+    bbops(folder, "new", "function", "notes/count")
+    bbops(folder, "new", "endpoint", "notes/count")
+    assert "function: notes/count\n" in (folder / "endpoints/notes/count.yaml").read_text()
     assert is_right(folder)
 
 

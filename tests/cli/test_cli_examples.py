@@ -85,10 +85,16 @@ def test_what_is_misspelt_does_not_parse() -> None:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make the current folder a project with two versions, and a database to pull beside them."""
+    """Make the current folder a project with two versions, and a database to pull beside them.
+
+    One of its tables has routes of its own.
+    """
     store.init(tmp_path / "shop", template_files("shop"), message="Start")
     monkeypatch.chdir(tmp_path / "shop")
     monkeypatch.setenv("HOME", str(tmp_path))
+    CliRunner().invoke(Commands("bbops"), ["new", "table", "tags", "--crud"])
+    git(Path(), "add", "-A")
+    git(Path(), "commit", "-qm", "Tags")
     git(Path(), "tag", "-am", "The first", "v1")
     Path("README.md").write_text("More\n")
     git(Path(), "commit", "-qam", "Say more")

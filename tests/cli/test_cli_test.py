@@ -18,7 +18,7 @@ UNTYPED = "(result | json | parseJson)"
 @pytest.mark.long
 def test_the_template_passes_its_own_tests() -> None:
     result = bbops_test(TEMPLATE)
-    assert (result.exit_code, result.stdout.splitlines()[-1][:9]) == (0, "12 passed")
+    assert (result.exit_code, result.stdout.splitlines()[-1][:9]) == (0, "16 passed")
 
 
 def test_every_case_has_a_database_of_its_own(tmp_path: Path) -> None:

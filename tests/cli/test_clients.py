@@ -22,14 +22,18 @@ from tests.support.contracts import PROJECTS, contract_of
 from tests.support.cutting import cutting
 from tests.support.planning import FOLDER as PLANS
 from tests.support.served import Served, git
+from tests.vendors.stand_in import Answer, StandIn
+from tests.vendors.streamed import AI_MODEL
 
 pytestmark = pytest.mark.long
 
 FOLDER = ROOT / "tests/clients"
 NOTEBOOK = FOLDER / "project"
+SIGN_INS = ROOT / "tests/golden/check/ok-sign-in-providers/project"
 NOTHING = "steps: [{ return: { status: 204 } }]"
 ALL = {
-    path.parent.name + "_" + path.name: path for path in [*PROJECTS, PLANS / "project", NOTEBOOK]
+    path.parent.name + "_" + path.name: path
+    for path in [*PROJECTS, PLANS / "project", NOTEBOOK, SIGN_INS]
 }
 HOSTILE = """
 description: Says */ and \\"\\"\\" and \\\\ and `x` and ${ 1 }.
@@ -56,6 +60,18 @@ events:
   aB.c: { event: string }
 """
 """Words of both languages as names, and texts that end comments and strings."""
+
+
+class ModelVendor(StandIn):
+    """A vendor of a model, which breaks off where it is asked to."""
+
+    def next(self) -> Answer:
+        """Return an answer in pieces."""
+        asked = self.asked[-1].body["messages"][0]["content"]
+        if asked == "break":
+            cut = AI_MODEL.sent[: -AI_MODEL.ends] + AI_MODEL.broken
+            return replace(AI_MODEL.answer, body=cut)
+        return AI_MODEL.answer
 
 
 def hostile() -> Contract:
@@ -87,9 +103,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     repository = Path(shutil.copytree(NOTEBOOK, folder / "notebook"))
     for command in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-qm", "Start"]):
         git(repository, *command)
-    with Served(repository, folder / "home") as found:
-        found.event("live")
-        yield found
+    (folder / "settings.yaml").write_text("egress: { allow: [127.0.0.1] }\n")
+    settings = ["--settings", str(folder / "settings.yaml")]
+    with ModelVendor() as vendor:
+        env = {"MODEL_KEY": "k", "MODEL_URL": vendor.url}
+        with Served(repository, folder / "home", *settings, env=env) as found:
+            found.event("live")
+            yield found
 
 
 def test_mypy_strict_takes_every_client(contracts: dict[str, Contract], tmp_path: Path) -> None:
@@ -170,3 +190,19 @@ def test_a_client_knows_where_the_project_answers_if_the_contract_says_so() -> N
     contract = replace(contract_of(NOTEBOOK), server="https://api.example.com")
     assert 'const SERVER = "https://api.example.com";' in render_typescript(contract)
     assert 'base_url: str = "https://api.example.com"' in render_python(contract)
+
+
+def test_a_browser_learns_where_it_signs_in(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text(json.dumps({"type": "module"}))
+    (tmp_path / "client.ts").write_text(render_typescript(contract_of(SIGN_INS)))
+    (tmp_path / "story.ts").write_text(
+        'import { Connection, signInAddress } from "./client.ts";\n'
+        'const connection = new Connection({ baseUrl: "https://api.example.com/shop/" });\n'
+        'console.log(signInAddress(connection, "google", "/a?b=1&c"));\n'
+    )
+    done = node(
+        ["story.ts"], return_completed_process=True, cwd=tmp_path, capture_output=True, text=True,
+        timeout=60,
+    )  # fmt: skip
+    expected = "https://api.example.com/shop/~auth/google?return=%2Fa%3Fb%3D1%26c\n"
+    assert (done.stdout, done.stderr) == (expected, "")

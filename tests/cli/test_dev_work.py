@@ -109,7 +109,7 @@ def test_a_job_that_fails_is_reported_with_file_and_line_and_each_attempt(dev: D
     dev.api.post("/orders", json={"number": 13})
     found = of(dev.until(event="job", outcome="dead"), work="triggers/paid")
     assert [(one["event"], one.get("outcome")) for one in found] == [
-        ("event", None), ("jobStarted", None), ("job", "again"), ("jobStarted", None),
+        ("event", None), ("jobStarted", None), ("job", "retrying"), ("jobStarted", None),
         ("job", "dead"),
     ]  # fmt: skip
     assert (found[2]["reason"], found[2]["at"]) == (
@@ -133,8 +133,8 @@ def test_ticks_and_changed_rows_are_reported(dev: Dev) -> None:
         (JobStarted("tasks/beat", "tasks/beat@1", 1), "JOB      tasks/beat  started"),
         (JobStarted("tasks/beat", "tasks/beat@1", 2), "JOB      tasks/beat  started  attempt 2"),
         (
-            JobEnded("triggers/a", "a@1", "again", 2, 1.25, "oh\n\x1b[2J", "functions/a.yaml:3"),
-            "JOB      triggers/a  again  in 1.2 ms  attempt 2  oh\\n\\x1b[2J  functions/a.yaml:3",
+            JobEnded("triggers/a", "a@1", "retrying", 2, 1.25, "oh\n\x1b[2J", "f.yaml:3"),
+            "JOB      triggers/a  retrying  in 1.2 ms  attempt 2  oh\\n\\x1b[2J  f.yaml:3",
         ),
         (
             JobEnded("webhooks/partners", "webhooks/partners@msg_1/URL", "done", 1, 9),

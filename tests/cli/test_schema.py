@@ -90,8 +90,9 @@ def test_those_of_a_project_know_its_names(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(TEMPLATE, tmp_path / "project"))
     assert schema(folder, "--project").exit_code == 0
     endpoint = json.loads((folder / ".bbops/schemas/endpoint.schema.json").read_text())
-    assert "notes/create" in endpoint["properties"]["function"]["enum"]
-    assert endpoint["properties"]["channel"]["enum"] == ["notes-v1", "sign-in"]
+    for form in endpoint["anyOf"]:
+        assert "notes-v1" in str(form["properties"]["channel"])
+    assert "notes/create" in endpoint["anyOf"][0]["properties"]["function"]["enum"]
     table = json.loads((folder / ".bbops/schemas/table.schema.json").read_text())
     references = table["$defs"]["Column"]["properties"]["references"]["enum"]
     assert references == ["notes.id", "users.email", "users.id"]
@@ -101,8 +102,7 @@ def test_a_file_with_a_mistake_is_a_name_all_the_same(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(TEMPLATE, tmp_path / "project"))
     (folder / "functions/notes/create.yaml").write_text("steps: [")
     assert schema(folder, "--project").exit_code == 0
-    endpoint = json.loads((folder / ".bbops/schemas/endpoint.schema.json").read_text())
-    assert "notes/create" in endpoint["properties"]["function"]["enum"]
+    assert '"notes/create"' in (folder / ".bbops/schemas/endpoint.schema.json").read_text()
 
 
 def test_the_editor_of_a_new_project_is_told_of_every_schema() -> None:

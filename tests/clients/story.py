@@ -43,6 +43,11 @@ def tell(base_url: str) -> None:
         second = api.notes.create({"title": "ß ✓ 🦊"})["id"]
         assert len(api.notes.list(tag=["home", "work"], limit=5)["notes"]) == 1
         assert api.notes.list(only_tagged=False)["notes"][0]["title"] == title
+        first = made["id"]
+        assert [one["id"] for one in api.notes.list(id=first)["notes"]] == [first]
+        assert [one["id"] for one in api.notes.list(id={"lt": second})["notes"]] == [first]
+        picked = api.notes.list(id={"in": [first, second], "eq": second})["notes"]
+        assert [one["id"] for one in picked] == [second]
         for content in (b"\0\xff\n", b'{"a": 1}', b"text"):
             back: bytes = api.notes.echo({"picture": ("a.txt", content)})
             assert back == content
@@ -67,6 +72,7 @@ def tell(base_url: str) -> None:
         with Connection(base_url, api_key=key) as machine:
             assert Client(machine).notes.count()["notes"] >= 2
         listen(base_url, connection)
+        sum_up(api)
         api.notes.delete(second)
         asyncio.run(tell_async(base_url, connection.tokens))
         api.auth.logout({"refreshToken": connection.tokens.refresh_token or ""})
@@ -118,6 +124,32 @@ def verify() -> None:
             Webhooks.partner_hook(secret, changed, body)
 
 
+def sum_up(api: Client) -> None:
+    """Read an answer that goes on event by event; an error is raised."""
+    texts, model = [], ""
+    for one in api.notes.sum_up({"question": "What?"}):
+        if one["event"] == "text":
+            texts.append(one["data"]["text"])
+        else:
+            model = str(one["data"])
+    assert texts == ["Hé", "llo\n", "🌍"]
+    assert "'model': 'm'" in model
+    kinds = []
+    with pytest.raises(ApiError) as broken:
+        kinds += [one["event"] for one in api.notes.sum_up({"question": "break"})]
+    assert broken.value.code == "serverError"
+    assert broken.value.request_id
+    assert [one["event"] for one in api.notes.sum_up({"question": ""})] == ["done"]
+    with pytest.raises(InvalidRequest):
+        next(api.notes.sum_up({"question": 5}))  # type: ignore[typeddict-item]
+
+
+async def sum_up_async(api: AsyncClient) -> None:
+    """The same for one event loop."""
+    found = [one["event"] async for one in api.notes.sum_up({"question": "What?"})]
+    assert found == ["text", "text", "text", "done"]
+
+
 async def listen_async(connection: AsyncConnection, base_url: str) -> None:
     """Read a topic in a task, until that is cancelled."""
     heard = asyncio.Event()
@@ -141,6 +173,7 @@ async def tell_async(base_url: str, tokens: Tokens) -> None:
         each = await asyncio.gather(*(api.notes.list() for _ in range(5)))
         assert len({str(one) for one in each}) == 1
         await listen_async(connection, base_url)
+        await sum_up_async(api)
         connection.tokens = None
         with pytest.raises(ApiError) as unknown:
             await api.notes.list()

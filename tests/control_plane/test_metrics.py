@@ -54,13 +54,13 @@ def test_missed_ticks_and_deliveries_are_counted() -> None:
     counts = WorkCounts()
     counts.happened("shop", Ticked("tasks/beat", 1, missed=3))
     counts.happened("shop", Ticked("tasks/beat", 1))
-    for outcome in ("again", "done"):
+    for outcome in ("retrying", "done"):
         sent = claim("webhooks/partners", is_bulk=True)
         counts.ended("shop", Attempt(sent, outcome, 0.1))  # type: ignore[arg-type]
     counts.ended("shop", Attempt(claim("webhooks/partners/fan-out"), "done", 0.1))
     assert values(counts, "ticks_missed_total") == {("shop", "tasks/beat"): 3}
     assert values(counts, "deliveries_total") == {
-        ("shop", "partners", "again"): 1, ("shop", "partners", "done"): 1,
+        ("shop", "partners", "retrying"): 1, ("shop", "partners", "done"): 1,
     }  # fmt: skip
 
 

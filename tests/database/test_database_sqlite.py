@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from bbops.base.errors import DatabaseError
 from bbops.database.migrate import migrate
-from bbops.database.sqlite.connection import check_version, compare_decimals
+from bbops.database.sqlite.connection import check_version
+from bbops.database.sqlite.decimals import compare_decimals
 from bbops.database.sqlite.driver import MOST_ROWS, Sqlite
 from bbops.database.sqlite.gate import Gate
 from bbops.language.resources.table import Table

@@ -27,6 +27,16 @@ columns:
   done: { type: boolean, default: false }
   author_id: { type: integer, references: users.id, nullable: true }
 """,
+    "orders": """
+columns:
+  id: { type: integer, primaryKey: true, auto: increment }
+  total: { type: decimal }
+""",
+    "events": """
+columns:
+  id: { type: integer, primaryKey: true, auto: increment }
+  made_at: { type: datetime }
+""",
     "comments": """
 columns:
   id: { type: integer, primaryKey: true, auto: increment }
@@ -47,12 +57,17 @@ input:
   name?: string
   email?: email
   coupon?: string
+  state: { type: string, enum: [open, closed] }
 """
 _ENDPOINT = "method: POST\npath: /run\nfunction: run\nauthentication: JWT\ndescription: Runs.\n"
 _CHANNEL = "name: API\nbasePath: /{path}\nauthentication: {authentication}\n"
 _PAYMENTS = """
 enabled: true
 config: { secretKey: "${ env.PAYMENTS_SECRET_KEY }" }
+"""
+_CHAT_MODEL = """
+enabled: true
+config: { apiKey: "${ env.PAYMENTS_SECRET_KEY }" }
 """
 _PROJECT = """
 bbops: 1
@@ -91,8 +106,12 @@ class Shown:
     def project(self) -> Files:
         """The project that has these files, and around them what they refer to."""
         texts = "".join(self.files.values())
-        beside = {"webhooks/partners.yaml": PARTNERS} if "webhook: partner" in texts else {}
-        return surroundings() | beside | self.files
+        around = surroundings()
+        if "webhook: partner" in texts:
+            around["webhooks/partners.yaml"] = PARTNERS
+        if "chatModel." in texts:
+            around["addons/chatModel.yaml"] = _CHAT_MODEL
+        return around | self.files
 
 
 def surroundings() -> Files:

@@ -15,7 +15,8 @@ UPCOMING = ROOT / "docs/upcoming"
 """What this version does not run yet: files that lie on top of the example."""
 
 FIRST = {
-    "functions": "notes/create", "tables": "notes", "tests": "notes/create",
+    "functions": "notes/create", "endpoints": "notes/create", "tables": "notes",
+    "tests": "notes/create",
     "triggers": "note-created",
 }  # fmt: skip
 """The file that a page begins with, where that is not the first by name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspect import cleandoc
+from pathlib import Path
 from textwrap import indent
 
 from pydantic import BaseModel
@@ -13,11 +14,13 @@ from bbops.language.addons._base import Action, AddonKind, Parameter
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.expressions.types import Type
 from bbops.language.loading.load import kinds
+from bbops.language.resources._crud import Crud
 from bbops.language.shape import TYPES, Field
 from bbops.language.steps._base import Example, Retry, Step, step_kinds
 from bbops.runtime.vendors import find_steps
 from tests.conftest import NOTES, ROOT
 from tests.docs.examples import block, files_of, function_of, shown
+from tests.docs.filters import filters_page, functions_page
 from tests.docs.keys import has_later, key_table, sections
 
 FOLDER = ROOT / "docs/language"
@@ -33,9 +36,11 @@ _LATER = (
 def pages() -> dict[str, str]:
     """Return every page by its path below docs/language."""
     found = {"README.md": kind_index(), "steps/README.md": step_index()}
+    found |= {"filters.md": filters_page(), "functions.md": functions_page()}
     found["addons/README.md"] = addon_index()
     for folder, model in kinds().items():
         found[f"{name_of(model)}.md"] = kind_page(folder, model)
+    found["crud.md"] = crud_page()
     for key, kind in step_kinds().items():
         found[f"steps/{key}.md"] = step_page(key, kind)
     for name, addon in addon_kinds().items():
@@ -81,7 +86,7 @@ def addon_mark(name: str, action: str = "") -> str:
 # ---- kinds
 def kind_page(folder: str, model: type[BaseModel]) -> str:
     """Return the page of a kind of resource."""
-    (first, text), *others = files_of(folder)
+    (first, text), *others = [one for one in files_of(folder) if "\nactions:" not in one[1]]
     return page(
         name_of(model) + mark(model),
         summary(model),
@@ -92,6 +97,16 @@ def kind_page(folder: str, model: type[BaseModel]) -> str:
         "## More examples" if others else "",
         *(block(path, text) for path, text in others),
     )
+
+
+def crud_page() -> str:
+    """Return the page of endpoints of a table."""
+    requests, _, by_hand = (Path(__file__).parent / "crud.md").read_text().partition("\n---\n")
+    (path, text), *_ = [one for one in files_of("endpoints") if "\nactions:" in one[1]]
+    return page(
+        "crud", summary(Crud), block(path, text), requests,
+        f"## Rules\n\n{rules(Crud)}", f"## Keys\n\n{key_table(Crud)}", *sections(Crud), by_hand,
+    )  # fmt: skip
 
 
 def kind_index() -> str:
@@ -109,11 +124,12 @@ def kind_index() -> str:
         "show it in use.",
         "\n".join(rows),
         "[Steps](steps/README.md) are what functions are made of; [addons](addons/README.md) bring "
-        "steps for services of others.",
+        "steps for services of others. Expressions have [filters](filters.md) and "
+        "[functions](functions.md). `bbops explain` shows each of them by its name.",
         "The YAML of the kinds' pages is one project, [docs/example](../example), which "
         "validates and passes its tests; that of kinds with ° lies on top of it, in "
         "[docs/upcoming](../upcoming):",
-        "```console\n$ bbops test --path docs/example\n…\n7 passed in …\n```",
+        "```console\n$ bbops test --path docs/example\n…\n9 passed in …\n```",
         "A key is the camelCase of the field's name in the specification: `basePath` is its *base "
         "path*. Options keep its spelling: `None`, `JWT`, `API Key`.",
         "## Shapes",

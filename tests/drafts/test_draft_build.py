@@ -22,7 +22,7 @@ from tests.support.small_project import write_project
 
 __all__ = ["served"]
 
-SECONDS = 5.0
+SECONDS = 15.0
 TABLE = """
 columns:
   id: {{ type: integer, primaryKey: true }}

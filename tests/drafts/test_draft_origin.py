@@ -9,6 +9,7 @@ import pytest
 
 from bbops_server.data_plane.drafts.origin import MOST_COOKIES, drop_passwords, keep_passing
 from tests.support.draft_origin import PLATFORM, TYPES, answering
+from tests.support.drafting import answered
 from tests.support.hostile_drafts import enter, function, make, push
 from tests.support.served import Served, wait_for
 from tests.support.several import Several
@@ -153,7 +154,7 @@ def test_a_draft_answers_on_a_host_of_its_own(hosted: Several) -> None:
     wait_for(lambda: hosted.control.get("/api/projects/small/drafts").json())
     url, headers = token(hosted, "hostile")
     assert (url.host, url.path) == ("hostile.preview.localhost", "/")
-    reply = wait_for(lambda: hosted.api.get("/svg", headers=headers))
+    reply = answered(lambda: hosted.api.get("/svg", headers=headers))
     assert (reply.status_code, reply.headers["x-draft"]) == (200, "hostile")
     assert reply.headers["set-cookie"] == "bbops-draft.session=stolen; Path=/"
     assert "clear-site-data" not in reply.headers

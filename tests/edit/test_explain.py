@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -10,7 +11,17 @@ from click.testing import CliRunner, Result
 from bbops.base.diagnostics import Diagnostic
 from bbops.build.check import validate
 from bbops.edit.authoring.codes import Code, read_codes
+from bbops.edit.authoring.topics import Topic, read_topics
 from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.lsp.slots import fields
+from bbops.language.addons._base import kinds as addon_kinds
+from bbops.language.expressions.related import RELATED_WORDS
+from bbops.language.expressions.windows import WINDOWS
+from bbops.language.loading.load import kinds
+from bbops.language.resources._crud import Crud
+from bbops.language.steps._aggregate import FUNCTIONS_OF
+from bbops.language.steps._base import step_kinds
+from bbops.runtime.values.filters import FILTERS, FUNCTIONS
 from bbops.source.tree import MemoryTree
 from bbops_server.settings.server_file.load import load as load_server
 from tests.conftest import FRAGMENTS, ROOT
@@ -20,6 +31,7 @@ from tests.support.unsupported import files_with_unsupported, others, told_of
 
 CODES = read_codes()
 WITHOUT = {
+    "sql-one-database": "a server says it; tests/cli/test_validate_on_postgres.py",
     "feature-off": "a server says it, of its workspace",
     "no-project": "a file that is not there; tests/golden/check/no-project",
     "too-many-files": "20,001 files; tests/pages/test_errors_page.py makes them",
@@ -31,6 +43,8 @@ WITHOUT = {
     "test-failed": "told by a server that runs the tests; tests/build/test_gate.py",
     "unreadable": "a server.yaml that is not there; tests/publish/test_server_file.py",
     "other-database": "depends on where a server keeps its data; tests/runtime/test_own_sql.py",
+    "addon-needs": "depends on the server; tests/publish/test_kept_files.py",
+    "local-storage-not-shared": "depends on the server; tests/publish/test_kept_files.py",
     "needs-restart": "told of a change, not of a file; tests/publish/test_server_file.py",
 }
 """Codes that no example can show, and why."""
@@ -122,5 +136,75 @@ def test_a_misspelt_code_names_the_nearest() -> None:
     result = explain("unknwon-table")
     assert result.exit_code == 2
     assert result.stderr == (
-        "error: there is no code 'unknwon-table'\n    hint: did you mean 'unknown-table'?\n"
+        "error: there is no code or word 'unknwon-table'\n    hint: did you mean 'unknown-table'?\n"
     )
+
+
+# ---- words of the language
+TOPICS = read_topics()
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda one: f"{one.group} {one.name}")
+def test_every_word_is_explained(topic: Topic) -> None:
+    result = explain(topic.group, topic.name)
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"{topic.name} ({topic.group})\n\n")
+    assert len(result.stdout.splitlines()) > 2
+    assert not {"```", "](", "| ---"} & {*re.findall(r"```|\]\(|\| ---", result.stdout)}
+
+
+def test_all_that_the_language_has_is_a_word() -> None:
+    words: dict[str, set[str]] = {}
+    for one in TOPICS:
+        words.setdefault(one.group, set()).add(one.name)
+    assert words["filter"] == set(FILTERS)
+    assert words["function"] == {*FUNCTIONS, *RELATED_WORDS, *WINDOWS, *FUNCTIONS_OF}
+    assert words["step"] >= set(step_kinds())
+    assert words["step"] - set(step_kinds()) == {
+        f"{name}.{key}" for name, addon in addon_kinds().items() for key in addon.actions
+    }
+    assert words["kind"] == {"crud", *(kind.__name__.lower() for kind in kinds().values())}
+    assert words["addon"] == set(addon_kinds())
+    assert words["key"] == {
+        f"{kind.__name__.lower()}.{key}"
+        for kind in (*kinds().values(), Crud)
+        for key in fields(kind)
+    }
+
+
+def test_a_filter_is_explained_with_how_it_is_written_and_an_example() -> None:
+    assert explain("filter", "startsWith").stdout == (
+        "startsWith (filter)\n\n"
+        "    text | startsWith(other) → boolean\n\n"
+        "Whether the text begins with another; case counts.\n\n"
+        "    'hello' | startsWith('he')  →  true\n\n"
+        "Runs on columns, too.\n"
+    )
+
+
+def test_a_name_that_several_have_is_explained_of_each() -> None:
+    told = explain("min").stdout
+    assert "min (filter)" in told
+    assert "min (function)" in told
+    assert [one["kind"] for one in json.loads(explain("min", "--json").stdout)] == [
+        "filter", "function",
+    ]  # fmt: skip
+
+
+def test_those_of_a_kind_are_listed() -> None:
+    lines = explain("filter").stdout.splitlines()
+    assert {line.split()[0] for line in lines[1:]} == set(FILTERS)
+
+
+@pytest.mark.parametrize(("words", "told", "cure"), [
+    (["filter", "ad"], "there is no filter 'ad'", "did you mean 'add'?"),
+    (["filter", "qqqqqq"], "there is no filter 'qqqqqq'", "'bbops explain filter' lists all"),
+    (["qqqqqq"], "there is no code or word 'qqqqqq'", "'bbops explain' lists the codes"),
+    (["filters", "add"], "there is no kind 'filters'", "choose one of code, filter, function"),
+    (["a", "b", "c"], "got unexpected extra argument (c)", "see 'bbops explain --help'"),
+])  # fmt: skip
+def test_what_is_not_there_is_said_with_what_is(words: list[str], told: str, cure: str) -> None:
+    result = explain(*words)
+    assert result.exit_code == 2
+    assert f"error: {told}" in result.stderr
+    assert cure in result.stderr

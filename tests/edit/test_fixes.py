@@ -30,8 +30,9 @@ pytestmark = pytest.mark.quick
 __all__ = ["agent", "small_repository"]
 
 FIXED = {
-    "bad-value", "bare-expression", "expression-syntax", "forgotten-braces", "not-secret", "order",
-    "same-sides", "sql", "undeclared-query", "unheard-event", "unknown-channel", "unknown-column",
+    "addon-config", "bad-value", "bare-expression", "expression-syntax", "forgotten-braces",
+    "not-secret", "order", "same-sides", "sql", "undeclared-query", "unheard-event",
+    "unknown-channel", "unknown-column",
     "unknown-endpoint", "unknown-env", "unknown-event", "unknown-field", "unknown-filter",
     "unknown-function", "unknown-key", "unknown-realtime", "unknown-role", "unknown-step",
     "unknown-table", "unknown-task", "unknown-trigger", "unknown-type", "unknown-webhook",

@@ -88,6 +88,16 @@ def test_quotes_go_where_nobody_needs_them() -> None:
     assert formatted(before) == "a: word\nb: two words\nc: { d: e }\n"
 
 
+def test_in_brackets_quotes_stay_where_a_brace_or_comma_would_end_the_text() -> None:
+    kept = """a: { b: "${ vars.x }", c: "x[0]", d: "a, b", e: "vars.x?.y", f: "a: b", g: "#a" }\n"""
+    assert formatted(kept) == kept
+    before = """a: { where: "done == (id > 1 | f)", of: 'a == "x"', to: 'x != null' }\n"""
+    assert (
+        formatted(before)
+        == """a: { where: done == (id > 1 | f), of: 'a == "x"', to: x != null }\n"""
+    )
+
+
 def test_line_ends_become_lf_and_the_last_line_ends() -> None:
     assert formatted("a: 1\r\nb: |\r\n  x\r\n\r\nc: 2") == "a: 1\nb: |\n  x\n\nc: 2\n"
     assert formatted("b: |\n  no line end behind this") == "b: |-\n  no line end behind this\n"

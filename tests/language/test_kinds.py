@@ -20,6 +20,7 @@ from bbops.language.resources._schedule import check_cron
 from bbops.runtime.linking.release import link
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import FRAGMENTS, NOTES, ROOT, Files, Serving, run, sample
+from tests.support.sign_in import apple_key
 from tests.support.unsupported import CODE
 
 pytestmark = pytest.mark.quick
@@ -33,6 +34,7 @@ def test_what_validates_compiles_and_links(folder: Path) -> None:
     built = build(tree, base=tree)
     assert built.project is not None
     env = dict.fromkeys(built.project.settings.model.env, "a-test-key-of-more-than-32-characters")
+    env |= {"APPLE_KEY": apple_key()} if "APPLE_KEY" in env else {}
     link(built.artifact, name="a", host=fake_host(cast("Any", None)), env=env)
 
 

@@ -9,16 +9,25 @@ from lsprotocol import types as lsp
 
 from tests.lsp.editing import CREATE, ENDPOINT, LIST, LOGIN, NOTES, UPDATE, Client, edit, typed
 
+SELECT = "select: [id, title, done, created_at]"
 COMPLETIONS = [
     # keys
     (LIST, "      limit:", "      wh¦\n      limit:", {"one"}, {"limit", "table", "steps"}),
-    (LIST, "  - find:", "  - fi¦\n  - find:", {"find", "return", "as", "sms.sendSms"}, {"limit"}),
+    (LIST, "  - find:", "  - fi¦\n  - find:", {"find", "return", "as"}, {"limit"}),
     (LIST, "  - find:", "  - ¦\n  - find:", {"find", "return"}, set()),
     (LIST, "query:", "inp¦\nquery:", {"input", "output"}, {"query", "steps", "find"}),
     (LOGIN, "hash: ${ vars.user?.password_hash }", "¦", {"hash"}, {"password", "as"}),
     (NOTES, "{ type: text,", "{ type: text, pri¦,", {"private", "auto"}, {"type"}),
     ("project.yaml", "auth:\n", "auth:\n  ¦\n", {"algorithm"}, {"signingKey", "env"}),
     (CREATE, "        user_id:", "        ¦\n        user_id:", {"done"}, {"user_id", "title"}),
+    (LIST, "  - find:", "  - return:\n      ¦\n  - find:", {"stream", "file"}, {"find"}),
+    (
+        LIST,
+        "  - find:",
+        "  - return:\n      stream:\n        ¦\n  - find:",
+        {"timeout"},
+        {"value"},
+    ),
     # words and names
     (ENDPOINT, "method: GET", "method: ¦", {"GET", "DELETE"}, set()),
     (ENDPOINT, "notes/list", "notes/¦", {"notes/list", "auth/login"}, {"notes-v1"}),
@@ -39,7 +48,75 @@ COMPLETIONS = [
     (LOGIN, "${ vars.user.id }", "${ vars.user.¦", {"id", "password_hash"}, {"title"}),
     (LOGIN, "vars.user.role }", "vars.user.role | ¦", {"lower", "default"}, {"round", "first"}),
     (UPDATE, "pick('title', 'body'", "pick('¦'", {"title", "body"}, {"done", "user_id"}),
+    (
+        LIST,
+        "notes: ${ vars.notes }",
+        "notes: ${ vars.notes | map(n => n.¦ }",
+        {"id", "title"},
+        {"user_id"},
+    ),
+    (
+        LIST,
+        "notes: ${ vars.notes }",
+        "notes: ${ vars.notes | map(n => q¦) }",
+        {"n", "query"},
+        {"id"},
+    ),
+    (
+        LIST,
+        "notes: ${ vars.notes }",
+        "notes: ${ vars.notes | sort(¦) }",
+        {"row => …", "query"},
+        set(),
+    ),
+    (LIST, "notes: ${ vars.notes }", "notes: ${ vars.notes | ¦ }", {"groupBy", "sum"}, {"upper"}),
+    (LIST, "  - find:", "  - ¦\n  - find:", {"switch", "break", "continue"}, set()),
     ("project.yaml", "${ env.", "${ env.¦", {"JWT_SECRET"}, {"vars"}),
+    # reports
+    (LIST, SELECT, "select: { a: ti¦ }", {"title", "user", "rank"}, {"email"}),
+    (LIST, SELECT, "select: { a: user.¦ }", {"id", "email"}, {"title"}),
+    (LIST, SELECT, "select: { a: title | ¦ }", {"upper"}, {"date"}),
+    (LIST, SELECT, "select: { a: created_at | ¦ }", {"date", "difference"}, {"upper"}),
+    (LIST, SELECT, "aggregate: { gr¦ }", {"groupBy", "having", "values"}, {"where"}),
+    (LIST, SELECT, "aggregate: { groupBy: [ti¦], values: { n: count() } }", {"title"}, {"email"}),
+    (
+        LIST,
+        SELECT,
+        "aggregate: { groupBy: { a: user.¦ }, values: { n: count() } }",
+        {"email"},
+        {"title"},
+    ),
+    (LIST, SELECT, "aggregate: { values: { n: ¦ } }", {"countDistinct", "avg"}, {"where"}),
+    (LIST, SELECT, "aggregate: { values: { n: count(¦) } }", {"done", "title"}, {"email"}),
+    (LIST, SELECT, "aggregate: { values: { n: count() }, having: ¦ }", {"n", "query"}, {"title"}),
+    (
+        LOGIN,
+        "      one: true",
+        "      select: { last: { find: { relation: ¦ } } }\n      one: true",
+        {"notes"},
+        {"id"},
+    ),
+    (
+        LOGIN,
+        "      one: true",
+        "      select: { last: { find: { relation: notes, ¦ } } }\n      one: true",
+        {"where", "limit", "orderBy", "select"},
+        {"relation", "table"},
+    ),
+    (
+        LOGIN,
+        "      one: true",
+        "      select: { last: { find: { relation: notes, where: ¦ } } }\n      one: true",
+        {"done", "title"},
+        set(),
+    ),
+    (
+        LOGIN,
+        "      one: true",
+        "      select: { last: { find: { relation: notes, select: [ti¦] } } }\n      one: true",
+        {"title", "done"},
+        {"email"},
+    ),
 ]
 
 

@@ -45,6 +45,54 @@ def test_hovering_says_what_it_is(project: Path) -> None:
     edit(project, test)
 
 
+REPORT = """
+steps:
+  - find:
+      table: notes
+      aggregate:
+        groupBy:
+          who: user.email
+          month: created_at | startOf('month', 'Europe/Berlin')
+        values: { n: count(done), last: max(created_at) }
+        having: n > 3
+      orderBy: n.desc
+    as: groups
+  - find:
+      table: users
+      select: { id: id, newest: { find: { relation: notes, where: done, select: [title] } } }
+    as: users
+  - return: { value: { groups: "${ vars.groups }", users: "${ vars.users }" } }
+"""
+REPORTS = [
+    ("group¦By", ["`groupBy`", "names with expressions"]),
+    ("hav¦ing", ["`having`", "a condition over the names"]),
+    ("user.em¦ail", ["email: text", "`users.email`"]),
+    ("start¦Of", ["startOf(unit, zone?)"]),
+    ("cou¦nt(done", ["count(condition?) → integer"]),
+    ("ma¦x(", ["max(x, condition?)"]),
+    ("having: n¦", ["n: integer"]),
+    ("rela¦tion", ["`relation`", "whose rows are listed"]),
+    ("where: do¦ne", ["done: boolean"]),
+]
+
+
+@pytest.mark.long
+def test_hovering_explains_reports(project: Path) -> None:
+    async def test(editor: Client) -> None:
+        editor.show(LIST, REPORT)
+        for at, wanted in REPORTS:
+            place = typed(editor, LIST, at.replace("¦", ""), at)
+            params = lsp.HoverParams(editor.document(LIST), place)
+            found = await editor.client.text_document_hover_async(params)
+            assert found is not None, at
+            assert isinstance(found.contents, lsp.MarkupContent)
+            shown = found.contents.value
+            assert [text for text in wanted if text not in shown] == [], (at, shown)
+
+    (project / LIST).write_text(REPORT)
+    edit(project, test)
+
+
 TRIGGER = "triggers/note-done.yaml"
 TOPIC = "realtime/my-notes.yaml"
 OUTSIDE = [
@@ -54,7 +102,7 @@ OUTSIDE = [
     (TOPIC, "params.user¦Id", ["userId: text"]),
     (TOPIC, "vars.auth.us¦erId", ["userId: text"]),
     (TOPIC, "vars.me.ro¦le", ["role: text", "`users.role`"]),
-    ("tests/notes/create.yaml", "len¦gth", ["text or list or map | length → integer"]),
+    ("tests/notes/create.yaml", "len¦gth", ["or map | length(row => test?) → integer"]),
 ]
 
 

@@ -34,6 +34,45 @@ def test_a_variable_is_renamed_where_it_is_set_and_read(project: Path, place: st
     edit(project, test)
 
 
+@pytest.mark.long
+def test_a_variable_is_renamed_in_every_part_of_a_query(project: Path) -> None:
+    text = """steps:
+  - set: { least: 2 }
+  - find:
+      table: notes
+      select:
+        long: (title | length) > vars.least
+      limit: 1
+    as: notes
+  - find:
+      table: users
+      select:
+        id: id
+        last: { find: { relation: notes, where: (title | length) > vars.least, select: [title] } }
+    as: users
+  - find:
+      table: notes
+      aggregate:
+        groupBy: { long: (title | length) > vars.least }
+        values: { n: count((title | length) == vars.least) }
+        having: n > vars.least
+    as: groups
+  - return: { value: { a: "${ vars.notes }", b: "${ vars.users }", c: "${ vars.groups }" } }
+"""
+    (project / LIST).write_text(text)
+
+    async def test(editor: Client) -> None:
+        at = typed(editor, LIST, "vars.least", "vars.le¦ast")
+        params = lsp.RenameParams(editor.document(LIST), at, "most")
+        found = await editor.client.text_document_rename_async(params)
+        assert found is not None
+        assert found.changes is not None
+        renamed = applied(editor.read(LIST), found.changes[editor.uri(LIST)])
+        assert renamed == text.replace("least", "most")
+
+    edit(project, test)
+
+
 REFUSED = [
     (LOGIN, "${ vars.us¦er.id }", "token", "already exists"),
     (LOGIN, "${ vars.us¦er.id }", "no name", "is not a variable name"),

@@ -32,7 +32,7 @@ from tests.support.small_project import write_project
 
 __all__ = ["agent", "small_repository"]
 
-MOST_BYTES = 12_000
+MOST_BYTES = 13_000  # docs/decisions/0085, 0099
 
 
 def test_what_every_agent_pays_for_is_small() -> None:
@@ -40,7 +40,7 @@ def test_what_every_agent_pays_for_is_small() -> None:
         {"name": one.name, "description": one.description, "inputSchema": one.input_schema}
         for one in TOOLS.values()
     ]
-    assert len(TOOLS) == 23
+    assert len(TOOLS) == 25
     assert len(json.dumps(told, separators=(",", ":"))) <= MOST_BYTES
 
 
@@ -53,7 +53,8 @@ def test_a_tool_says_what_it_is(name: str) -> None:
         "work",
     }  # fmt: skip
     assert tool.scope in {"project", "builder", "data"}
-    assert tool.hints.reads_only is (tool.scope != "builder") or name == "preview_request"
+    is_asked = name in {"preview_request", "work_test_addon"}  # it reads, elsewhere or by hand
+    assert tool.hints.reads_only is (tool.scope != "builder") or is_asked
     for schema in (tool.input_schema, tool.output_schema):
         assert schema["type"] == "object"
         assert "$ref" not in json.dumps(schema)

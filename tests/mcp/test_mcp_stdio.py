@@ -54,7 +54,7 @@ def test_an_agent_changes_a_checkout_without_a_server(tmp_path: Path) -> None:
         return [listed, done, checked, refused]
 
     listed, done, checked, refused = talk(folder, work)
-    assert len(listed.tools) == 23
+    assert len(listed.tools) == 25
     assert done.structured_content["commit"] == git(folder, "rev-parse", "topic")
     assert checked.structured_content["ok"]
     assert refused.is_error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from tests.mistakes.judging import Judge, Verdict, rates
 from tests.mistakes.known import KNOWN
@@ -10,11 +11,11 @@ from tests.mistakes.mutants import mutants
 from tests.mistakes.sample import FOLDERS, read_sample
 
 
-def every_verdict() -> Iterator[Verdict]:
-    """Judge every mutant of every sample."""
+def every_verdict(part: int = 0, parts: int = 1) -> Iterator[Verdict]:
+    """Judge every mutant of every sample, or one part of them, counted from 0."""
     for folder in FOLDERS:
         judge = Judge(read_sample(folder))
-        yield from map(judge.judge, mutants(judge.sample))
+        yield from map(judge.judge, islice(mutants(judge.sample), part, None, parts))
 
 
 def main() -> None:

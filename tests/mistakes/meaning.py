@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 
+from bbops.language.addons._base import kind
 from bbops.language.expressions.nodes import Node
 from bbops.language.resources.table import Column
 from bbops.language.steps._base import find_step_kind
@@ -84,6 +85,9 @@ class Meaning(Names):
             case ("Addon", "config" | "enabled") if spot.value is not False:
                 step = re.compile(rf"\b{name_of(spot.file)}\.\w+:")
                 runs = [f for f, text in self.sample.files.items() if step.search(text)]
+                known = kind(name_of(spot.file))
+                if spot.field == "config" and known and not known.needs_config:
+                    return ()
                 return (spot.file, *runs) if runs or spot.field == "config" else ()
             case ("FindParameters", "one") | ("DeleteParameters" | "UpdateParameters", "one"):
                 return self.of_row(spot)

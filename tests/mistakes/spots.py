@@ -17,14 +17,14 @@ from bbops.language.addons._base import AddonStep
 from bbops.language.expressions.values import read_bare, read_value
 from bbops.language.shape import Field
 from bbops.language.steps._base import find_step_kind, read_static, read_step
-from bbops.language.steps._shape import read_select
+from bbops.language.steps._shape import read_groups, read_select
 from bbops.source.yaml.document import Map, Mark, Seq
 
 KeyPath = tuple[str | int, ...]
 
 _READERS: dict[Any, str] = {
     read_value: "value", read_bare: "expression", read_static: "static", read_step: "step",
-    read_select: "select", plain: "constant",
+    read_groups: "select", read_select: "select", plain: "constant",
 }  # fmt: skip
 BESIDE = ("name", "timeout", "retry")
 """Keys of a step that are no parameters of its action."""

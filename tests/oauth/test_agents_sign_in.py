@@ -191,3 +191,21 @@ def test_tokens_are_refreshed_and_given_back(place: Place) -> None:
     assert given.status_code == 200
     again = httpx.post(f"{place.url}/oauth/token", data=form)
     assert (again.status_code, again.json()["error"]) == (400, "invalid_grant")
+
+
+def test_the_client_of_python_looks_at_jobs_and_cancels_one(place: Place) -> None:
+    async def select(client: Client) -> Any:
+        chosen = await client.call_tool("project_select", {"projectId": "sample"})
+        return chosen.structured_content
+
+    async def work(client: Client) -> Any:
+        listed = await client.call_tool("work_list", {})
+        cancelled = await client.call_tool("work_cancel", {"job": "tasks/none@1"})
+        return listed.structured_content, cancelled.is_error, str(cancelled.content)
+
+    found, _, _ = sign_in(place, select)
+    (listed, is_error, words), kept, _ = sign_in(place, work, url=found["mcpUrl"])
+    assert listed["jobs"] == []
+    assert (is_error, "nothing to cancel" in words) == (True, True)
+    assert kept.tokens is not None
+    assert {"data", "builder"} <= set((kept.tokens.scope or "").split())

@@ -59,7 +59,8 @@ def test_the_example_shows_each_step_or_its_page_does() -> None:
 # ---- blocks
 def files_with(page: str, path: str, text: str) -> Files:
     """Return the project in which a block of a page stands as a file of its own."""
-    if page.removesuffix(".md") in {model.__name__.lower() for model in kinds().values()}:
+    kinds_pages = {"crud.md", *(f"{model.__name__.lower()}.md" for model in kinds().values())}
+    if page in kinds_pages:
         example = example_files()
         return example if path in example else upcoming_files()
     files = sample() | {path: text}

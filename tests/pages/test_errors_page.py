@@ -20,6 +20,8 @@ SOURCES = sorted(
     [
         *(ROOT / "bbops").rglob("*.py"),
         *(ROOT / "server/bbops_server/settings/server_file").rglob("*.py"),
+        ROOT / "server/bbops_server/publish/build/browser.py",
+        ROOT / "server/bbops_server/publish/build/kept_files.py",
     ]
 )
 SHOWN = {
@@ -30,8 +32,10 @@ SHOWN = {
 TESTED_BELOW = {"too-many-files", "frontend-too-large", "not-a-file", "yaml-too-large"}
 TESTED_ELSEWHERE = {
     "needs-restart", "unreadable", "test-failed", "feature-off", "other-database",
+    "local-storage-not-shared", "addon-needs", "sql-one-database",
 }  # fmt: skip
-"""In tests/publish/test_server_file.py, test_gate.py, test_features.py and test_own_sql.py."""
+"""In tests/publish: test_server_file.py, test_gate.py, test_features.py, test_kept_files.py; in
+tests/cli: test_validate_on_postgres.py."""
 REPORTERS = {
     "Diagnostic", "Problem", "PydanticCustomError", "SyntaxProblem", "_encoding", "_report",
     "_unreadable", "problem", "report", "wrong",

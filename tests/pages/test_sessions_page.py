@@ -14,18 +14,20 @@ from tests.support.shell import console, try_console
 
 PAGE = (ROOT / "docs/sessions.md").read_text()
 CONSOLE = console(PAGE)
-YAML = re.findall(r"```yaml\n# (\S+)\n(.*?)```", PAGE, re.DOTALL)
+YAML = re.findall(r"```yaml\n(# \S+\n.*?)```", PAGE, re.DOTALL)
 
 
-@pytest.mark.parametrize(("path", "text"), YAML)
-def test_its_yaml_fits_the_template(path: str, text: str) -> None:
+@pytest.mark.parametrize("block", YAML)
+def test_its_yaml_fits_the_template(block: str) -> None:
     files = {
         file.relative_to(TEMPLATE).as_posix(): file.read_text()
         for file in TEMPLATE.rglob("*.yaml")
     }  # fmt: skip
-    if path == "project.yaml" and "auth:" not in text:
-        text += files["project.yaml"].partition("\nenv:")[2].join(["env:", ""])
-    _, found = validate(MemoryTree(files | {path: text}))
+    parts = re.split(r"^# (\S+\.yaml)\n", block, flags=re.MULTILINE)[1:]
+    shown = dict(zip(parts[::2], parts[1::2], strict=True))
+    if "auth:" not in shown.get("project.yaml", "auth:"):
+        shown["project.yaml"] += files["project.yaml"].partition("\nenv:")[2].join(["env:", ""])
+    _, found = validate(MemoryTree(files | shown))
     assert [one for one in found if one.severity == "error"] == []
 
 

@@ -18,12 +18,16 @@ from tests.support.small_project import hello
 pytestmark = pytest.mark.long
 
 __all__ = ["world"]
-TEXT = "description: Prints.\nenabled: true\n"
-ADDON = {"addons/htmlToPdf.yaml": TEXT}
-WITHOUT = ADDON | {
-    "functions/said.yaml": "steps:\n  - htmlToPdf.generatePdf: { html: Hello, outputPath: a.pdf }\n"
-}
-STEP = "functions/said.yaml:2:5: error: this version does not run 'htmlToPdf.generatePdf' steps yet"
+TEXT = """
+description: Answers.
+model: { addon: aiModel, name: gpt-large }
+instructions: Answer questions.
+tools: [hello]
+runsOn:
+  chat: { authentication: None }
+""".lstrip()
+WITHOUT = {"agents/helper.yaml": TEXT}
+TOLD = "agents/helper.yaml:1:1: error: this version does not run agents yet"
 
 
 def test_a_push_that_adds_it_is_refused_with_its_line(world: World) -> None:
@@ -31,15 +35,15 @@ def test_a_push_that_adds_it_is_refused_with_its_line(world: World) -> None:
     clone.commit(world.next_version() | WITHOUT)
     before, done = world.tip(), clone.push()
     assert (done.code, world.tip()) == (1, before)
-    assert STEP in done.text
+    assert TOLD in done.text
 
 
 def test_a_draft_is_taken_and_told_and_its_proposal_cannot_be_merged(world: World) -> None:
     clone = world.clone()
-    clone.commit(world.next_version() | ADDON)
+    clone.commit(world.next_version() | WITHOUT)
     done = clone.push("origin", "HEAD:refs/heads/later")
     assert done.code == 0
-    assert "addons/htmlToPdf.yaml:1:1: error: this version does not run addon" in done.text
+    assert TOLD in done.text
     number, owner = propose(clone, "later"), Asking(world, "owner")
     judged = owner.get(number)
     assert "not-supported" in {one["code"] for one in judged["diagnostics"]}
@@ -72,9 +76,9 @@ def test_a_project_that_had_it_before_an_upgrade_publishes_on(shop: Path, tmp_pa
         assert told["release"] == kept[:12]
         severities = {one["severity"] for one in told["warnings"] if one["code"] == CODE}
         assert severities == {"warning"}
-        pushed(work, shop, hello(3) | {"addons/htmlToPdf.yaml": TEXT.replace("Prints", "Draws")})
+        pushed(work, shop, hello(3) | {"agents/helper.yaml": TEXT.replace("Answers", "Talks")})
         stalled = served.stalled()
-        assert (stalled["reason"], "does not run addon 'htmlToPdf' yet" in stalled["message"]) == (
+        assert (stalled["reason"], "does not run agents yet" in stalled["message"]) == (
             "ProjectInvalid", True,
         )  # fmt: skip
         assert served.api.get("/hello").json()["version"] == 2

@@ -14,7 +14,10 @@ import pytest
 from bbops_server.settings import (
     ATTEMPTED,
     Access,
+    BrowserSettings,
+    BucketSettings,
     DraftSettings,
+    FileSettings,
     ProjectSettings,
     Settings,
     Webhook,
@@ -77,7 +80,12 @@ def test_values_come_from_the_environment_and_options_before_all(tmp_path: Path)
             Weekly(frozenset({6}), time(0), time(0), "UTC"),
         ),
         egress=("10.1.0.0/16", "fd00::/8", "wiki.example.com"), reads_clients=False,
-            version_tag="live/{project}/v{number}",
+        version_tag="live/{project}/v{number}",
+        browser=BrowserSettings("/opt/chromium/chrome", sandbox=False),
+        files=FileSettings(
+            2 << 30, 5_000,
+            BucketSettings("https://s3.example.com", "ours", "eu-central-1", "KEY", "ours"),
+        ),
         webhooks=(
             Webhook("https://chat.example.com/hooks/1", frozenset({"stalled"}), "CHAT_SECRET"),
             Webhook("http://127.0.0.1:9100/hook", frozenset(ATTEMPTED), "OPS_SECRET"),

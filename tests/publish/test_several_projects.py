@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +16,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.support import warm
+from tests.support.processes import children
 from tests.support.served import Served, environment, git, wait_for
 from tests.support.several import TWO, YAML, Several, folder, make, serve
 from tests.support.small_project import hello, write_project
@@ -84,7 +85,7 @@ def test_projects_come_move_and_go_without_dropping_a_request(
     served = serve()
     with hammering(served, "/one/hello") as seen:
         served.change(THREE)
-        assert served.until("applied", seconds=2)["added"] == ["three"]
+        assert served.until("applied")["added"] == ["three"]
         served.until("live", "three")
         assert served.ask("/three/hello").status_code == 200
         served.change(THREE.replace("/three", "/3"))
@@ -122,7 +123,7 @@ def test_a_file_with_mistakes_changes_nothing_and_is_shown_everywhere(
 ) -> None:
     served = serve()
     served.change(TWO.replace("hosts", "host"))
-    (found,) = served.until("refused", seconds=2)["diagnostics"]
+    (found,) = served.until("refused")["diagnostics"]
     assert (found["line"], found["code"], found["hint"]) == (
         4,
         "unknown-key",
@@ -215,10 +216,7 @@ def test_secrets_are_of_one_project_and_not_from_the_environment(
     assert stalled["hint"] == command
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "bbops", *arguments], cwd=folder, capture_output=True,
-            text=True, env=environment(served.home), check=False,
-        )  # fmt: skip
+        return warm.run(arguments, cwd=folder, env=environment(served.home))
 
     assert "choose one with --project: one, two" in run("env", "set", "GREETING", "hi").stderr
     assert "it holds one, two" in run("env", "set", "GREETING", "hi", "--project", "x").stderr
@@ -245,11 +243,7 @@ def test_commands_ask_about_one_of_several(serve: Callable[..., Several]) -> Non
 
 
 def data_pids(served: Several) -> list[int]:
-    found = subprocess.run(
-        ["pgrep", "-P", str(served.process.pid), "-f", "bbops_server.data_plane"],
-        capture_output=True, text=True, check=True,
-    ).stdout.split()  # fmt: skip
-    return [int(pid) for pid in found]
+    return children(served.process.pid, "bbops_server.data_plane")
 
 
 def test_every_process_serves_every_project_and_so_does_one_that_takes_its_place(
@@ -313,10 +307,7 @@ def test_a_proxy_that_is_known_says_who_asks(serve: Callable[..., Several], fold
 
 
 def start(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "bbops", "serve", *arguments], cwd=folder, check=False,
-        capture_output=True, text=True, env=environment(folder), timeout=30,
-    )  # fmt: skip
+    return warm.run(["serve", *arguments], cwd=folder, env=environment(folder))
 
 
 def test_a_server_does_not_start_with_mistakes_in_its_file(folder: Path) -> None:

@@ -133,6 +133,30 @@ def test_a_function_that_returns_nothing_answers_with_nothing() -> None:
     assert told("steps:\n  - log: { message: hello }\n") == (Output(200, None, ""),)
 
 
+STREAM = "  - return:\n      stream: { chatModel.createMessage: { model: m, messages: [] } }\n"
+
+
+def test_a_stream_is_said_with_its_events() -> None:
+    (found,) = told(f"steps:\n{STREAM}")
+    assert (found.status, found.content_type, found.is_error) == (200, "text/event-stream", False)
+    assert found.schema is not None
+    text, done, error = found.schema["items"]["anyOf"]
+    assert text["properties"]["event"] == {"enum": ["text"]}
+    assert text["properties"]["data"]["properties"] == {"text": {"type": "string"}}
+    assert done["properties"]["event"] == {"enum": ["done"]}
+    assert done["properties"]["data"]["properties"]["id"] == {"type": "string"}
+    assert error["properties"]["data"]["required"] == ["code", "message", "requestId"]
+
+
+def test_a_stream_stands_beside_what_is_declared_and_other_returns() -> None:
+    either = "  - if: request.path == '/a'\n    then:\n      - return: { value: { id: x } }\n"
+    found = told(f"output:\n  200: {{ fields: {{ id: string }} }}\nsteps:\n{either}{STREAM}")
+    assert [(one.status, one.content_type) for one in found] == [
+        (200, "application/json"), (200, "text/event-stream"),
+    ]  # fmt: skip
+    assert found == told(f"steps:\n{either}{STREAM}")
+
+
 def test_what_is_declared_counts() -> None:
     found = told(
         "output:\n  200: { fields: { id: uuid } }\n  404: json\n"

@@ -29,7 +29,8 @@ def test_the_example_gives_its_result(name: str, example: tuple[str, object], be
 
 @pytest.mark.parametrize("name", [name for name, one in FILTERS.items() if not one.accepts_null])
 def test_null_in_is_an_error(name: str, bench: Bench) -> None:
-    arguments = ", ".join(["input.y"] * FILTERS[name].least)
+    needs_arrow, least = FILTERS[name].arrows, FILTERS[name].least
+    arguments = ", ".join("one => one" if needs_arrow.get(at) else "input.y" for at in range(least))
     value = f"value: ${{ input.x | {name}({arguments}) }}"
     text = f"input: {{ x: json?, y: json }}\nsteps:\n  - return:\n      {value}\n"
     assert bench.ask(bench.client(text), {"x": None, "y": "1"}).status == 500

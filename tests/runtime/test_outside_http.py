@@ -224,6 +224,45 @@ def test_a_redirect_within_one_origin_is_followed_alone_where_that_is_asked(
 
 
 @pytest.mark.parametrize(
+    ("method", "status", "body", "heard"),
+    [
+        ("POST", 307, b"secret", ["/a"]), ("PUT", 308, b"secret", ["/a"]),
+        ("PUT", 302, b"secret", ["/a"]), ("POST", 303, b"secret", ["/a", "/b"]),
+        ("DELETE", 307, b"", ["/a", "/b"]),
+    ],
+)  # fmt: skip
+def test_a_body_is_for_the_origin_that_it_was_written_for(
+    method: str, status: int, body: bytes, heard: list[str]
+) -> None:
+    ports: list[str] = []
+
+    async def work(door: OutsideHttp, url: str, lines: list[str]) -> tuple[int, list[str]]:
+        ports.append(url.rpartition(":")[2])
+        found = await door.send(HttpRequest(method, f"{url}/a", {}, body, 5))
+        return found.status, [one.split(" ")[1] for one in lines]
+
+    def answer(path: str) -> bytes:
+        other = f"location: http://localhost:{ports[0]}/b"
+        return plain(b"end") if path == "/b" else plain(b"", f"{status} Moved", other)
+
+    assert asking(answer, work) == (200 if "/b" in heard else status, heard)
+
+
+def test_an_address_of_a_row_is_asked_by_rules_of_its_own() -> None:
+    async def work(door: OutsideHttp, url: str, heard: list[str]) -> tuple[list[str], int]:
+        request = get(f"{url}/a")
+        await door.send(request)  # a connection is open now
+        with pytest.raises(HttpFailure, match=r"'egress\.receivers' in server\.yaml") as raised:
+            await door.send(replace(request, is_from_row=True))
+        door.allow(Egress(), rows=HERE)
+        await door.send(replace(request, is_from_row=True))
+        other = await code(door, get(url.replace("127.0.0.1", "localhost")))
+        return [raised.value.code, other], len(heard)
+
+    assert asking(lambda _: plain(b"end"), work) == (["httpRefused", "httpRefused"], 2)
+
+
+@pytest.mark.parametrize(
     ("answer", "code", "is_sent"),
     [
         (b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nab", "httpTimeout", True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import string
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time
@@ -9,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.support.oracle import GIVEN, Part, conditions
@@ -59,6 +60,31 @@ def test_a_condition_finds_the_rows_for_which_it_holds(where: Part, bench: Bench
     )
     expected = [row["id"] for row in ROWS if where.value(row)]
     assert bench.run(function, GIVEN) == expected
+
+
+CONSTANTS = {"input.x": "2", "input.t": "'a'", "input.f": "true"}
+
+
+@pytest.mark.long
+@settings(SLOW, max_examples=25)
+@given(where=conditions(2))
+def test_a_computed_condition_finds_the_rows_for_which_it_holds(where: Part, bench: Bench) -> None:
+    text = where.text
+    for name, value in CONSTANTS.items():
+        text = text.replace(name, value)
+    assume("input." not in text)
+    files = bench.files
+    table = CELLS + f"  computed: {{ computed: {json.dumps(text)} }}\n"
+    bench.files = {**files, "tables/cells.yaml": table}
+    function = (
+        "steps:\n  - find: { table: cells, where: computed, select: [id] }\n"
+        "    as: x\n  - return:\n      value: ${ vars.x | pluck('id') }\n"
+    )
+    try:
+        found = bench.run(function)
+    finally:
+        bench.files = files
+    assert found == [row["id"] for row in ROWS if where.value(row)]
 
 
 # ---- every type of column

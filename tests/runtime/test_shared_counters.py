@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.runtime.http.rate_limits import SharedWindow
+from bbops.runtime.http.rate_limits import SharedWindow, SlidingWindow
 from bbops.runtime.http.shared_counters import SLOTS, SharedCounters, size_bytes
 from bbops.runtime.linking.lasting import Lasting
 from tests.conftest import ROOT
@@ -110,7 +110,7 @@ def test_no_minute_has_more_than_the_limit_and_retry_after_is_honest(
 HAMMER = """
 import mmap, sys
 from bbops.runtime.http.shared_counters import SharedCounters
-from bbops.runtime.http.rate_limits import SharedWindow
+from bbops.runtime.http.rate_limits import SharedWindow, SlidingWindow
 from tests.support.clock import Clock
 
 file, lane, limit = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -148,3 +148,25 @@ def test_without_lanes_a_process_counts_for_itself() -> None:
     assert "Shared" not in type(Lasting().limit("api", 1, Clock())).__name__
     (lane,) = counters(1)
     assert "Shared" in type(Lasting(lane).limit("api", 1, Clock())).__name__
+
+
+def test_a_window_of_an_hour_counts_as_one_of_a_minute_does() -> None:
+    clock = Clock()
+    lanes = [SharedWindow(2, clock, one, "api", 3600) for one in counters(2)]
+    alone = SlidingWindow(2, clock, 3600)
+    for each in (*lanes, alone):
+        assert each.seconds == 3600
+    assert [lanes[0].allow("a"), lanes[1].allow("a"), lanes[0].allow("a")] == [True, True, False]
+    assert [alone.allow("a") for _ in range(3)] == [True, True, False]
+    clock.move(1800)
+    assert (lanes[0].allow("a"), alone.allow("a")) == (False, False)
+    assert 0 < lanes[1].retry_after_seconds("a") <= 3600
+    clock.move(7200)
+    assert (lanes[0].allow("a"), alone.allow("a")) == (True, True)
+
+
+def test_windows_of_other_lengths_count_apart() -> None:
+    one, other = counters(2)
+    assert SharedWindow(1, Clock(), one, "api", 60).allow("a")
+    assert SharedWindow(1, Clock(), other, "api", 3600).allow("a")
+    assert not SharedWindow(1, Clock(), other, "api", 60).allow("a")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from bbops.database.sqlite import driver as sqlite
-from bbops.database.sqlite import limits, writer
+from bbops.database.sqlite import limits
 from bbops.database.sqlite.driver import Sqlite
 
 ADD = "INSERT INTO notes (title) VALUES (?)"
@@ -89,8 +89,7 @@ def test_a_write_that_is_ended_at_any_step_happens_once(
 ) -> None:
     clock = Clock()
     monkeypatch.setattr(limits, "perf_counter", clock)
-    for module in (sqlite, writer):
-        monkeypatch.setattr(module, "OPERATIONS_PER_LOOK", 1)
+    monkeypatch.setattr(sqlite, "OPERATIONS_PER_LOOK", 1)
 
     async def main() -> int:
         database = await Sqlite.open(tmp_path / "data.sqlite")
@@ -98,6 +97,7 @@ def test_a_write_that_is_ended_at_any_step_happens_once(
             await make_tables(database)
             for step in itertools.count(1):
                 await fill(database)
+                database._overruns.clear()  # each begins on the loop
                 clock.looks, clock.jump_at = 0, step
                 await write(database)
                 if clock.looks < step:
@@ -126,3 +126,30 @@ async def fill(database: Sqlite) -> None:
         ("INSERT INTO notes (id, title) VALUES (1, '1'), (2, '2'), (3, '3'), (4, '4')", ()),
         ("INSERT INTO words (note) VALUES (4), (4), (4)", ()),
     ])  # fmt: skip
+
+
+def test_what_took_too_long_on_the_loop_begins_in_a_thread_for_a_while(tmp_path: Path) -> None:
+    endless = "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r LIMIT ?)"
+    read = f"{endless} SELECT count(*) FROM r"
+    add = f"{endless} INSERT INTO notes (title) SELECT 'x' FROM r WHERE i < 0"
+
+    async def main() -> None:
+        database = await Sqlite.open(tmp_path / "data.sqlite")
+        looked, tried = list[str](), list[str]()
+        database._reader.set_trace_callback(looked.append)
+        database._inline.set_trace_callback(tried.append)
+        try:
+            await make_tables(database)
+            for work, said in ((database.read, looked), (database.write, tried)):
+                text = read if work == database.read else add
+                await work(text, (1_000_000,))
+                said.clear()
+                for _ in range(8):
+                    await work(text, (1,))
+                assert said == []
+                await work(text, (1,))
+                assert len(said) > 0
+        finally:
+            await database.close()
+
+    asyncio.run(asyncio.wait_for(main(), 60))

@@ -186,7 +186,7 @@ def test_a_job_that_sleeps_keeps_its_seat_in_its_lane(shop: Callable[[Do], None]
         await on.work_off()
         assert await on.on.states() == {f"{work}@1": "later", f"{work}@2": "blocked"}
         on.on.at += 3 * DAY_MS
-        assert await on.work_off() == ["done", "waits"]
+        assert await on.work_off() == ["done", "waiting"]
 
     shop(do)
 
@@ -211,7 +211,7 @@ def test_an_event_before_the_step_counts_and_one_before_the_job_does_not(
         await on.begin("scans")
         for item in ("one", "two"):
             await on.tell("item.scanned", item)
-        assert await on.work_off() == ["waits"]
+        assert await on.work_off() == ["waiting"]
         await on.tell("item.scanned", "three")
         assert await on.work_off() == ["done"]
         assert on.log == ["one", "two", "three"]
@@ -238,7 +238,7 @@ def test_branches_wait_side_by_side_and_finally_runs_once(shop: Callable[[Do], N
         await on.begin("both")
         assert on.log == []
         await on.tell("right.done", "r")
-        assert await on.work_off() == ["waits"]
+        assert await on.work_off() == ["waiting"]
         assert on.log == ["right"]
         await on.tell("left.done", "l")
         assert await on.work_off("two") == ["done"]
@@ -344,7 +344,7 @@ def test_an_event_between_the_look_and_the_sleep_is_not_missed(
             await asyncio.sleep(0.002)
         working.cancel()
         await asyncio.wait({working})
-        assert [one.outcome for one in on.attempts] == ["waits", "done"]
+        assert [one.outcome for one in on.attempts] == ["waiting", "done"]
         assert on.log == ["asks a", "a: ship"]
 
     shop(do)

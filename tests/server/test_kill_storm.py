@@ -21,10 +21,11 @@ import pytest
 from bbops.build.compile.release import build
 from bbops.database.migrate import migrate
 from bbops.source.tree import FolderTree
+from tests.support.processes import children
 from tests.support.served import ADA, Served, make_project
 from tests.support.shell import free_port
 
-KILLS = int(os.environ.get("BBOPS_KILLS", "30"))
+KILLS = int(os.environ.get("BBOPS_KILLS", "15"))
 PARENT_TOO = 0.25
 WRITE_EVERY_SECONDS = 0.01
 SEED = 20261121
@@ -107,12 +108,8 @@ class Storm:
     def kill_some(self) -> list[str]:
         """Kill random processes of the server at one blow; start it again without its parent."""
         parent = self.server.process.pid
-        found = subprocess.run(
-            ["pgrep", "-P", str(parent)], capture_output=True, text=True, check=False
-        ).stdout.split()
-        victims = self.random.sample(
-            [*map(int, found)], self.random.randint(min(1, len(found)), len(found))
-        )
+        found = children(parent)
+        victims = self.random.sample(found, self.random.randint(min(1, len(found)), len(found)))
         if self.random.random() < PARENT_TOO:
             victims.append(parent)
         for victim in victims:

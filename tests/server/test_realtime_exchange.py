@@ -158,7 +158,7 @@ def test_whatever_happens_each_client_has_the_same_sequence(
         clients = [Client(f"c{number}", servers, chance) for number in range(12)]
         for one in clients:
             one.join()
-        for number in range(400):
+        for number in range(600):
             chance.choice(servers).say(f"m{number}")
             if number % 40 == 20:
                 await servers[1 + number // 40 % 2].kill()

@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +20,7 @@ from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import PostgresPlace
 from bbops.source.git import store
 from tests.support.postgres import control_of
+from tests.support.processes import children
 from tests.support.realtime import FILES, Talker, everything_else, say, talker
 from tests.support.served import Served, wait_for
 
@@ -54,15 +54,9 @@ def start(schema: PostgresPlace, tmp_path: Path) -> Iterator[Start]:
     drop_schema(control_of(schema))
 
 
-def children(served: Served) -> list[int]:
-    asked = ["pgrep", "-P", str(served.process.pid)]
-    found = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
-    return [int(one) for one in found]
-
-
 def kill(served: Served) -> None:
     """Kill every process of a server, as a machine that fails does."""
-    pids = [served.process.pid, *children(served)]
+    pids = [served.process.pid, *children(served.process.pid)]
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
 

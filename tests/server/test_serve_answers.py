@@ -11,8 +11,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.support.processes import children
 from tests.support.served import Served, environment, wait_for
 from tests.support.served_sample import repository, served
+from tests.support.warm import COLD
 
 __all__ = ["repository", "served"]
 
@@ -64,11 +66,17 @@ def test_a_function_without_end_is_stopped_and_others_are_answered(served: Serve
     assert "functions/again.yaml:4" in log
 
 
-def test_secrets_are_in_no_log_argument_or_file_of_the_state(served: Served) -> None:
+@pytest.fixture
+def cold(repository: Path, tmp_path: Path) -> Iterator[Served]:
+    with Served(repository, tmp_path / "home", env={COLD: "1"}) as running:
+        running.live()
+        yield running
+
+
+def test_secrets_are_in_no_log_argument_or_file_of_the_state(cold: Served) -> None:
+    served = cold
     served.sign_up()
-    pids = subprocess.run(
-        ["pgrep", "-P", str(served.process.pid)], capture_output=True, text=True, check=True
-    ).stdout.split()
+    pids = children(served.process.pid)
     assert len(pids) == 2
     state = served.repository / ".bbops/state"
     assert oct(state.stat().st_mode & 0o777) == "0o700"
@@ -80,7 +88,7 @@ def test_secrets_are_in_no_log_argument_or_file_of_the_state(served: Served) -> 
     ]
     assert others_may == []
     secret = served.sign_up(email="eve@example.com")["authorization"].split()[1]
-    for pid in [str(served.process.pid), *pids] if sys.platform == "linux" else []:
+    for pid in [served.process.pid, *pids] if sys.platform == "linux" else []:
         told = Path(f"/proc/{pid}/cmdline").read_bytes() + Path(f"/proc/{pid}/environ").read_bytes()
         assert b"JWT_SECRET" not in told
     assert secret not in (served.home / "log").read_text()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import children
 from tests.support.served import LIST, PAGE, Served, environment, git, wait_for
 from tests.support.served_sample import repository
 
@@ -28,10 +29,7 @@ def change(served: Served) -> str:
 
 def pids(served: Served) -> list[int]:
     """Return the server and its processes."""
-    told = subprocess.run(
-        ["pgrep", "-P", str(served.process.pid)], capture_output=True, text=True, check=True
-    )
-    return [served.process.pid, *map(int, told.stdout.split())]
+    return [served.process.pid, *children(served.process.pid)]
 
 
 @contextmanager
@@ -142,14 +140,14 @@ def test_a_server_whose_git_hangs_ends_at_once_with_all_of_it(
         build = pids(served)
         hanging("yes")
         change(served)
-        found = wait_for(lambda: [pid for pid in build for pid in children(pid, "git")])
+        found = wait_for(lambda: [pid for pid in build for pid in gits(pid)])
         assert served.stop() == 0
         assert not [pid for pid in found if Path(f"/proc/{pid}").exists()]
 
 
-def children(pid: int, name: str) -> list[int]:
+def gits(pid: int) -> list[int]:
     told = subprocess.run(
-        ["pgrep", "-P", str(pid), "-x", name], capture_output=True, text=True, check=False
+        ["pgrep", "-P", str(pid), "-x", "git"], capture_output=True, text=True, check=False
     )
     return [int(pid) for pid in told.stdout.split()]
 

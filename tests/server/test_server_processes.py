@@ -36,7 +36,7 @@ def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Running]:
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A server for tests that leave it as it was."""
-    running = Running(tmp_path_factory.mktemp("shared"), 1)
+    running = Running(tmp_path_factory.mktemp("shared"), 1, is_cold=True)
     yield running
     running.close()
 

@@ -6,13 +6,13 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conformance import npm
+from tests.support.processes import children
 from tests.support.receiving import Receiver, receiver, sending, shown
 from tests.support.sending import SECRET
 from tests.support.served import Served, wait_for
@@ -144,11 +144,8 @@ def test_each_message_arrives_whatever_is_killed(sending: Served, receiver: Rece
     for number in range(120):
         sent.add(done(sending, "ada", number))
         if number % 30 == 15:
-            pattern = "bbops_server.data_plane.work"
-            asked = ["pgrep", "-P", str(sending.process.pid), "-f", pattern]
-            found = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
-            for pid in found.split():
-                os.kill(int(pid), signal.SIGKILL)
+            for pid in children(sending.process.pid, "bbops_server.data_plane.work"):
+                os.kill(pid, signal.SIGKILL)
     wait_for(lambda: set(receiver.ids("/a")) == sent, seconds=60)
     twice = len(receiver.ids("/a")) - len(sent)
     assert twice <= 4 * 5  # what was under way when its process ended

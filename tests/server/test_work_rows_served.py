@@ -53,7 +53,7 @@ def test_changed_rows_run_a_trigger_whoever_changes_them(shop: Shop) -> None:
     )  # fmt: skip
     for title in ("a", "quiet", "b"):
         assert served.api.post("/tickets", json={"title": title}).status_code == 200
-    wait_for(lambda: served.count("b 1.50") == 1)
+    wait_for(lambda: served.count("a 1.50") + served.count("b 1.50") == 2)
     served.edit_row("UPDATE tickets SET price = '2.25' WHERE title <> 'b'")  # another program
     wait_for(lambda: served.count("a 2.25") == 1)
     served.edit_row("UPDATE tickets SET title = 'c', price = price WHERE title = 'b'")
@@ -61,7 +61,8 @@ def test_changed_rows_run_a_trigger_whoever_changes_them(shop: Shop) -> None:
     wait_for(lambda: served.count("d 9") == 1)
     wait_for(lambda: served.states() == {})
     words = [word for (word,) in served.query("SELECT word FROM marks ORDER BY id")]
-    assert words == ["a 1.50", "b 1.50", "a 2.25", "d 9"]
+    assert sorted(words[:2]) == ["a 1.50", "b 1.50"]  # jobs without a key run side by side
+    assert words[2:] == ["a 2.25", "d 9"]
     kept = served.query(
         "SELECT payload FROM _bbops_job_log UNION SELECT payload FROM _bbops_events"
     )

@@ -13,7 +13,7 @@ import pytest
 
 from bbops.source.git import store
 from tests.support.served import wait_for
-from tests.support.shop import BEAT, FILES, FULFIL, Shop, Work, children
+from tests.support.shop import BEAT, FILES, FULFIL, Shop, Work, workers
 from tests.support.small_project import endpoint
 
 
@@ -223,7 +223,7 @@ def test_a_server_that_takes_over_goes_on_with_the_work(tmp_path: Path) -> None:
             wait_for(lambda: new.count("beat") > beats)
             doubled = "SELECT number, word FROM marks WHERE number > 0 GROUP BY 1, 2"
             assert new.query(f"{doubled} HAVING count(*) > 1") == []
-            assert len(children(new.process.pid)) == 1
+            assert len(workers(new.process.pid)) == 1
 
 
 @pytest.mark.long
@@ -237,4 +237,4 @@ def test_a_project_without_work_has_no_process_for_it(tmp_path: Path) -> None:
     with Work(tmp_path / "shop", tmp_path / "home") as served:
         served.live()
         assert served.api.get("/beat").json() == 1
-        assert children(served.process.pid) == []
+        assert workers(served.process.pid) == []

@@ -15,7 +15,7 @@ from bbops.database.schema.place import PostgresPlace
 from bbops.source.git import store
 from tests.support.postgres import control_of
 from tests.support.served import wait_for
-from tests.support.shop import FILES, Work, children
+from tests.support.shop import FILES, Work, workers
 
 Start = Callable[[str], Work]
 
@@ -58,12 +58,12 @@ def start(schema: PostgresPlace, tmp_path: Path) -> Iterator[Start]:
 def test_each_tick_runs_once_also_when_one_of_two_servers_is_killed(start: Start) -> None:
     one, two = start("one"), start("two")
     wait_for(lambda: one.count("one") >= 2 * TASKS and one.count("two") >= TASKS)
-    for pid in (two.process.pid, *map(int, children(two.process.pid))):
+    for pid in (two.process.pid, *workers(two.process.pid)):
         os.kill(pid, signal.SIGKILL)
     two.stop()
     alone = one.count("one")
     wait_for(lambda: one.count("one") >= alone + 2 * TASKS)
-    os.kill(int(children(one.process.pid)[0]), signal.SIGKILL)  # its work process
+    os.kill(workers(one.process.pid)[0], signal.SIGKILL)  # its work process
     alone = one.count("one")
     wait_for(lambda: one.count("one") >= alone + 2 * TASKS)
     one.stop()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
 import threading
 import time
 from collections import Counter
@@ -23,6 +22,7 @@ from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import PostgresPlace
 from bbops.source.git import store
 from tests.support.postgres import DATABASES, control_of
+from tests.support.processes import children
 from tests.support.receiving import Receiver, receiver
 from tests.support.served import wait_for
 from tests.support.shell import free_port
@@ -134,10 +134,8 @@ class Storm:
     def kill(self) -> None:
         """Kill the server with all of its processes, or its parent alone."""
         parent = self.server.process.pid
-        listed = subprocess.run(
-            ["pgrep", "-P", str(parent)], capture_output=True, text=True, check=False
-        ).stdout.split()
-        for victim in (parent, *(map(int, listed) if random.random() < 0.5 else ())):
+        others = children(parent)
+        for victim in (parent, *(others if random.random() < 0.5 else ())):
             with suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGKILL)
         self.server.stop()

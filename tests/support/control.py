@@ -16,6 +16,7 @@ import pytest
 from litestar import Litestar
 
 from bbops.base.errors import ServerError
+from bbops.base.json_addons import TestedAddon
 from bbops.base.json_deliveries import Delivery, DeliveryStory, DeliveryTry, JsonReceiver
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.base.json_events import LoggedEvent
@@ -94,6 +95,9 @@ class OneProject:
     async def metrics(self) -> list[Sample]:
         return [Sample("jobs", {"work": "tasks/beat", "state": "dead"}, 2, "small")]
 
+    def addons(self, name: str) -> OneAddon | None:
+        return OneAddon() if name == "small" else None
+
     def jobs(self, name: str) -> OneJob | None:
         return OneJob() if name == "small" else None
 
@@ -105,6 +109,13 @@ class OneProject:
 
     async def contract(self, name: str, form: str) -> Written | None:
         return CONTRACT if name == "small" else None
+
+
+class OneAddon:
+    async def test(self, addon: str) -> TestedAddon:
+        if addon == "nothing":
+            raise ServerError("the live release has no addon 'nothing'")
+        return TestedAddon(addon, "works", "works as Acme")
 
 
 class OneKey:
@@ -241,6 +252,7 @@ class OneFrontend:
 
 class OneDraftWork:
     jobs, deliveries, events = OneDraftJob(), OneDelivery(), OneEvent()
+    addons = OneAddon()
 
 
 class OneDraft:

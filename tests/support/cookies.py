@@ -45,7 +45,7 @@ class Browser:
     ) -> Seen:  # fmt: skip
         """Ask as a page of the same origin does, with the cookies of the path."""
         given = dict(SAME if headers is None else headers)
-        sent = self._sent(self.root + path)
+        sent = self._sent(self.root + path.partition("?")[0])
         if csrf and (mark := self.cookie("csrf")) and "x-csrf" not in given:
             given["x-csrf"] = mark
         pairs = [*given.items(), *more] + ([("cookie", "; ".join(sent))] if sent else [])
@@ -60,10 +60,12 @@ class Browser:
     async def _send(
         self, method: str, path: str, body: Any, pairs: list[tuple[str, str]]
     ) -> list[dict[str, Any]]:
-        data = b"" if body is None else msgspec.json.encode(body)
+        path, _, query = path.partition("?")
+        is_raw = isinstance(body, bytes)
+        data = body if is_raw else b"" if body is None else msgspec.json.encode(body)
         scope = {
             "type": "http", "method": method, "path": path, "raw_path": path.encode(),
-            "query_string": b"", "client": ("127.0.0.1", 1), "root_path": self.root,
+            "query_string": query.encode(), "client": ("127.0.0.1", 1), "root_path": self.root,
             "headers": [(b"host", b"app.example.com"),
                         *((k.lower().encode(), v.encode("latin-1")) for k, v in pairs)],
         }  # fmt: skip

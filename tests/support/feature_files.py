@@ -67,6 +67,25 @@ steps:
   - wait: { for: 1s }
   - log: { message: "${ input.number }" }
 """,
+    "functions/stream.yaml": """
+steps:
+  - return:
+      stream: { aiModel.chatCompletion: { model: m, messages: [] } }
+""",
+    "endpoints/stream.yaml": """
+method: POST
+path: /stream
+function: stream
+authentication: None
+description: Sends what a model gives.
+""",
+    "tests/stream.yaml": """
+endpoint: stream
+cases:
+  - name: sent
+    mocks: { aiModel.chatCompletion: { pieces: [a], result: { id: a, model: m, created: 1 } } }
+    expect: { check: "result | length == 2" }
+""",
     "functions/enqueue.yaml": """
 steps:
   - enqueue: { function: later, input: { number: 1 }, delay: 1s, unique: a }

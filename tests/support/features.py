@@ -54,12 +54,14 @@ from tests.conftest import BESIDE, ROOT, TEMPLATE, sample
 from tests.docs.examples import project_of, upcoming_files
 from tests.docs.keys import ELSEWHERE, maps
 from tests.support.feature_files import MORE
+from tests.support.table_routes import table_route_keys
 
 READERS = (
     "bbops.build.compile", "bbops.review.contract", "bbops.database", "bbops.build.testing",
-    "bbops_server",
+    "bbops_server", "bbops.language.loading.likes", "bbops.language.resources._declared",
 )  # fmt: skip
-"""Packages that make something of what a project says."""
+"""Packages that make something of what a project says. The last two make columns of what they are
+like, and of tables what queries read."""
 LOOKERS = (
     "bbops.build.check",
     "bbops.language.loading.load",
@@ -108,7 +110,7 @@ class Feature:
 
 def features() -> list[Feature]:
     """Return every kind, step and key of the language."""
-    return [*kind_features(), *step_features(), *key_features()]
+    return [*kind_features(), *step_features(), *key_features(), *table_route_features()]
 
 
 # ---- rows
@@ -137,7 +139,7 @@ def made_of(project: CheckedProject) -> tuple[Any, ...]:
     """Return what a project becomes: routes and settings, code, tables, cases of tests."""
     tables = {name: one.model for name, one in project.tables.items()}
     cases = [one.name for one in choose(project)]
-    can_work = project.functions and project.tables
+    can_work = project.resources["functions"] and project.tables
     work = compile_work(project, SQLITE, lambda _: _EMPTY) if can_work else None
     return _artifact(project, [], SQLITE), work, sorted(project.functions), tables, cases
 
@@ -204,6 +206,12 @@ def key_features() -> Iterator[Feature]:
     for (model_name, key), speaks in found.items():
         runs = (model_name, key) in keys_read()
         yield Feature("key", f"{model_name}.{key}", speaks, runs)
+
+
+def table_route_features() -> Iterator[Feature]:
+    """Yield each key of files about a table, which become endpoints and functions."""
+    for model, key, changes in table_route_keys():
+        yield Feature("key", f"{model.__name__}.{key}", key in unsupported_keys(model), changes)
 
 
 def _has_choice(field: FieldInfo) -> bool:
@@ -307,7 +315,7 @@ def noting() -> Iterator[set[Key]]:
 
     def dumped(self: Model, **options: Any) -> Any:
         if _is_of_reader():
-            for name in type(self).model_fields:
+            for name in type(self).model_fields.keys() - set(options.get("exclude") or ()):
                 _note(found, type(self), name)
                 inner = plain(self, name)
                 if isinstance(inner, Model):

@@ -41,7 +41,7 @@ def _primary(tokens: list[str], host: Any) -> Any:
     if token == "[":
         return _until("]", tokens, host)
     if token.startswith("'"):
-        return token[1:-1].replace("\\'", "'")
+        return re.sub(r"\\(.)", r"\1", token[1:-1])
     if token in WORDS:
         return WORDS[token]
     if token in FUNCTIONS:

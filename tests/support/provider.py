@@ -35,6 +35,14 @@ class TestProvider(ThreadingHTTPServer):
         self.about: dict[str, Any] = {}
         self.key, self.algorithm = rsa_key(), "RS256"
         self.codes: dict[str, dict[str, str]] = {}
+        self.posts = list[dict[str, str]]()
+        """Forms that came to the token endpoint."""
+        self.keeps_codes = False
+        """A code is good more than once."""
+        self.tenant = ""
+        """Whose accounts they are, as at Microsoft."""
+        self.apple: Any = None
+        """The public key of a client whose secret is a JWT, as Apple's."""
         self.thread = threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True)
         self.thread.start()
 
@@ -62,6 +70,8 @@ class Answering(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         there, (path, query) = self.server, self.asked(self.path)
+        if there.tenant:
+            path = path.removeprefix(f"/{there.tenant}/v2.0")
         match path:
             case "/.well-known/openid-configuration":
                 self.send(self.about())
@@ -71,6 +81,9 @@ class Answering(BaseHTTPRequestHandler):
             case "/authorize" | "/login/oauth/authorize":
                 code = f"code{len(there.codes)}"
                 there.codes[code] = query
+                if query.get("response_mode") == "form_post":
+                    self.send({"code": code, "state": query["state"]})
+                    return
                 back = urlencode({"code": code, "state": query["state"]})
                 self.send_response(302)
                 self.send_header("location", f"{query['redirect_uri']}?{back}")
@@ -85,17 +98,28 @@ class Answering(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"])).decode()
         path, form = self.asked(f"{self.path}?{body}")
-        asked = self.server.codes.pop(form.get("code", ""), None)
+        self.server.posts.append(form)
+        asked = self.server.codes.get(form.get("code", ""))
+        if not self.server.keeps_codes:
+            self.server.codes.pop(form.get("code", ""), None)
         given = form.get("code_verifier", "").encode()
         challenge = base64.urlsafe_b64encode(hashlib.sha256(given).digest()).rstrip(b"=").decode()
         is_right = asked is not None and challenge == asked["code_challenge"]
         is_right = is_right and form["redirect_uri"] == (asked or {})["redirect_uri"]
-        if not is_right or self.client(form) != (CLIENT, SECRET):
+        if not is_right or not self.knows(form):
             self.send({"error": "invalid_grant"}, 200 if path.startswith("/login") else 400)
         elif path.startswith("/login"):
             self.send({"access_token": "at", "token_type": "bearer"})
         else:
             self.send({"access_token": "at", "id_token": self.server.id_token(asked or {})})
+
+    def knows(self, form: dict[str, str]) -> bool:
+        client, secret = self.client(form)
+        apple = self.server.apple
+        if apple is None:
+            return (client, secret) == (CLIENT, SECRET)
+        found = jwt.decode(secret, apple, ["ES256"], audience=self.server.url)
+        return client == found["sub"] == CLIENT
 
     def client(self, form: dict[str, str]) -> tuple[str, str]:
         header = self.headers["authorization"]
@@ -105,11 +129,13 @@ class Answering(BaseHTTPRequestHandler):
         return unquote_plus(name), unquote_plus(secret)
 
     def about(self) -> dict[str, Any]:
-        url = self.server.url
+        url, tenant = self.server.url, self.server.tenant
+        named = "{tenantid}" if tenant == "common" else tenant
         return {
             "issuer": url, "authorization_endpoint": f"{url}/authorize",
             "token_endpoint": f"{url}/token", "jwks_uri": f"{url}/jwks",
             "userinfo_endpoint": f"{url}/userinfo", **self.server.about,
+            **({"issuer": f"{url}/{named}/v2.0"} if named else {}),
         }  # fmt: skip
 
     def asked(self, target: str) -> tuple[str, dict[str, str]]:

@@ -27,6 +27,7 @@ from bbops.source.git.store import Store
 from bbops.source.git.tree import GitTree
 from bbops.source.git.versions import read_versions
 from bbops_server.publish.holds.approvals import read_waiting
+from tests.support.processes import children
 from tests.support.pushing import BAD
 from tests.support.reading import Reader
 from tests.support.served import Served, wait_for
@@ -126,9 +127,7 @@ class Publishing:
 
     def children(self) -> dict[int, str]:
         """Return the processes of the server, with what they are."""
-        parent = str(self.served.process.pid)
-        found = subprocess.run(["pgrep", "-P", parent], capture_output=True, text=True, check=False)
-        return {int(one): _kind(int(one)) for one in found.stdout.split()}
+        return {one: _kind(one) for one in children(self.served.process.pid)}
 
     def leftovers(self) -> list[str]:
         """Return the processes of git that outlive their server: they may still move a branch."""
@@ -388,7 +387,6 @@ def _is_there(pid: int) -> bool:
 def _kind(pid: int) -> str:
     with contextlib.suppress(OSError):
         words = Path(f"/proc/{pid}/cmdline").read_bytes()
-        return next(
-            (one for one in ("data", "build") if f"bbops_server.{one}".encode() in words), ""
-        )
+        kinds = {"data": b"bbops_server.data_plane", "build": b"bbops_server.publish.build"}
+        return next((kind for kind, module in kinds.items() if module in words), "")
     return ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
@@ -12,6 +11,7 @@ from typing import Any, Self
 import httpx
 from websockets.sync.client import ClientConnection, connect
 
+from tests.support.processes import children
 from tests.support.served import Served
 from tests.support.small_project import endpoint
 
@@ -144,9 +144,7 @@ class Talker:
 
 def processes(served: Served, module: str = "bbops_server.data_plane") -> list[int]:
     """Return the processes of a server that run a module."""
-    asked = ["pgrep", "-P", str(served.process.pid), "-f", f"{module} [0-9]"]
-    found = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
-    return [int(one) for one in found]
+    return children(served.process.pid, f"{module} [0-9]")
 
 
 def address(served: Served) -> str:

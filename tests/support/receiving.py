@@ -109,7 +109,8 @@ def sending(tmp_path: Path, receiver: Receiver) -> Iterator[Served]:
     """A server that may send to this machine."""
     folder = tmp_path / "shop"
     store.init(folder, {path: text.encode() for path, text in PROJECT.items()}, message="Start")
-    (tmp_path / "settings.yaml").write_text("egress: { allow: [127.0.0.1] }\n")
+    egress = "egress: { allow: [127.0.0.1], receivers: [127.0.0.1] }\n"
+    (tmp_path / "settings.yaml").write_text(egress)
     env = ENV | {"PARTNER_URL": receiver.url("/partner")}
     settings = ["--settings", str(tmp_path / "settings.yaml")]
     served = Served(folder, tmp_path / "home", "--workers", "2", *settings, env=env)

@@ -6,7 +6,6 @@ What must be so at any time is told by what people were let do: see `Reviewing.s
 from __future__ import annotations
 
 import signal
-import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -14,6 +13,7 @@ from typing import Final
 import httpx
 
 from bbops_server.accounts.rules import Role, Scope
+from tests.support.processes import children
 from tests.support.proposing import Asking
 from tests.support.pushing import Clone, World
 from tests.support.served import Served, git, wait_for
@@ -78,10 +78,9 @@ class Reviewing(World):
 
     def restart(self, how: int = signal.SIGTERM) -> None:
         """End the server, and start it again once no process of it is left."""
-        parent = str(self.process.pid)
-        found = subprocess.run(["pgrep", "-P", parent], capture_output=True, text=True, check=False)
+        found = children(self.process.pid)
         Served.stop(self, how)
-        for one in found.stdout.split():
+        for one in found:
             wait_for(lambda one=one: not Path(f"/proc/{one}/cmdline").exists())
         Served.__init__(self, self.file, self.home)
         self._sign_in()

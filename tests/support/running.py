@@ -5,31 +5,32 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
 
 from tests.conftest import ROOT
+from tests.support import warm
+from tests.support.processes import children
 from tests.support.small_project import write_project
 
 SCRIPT = ROOT / "tests/support/serve_small_project.py"
 
 
 class Running:
-    def __init__(self, tmp_path: Path, workers: int) -> None:
+    def __init__(self, tmp_path: Path, workers: int, *, is_cold: bool = False) -> None:
         self.folder = write_project(tmp_path / "project")
         self.state = tmp_path / "state"
-        environment = os.environ | {
-            "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'server'}",
-            "XDG_CONFIG_HOME": str(tmp_path / "config"),
-        }
+        environment = os.environ | {"XDG_CONFIG_HOME": str(tmp_path / "config")}
         self.log = (tmp_path / "log").open("wb")
-        self.process = subprocess.Popen(
-            [sys.executable, SCRIPT, self.folder, self.state, str(workers)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True,
+        if is_cold:
+            environment[warm.COLD] = "1"
+        self.process = warm.start(
+            [self.folder, self.state, workers], script=SCRIPT,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
             cwd=tmp_path, env=environment,
         )  # fmt: skip
         self.first = self.read()
@@ -61,13 +62,12 @@ class Running:
         return [one["pid"] for one in self.first["processes"]]
 
     def children(self) -> list[int]:
-        listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
-        return [int(word) for word in listed.split()]
+        return children(self.process.pid)
 
     def close(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
+        self.process.kill()
+        with suppress(BrokenPipeError), self.process:
+            pass
         self.log.close()
 
 

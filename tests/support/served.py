@@ -7,7 +7,6 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -17,6 +16,7 @@ import httpx
 
 from bbops.interfaces.cli.init import template_files
 from bbops.source.git import store
+from tests.support import warm
 
 LIST = "functions/notes/list.yaml"
 PAGE = "page: ${ query.page }"
@@ -56,11 +56,10 @@ class Served:
         home.mkdir(exist_ok=True)
         self.repository, self.home, self.env = repository, home, env or {}
         source = address or str(repository)
-        command = [sys.executable, "-P", "-m", "bbops", self.verb, source, "--json"]
-        ports = ["--port", "0", "--control-port", "0"]
+        ports = ["--json", "--port", "0", "--control-port", "0"]
         self.log = (home / "log").open("a")
-        self.process = subprocess.Popen(
-            [*command, *ports, *arguments], cwd=home, text=True, stdout=subprocess.PIPE,
+        self.process = warm.start(
+            [self.verb, source, *ports, *arguments], cwd=home, stdout=subprocess.PIPE,
             stderr=self.log,
             env=environment(home) | {"PYTHONFAULTHANDLER": "1"} | (env or {}),
         )  # fmt: skip
@@ -139,9 +138,8 @@ class Served:
         self, *arguments: str, env: dict[str, str] | None = None, stdin: str | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run another command, told where this server is."""
-        return subprocess.run(
-            [sys.executable, "-P", "-m", "bbops", *arguments], cwd=self.home,
-            capture_output=True, text=True, check=False, timeout=60, input=stdin,
+        return warm.run(
+            arguments, cwd=self.home, given=stdin,
             env=environment(self.home)
             | {"BBOPS_SERVER": self.serving["control_url"]}
             | (env or {}),
@@ -164,7 +162,7 @@ class Served:
                 client.close()
 
 
-def wait_for(what: Any, seconds: float = 60) -> Any:
+def wait_for(what: Any, seconds: float = 180) -> Any:
     """Ask until the answer is true, and return it."""
     until = time.monotonic() + seconds
     while not (found := what()):

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
+from tests.support import warm
 from tests.support.control import CSRF, PASSWORD
 from tests.support.served import Served, environment
 
 
 def run(served: Served, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command in the repository, whose state folder holds the server's key."""
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "bbops", *arguments], cwd=served.repository,
-        capture_output=True, text=True, check=False, timeout=60,
+    return warm.run(
+        arguments, cwd=served.repository,
         env=environment(served.home) | {"BBOPS_SERVER": served.serving["control_url"]},
     )  # fmt: skip
 

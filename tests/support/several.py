@@ -30,7 +30,7 @@ class Several(Served):
             self.file.write_text(text)
         super().__init__(self.file, folder / "home", *arguments, env=env)
 
-    def until(self, kind: str, project: str = "", seconds: float = 30) -> dict[str, Any]:
+    def until(self, kind: str, project: str = "", seconds: float = 120) -> dict[str, Any]:
         """Return the next event of a kind and project; others are passed over."""
         until = time.monotonic() + seconds
         while True:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import sqlite3
-import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -17,6 +16,7 @@ from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import PostgresPlace
 from bbops.source.git import store
 from tests.support.postgres import control_of
+from tests.support.processes import children
 from tests.support.served import Served, wait_for
 from tests.support.small_project import endpoint
 
@@ -104,8 +104,8 @@ class Work(Served):
 
     def worker(self) -> int:
         """Return the process that works, once there is one."""
-        found: list[str] = wait_for(lambda: children(self.process.pid))
-        return int(found[0])
+        found: list[int] = wait_for(lambda: workers(self.process.pid))
+        return found[0]
 
 
 def write(served: Work, files: Mapping[str, str | None]) -> None:
@@ -117,10 +117,8 @@ def write(served: Work, files: Mapping[str, str | None]) -> None:
     served.commit()
 
 
-def children(pid: int) -> list[str]:
-    pattern = "bbops_server.data_plane.work"
-    asked = ["pgrep", "-P", str(pid), "-f", pattern]
-    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
+def workers(pid: int) -> list[int]:
+    return children(pid, "bbops_server.data_plane.work")
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.long)])

@@ -207,6 +207,22 @@ SAFE: dict[str, tuple[Edit, list[str]]] = {
         people("team_id", references=None, onDelete=None),
         ["change the reference of column 'people.team_id'"],
     ),
+    "a unique index of some rows": (
+        index("one_role", ["role"], unique=True, where="nick == null and not flag"),
+        ["create index 'people.one_role'"],
+    ),
+    "a unique index of some rows, and a column of it is renamed": (
+        both(
+            rename("people", "nick", "alias"),
+            index("one_role", ["role"], unique=True, where="alias == null and word != 'nick'"),
+            index("people_by_nick", ["alias"]),
+        ),
+        ["rename column 'people.alias' (it was 'nick')", "create index 'people.one_role'"],
+    ),
+    "an index of other rows": (
+        index("people_by_nick", ["nick"], where="age > 1.5"),
+        ["create index 'people.people_by_nick'", "drop index 'people.people_by_nick'"],
+    ),
     "an index": (index("by_word", ["word", "id"]), ["create index 'people.by_word'"]),
     "a unique index": (
         index("by_word", ["word"], unique=True),
@@ -330,6 +346,10 @@ IMPOSSIBLE: dict[str, tuple[Edit, str]] = {
     "a unique index over duplicates": (
         index("u", ["team_id", "role"], unique=True),
         "create index 'people.u' (3 rows share their value with another: id 1, 2, 3)",
+    ),
+    "a unique index of some rows over duplicates": (
+        index("u", ["role"], unique=True, where="nick == 'same'"),
+        "create index 'people.u' (2 rows share their value with another: id 1, 2)",
     ),
     "a unique column with one value for all": (
         to("slug", "string", default="x", unique=True),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
 
 from bbops_server.accounts.rules import Scope
+from tests.support import warm
 from tests.support.pushing import Clone, Printed, World
 from tests.support.served import environment
 
@@ -29,8 +28,5 @@ class Terminal:
         self.env = environment(world.folder) | {"BBOPS_TOKEN": token, "BBOPS_SERVER": url}
 
     def run(self, *arguments: str) -> Printed:
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "bbops", *arguments, "--project", "shop"],
-            cwd=self.folder, env=self.env, capture_output=True, text=True, check=False, timeout=60,
-        )  # fmt: skip
+        done = warm.run([*arguments, "--project", "shop"], cwd=self.folder, env=self.env)
         return Printed(done.returncode, done.stdout + done.stderr)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bbops.base.host import HttpRequest, HttpResponse
+from bbops.base.storage import Storage
 from bbops.build.compile.release import build
 from bbops.build.testing.client import Client, Reply
 from bbops.build.testing.host import fake_host
@@ -42,14 +43,23 @@ class Asked:
 
     def __init__(
         self, box: Path, addon: str, config: str, steps: str, *, env: Mapping[str, str],
-        more: str = "", has_database: bool = False,
+        more: str = "", has_database: bool = False, storage: Storage | None = None,
+        method: str = "POST", beside: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
-        """Args: `has_database`: for steps that take turns; such a project is asked once."""
-        files: Files = with_function(steps)
+        """Make it.
+
+        Args:
+            has_database: for steps that take turns; such a project is asked once.
+            storage: where it keeps files, if not in memory.
+            beside: other files of the project.
+        """
+        files: Files = with_function(steps, method=method)
+        self.method = method
         declared = "".join(f"  {name}: {{ secret: true, default: x }}\n" for name in env)
         files["project.yaml"] = files["project.yaml"].replace("env:\n", f"env:\n{declared}")
         files[f"addons/{addon}.yaml"] = f"enabled: true\n{config}"
         files["endpoints/run.yaml"] += more
+        files |= beside or {}
         built = build(MemoryTree(files))
         assert built.project is not None, built.diagnostics
         self.folders, self.database = RunFolders(box / "runs"), None
@@ -60,8 +70,9 @@ class Asked:
         self.http = CountedHttp(Egress(["127.0.0.1"]))
         host = replace(
             fake_host(self.database, http=self.http, files=self.folders),
-            clock=SystemClock(),
-        )
+            clock=SystemClock(), streams=self.http,
+        )  # fmt: skip
+        host = host if storage is None else replace(host, storage=storage)
         self.host = host
         values = {**dict.fromkeys(built.project.settings.model.env, "x" * 40), **env}
         release = link(built.artifact, name="a", host=host, env=values, detailed=True)
@@ -77,7 +88,7 @@ class Asked:
 
         async def ask() -> Reply:
             try:
-                return await self.client.ask("POST", "/run", body, **more)
+                return await self.client.ask(self.method, "/run", body, **more)
             finally:
                 await self.http.close()
                 if self.database is not None:

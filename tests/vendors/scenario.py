@@ -67,6 +67,7 @@ class Vendor:
         own: headers that each request has its own value of.
         refusal: an error in the vendor's shape, and the words and reason that a step fails with.
         offline: steps that ask nobody.
+        seconds: after which a step that is not answered is given up; it comes to ask in that time.
     """
 
     addon: str
@@ -81,6 +82,7 @@ class Vendor:
     means: int = 402
     own: tuple[str, ...] = ()
     offline: tuple[str, ...] = ()
+    seconds: float = 0.15
 
     def asked(self, box: Path, function: str, url: str) -> Asked:
         """Return a project with the addon, whose function is `function`."""

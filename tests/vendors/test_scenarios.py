@@ -15,7 +15,11 @@ from tests.vendors.stand_in import Answer, StandIn
 
 pytestmark = pytest.mark.long
 
-OTHERS = {"imageProcessing": "it asks nobody", "objectStorage": "held against moto and botocore"}
+OTHERS = {
+    "imageProcessing": "it asks nobody", "objectStorage": "held against moto and botocore",
+    "localStorage": "it asks nobody", "htmlToPdf": "what it asks is anybody's page",
+    "smtpMail": "held against aiosmtpd",
+}  # fmt: skip
 """Addons without scenarios, and why."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from bbops.base.names import title_of
 from bbops.build.check._resolved import ResolvedProject
 from bbops.language.expressions.known import Known
 from bbops.language.expressions.types import ANY, joined
@@ -23,7 +24,7 @@ def known_before(project: ResolvedProject, name: str, left_by: LeftBy) -> tuple[
     for way in project.ways_to(name):
         ways.setdefault(way.before, f"{way.what} does not run the middleware that sets it")
     if name in project.callers:
-        why = f"function '{project.callers[name]}' calls this one, which has its own variables"
+        why = f"{title_of(project.callers[name])} calls this one, which has its own variables"
         ways.setdefault((), why)
     is_complete = all(_is_right(project, one) for chain in ways for one in chain)
     ends = [(why, left_by_chain(project, chain, left_by)) for chain, why in ways.items()]

@@ -11,6 +11,7 @@ from bbops.base.diagnostics import has_errors
 from bbops.build.check._flows import Flows
 from bbops.build.check._order import Graph
 from bbops.build.check._resolved import ResolvedProject
+from bbops.build.check._surroundings import asking
 from bbops.language.project import Project, Resource
 
 
@@ -97,6 +98,7 @@ def _is_same(project: CheckedProject, before: CheckedProject, name: str) -> bool
     return (
         project.ways_to(name) == before.ways_to(name)
         and project.callers.get(name) == before.callers.get(name)
+        and asking(project, name) == asking(before, name)
         and (name in project.middleware) == (name in before.middleware)
     )
 

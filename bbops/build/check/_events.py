@@ -8,7 +8,7 @@ from bbops.language.expressions.types import Type, map_of
 from bbops.language.project import Project
 from bbops.language.resources.webhook import FixedReceiver, ReceiverTable
 from bbops.language.shape import shape_types
-from bbops.language.steps._checking import SentWebhook, Topic
+from bbops.language.steps._surroundings import SentWebhook, Topic
 
 
 def find_topics(project: Project) -> Mapping[str, Topic]:
@@ -39,7 +39,7 @@ def _owner(project: Project, receivers: ReceiverTable | Sequence[FixedReceiver])
     """Return the kind of the column that says whose a receiver is; None without one."""
     if not isinstance(receivers, ReceiverTable) or receivers.owner is None:
         return None
-    table = project.sql_tables.get(receivers.table)
+    table = project.stored_tables.get(receivers.table)
     column = table.columns.get(receivers.owner) if table else None
     return "integer" if column and column.type in {"integer", "bigint"} else "text"
 

@@ -11,19 +11,20 @@ from bbops.base.diagnostics import Diagnostic, has_errors
 from bbops.build.check._before import known_before
 from bbops.build.check._order import Graph, in_order
 from bbops.build.check._resolved import ResolvedProject
-from bbops.build.check._surroundings import arguments, missing, readable
+from bbops.build.check._surroundings import arguments, asking, missing, readable
 from bbops.language.expressions.doubts import DOUBTS
 from bbops.language.expressions.known import Known, rejoined
 from bbops.language.expressions.scope import Scope, Watch
 from bbops.language.expressions.types import ANY, NEVER, NULL, SECRET, Type, concealed, join
 from bbops.language.project import Resource
 from bbops.language.resources.function import Function
-from bbops.language.steps._checking import MOST_TRIES, Checking, Hidden, Leak, Signature
+from bbops.language.steps._checking import MOST_TRIES, Checking
+from bbops.language.steps._surroundings import Hidden, Leak, Signature
 from bbops.source.yaml.document import Mark
 
 WARNINGS = frozenset({
     "unused-variable", "unreachable", "missing-return", "forgotten-braces", "undeclared-query",
-    "unheard-event", "constant-key", "no-content",
+    "unheard-event", "constant-key", "no-content", "nothing-unscoped",
 }) | DOUBTS  # fmt: skip
 """Codes of what may be meant so."""
 
@@ -33,6 +34,8 @@ MOST_CALLS = 12
 LEAKS = frozenset({"private-data", "private-stored", "secret-compared"})
 """Codes of what a function may not do with a private argument, so that its callers are told."""
 
+_NAMING = frozenset({"endpoints", "channels"})
+"""Kinds of files that name middleware: one that cannot be read may name any function."""
 _Call = tuple[str, Hidden]
 _Told = tuple[Type, tuple[Leak, ...]]
 _NONE: Hidden = frozenset()
@@ -207,17 +210,25 @@ class Flows:
         inherits = frozenset({**scope.known.vars, **scope.known.unset})
         ways = project.ways_to(name)
         is_public = any(way.answers for way in ways) or not (ways or name in project.callers)
+        has_files = any(way.has_request for way in ways) or not (ways or name in project.callers)
         at = Checking(
             scope, project.sql_tables, _Signatures(self), None, broken=project.broken,
-            answers=is_public and not private, topics=project.topics, payloads=project.payloads,
+            answers=is_public and not private, has_files=has_files,
+            why_whole=_why_whole(project, name),
+            topics=project.topics, payloads=project.payloads,
             webhooks=project.sent_webhooks,
             user=(project.caller_types["auth"].fields or {})["userId"],
+            addons=project.steps_by_addon, inline=project.inline,
+            asking=asking(project, name),
             channels={n: c.model.authentication for n, c in project.channels.items()},
         )  # fmt: skip
         at.steps(function.model.steps)
         gives, left = _endings(at)
         is_read = {(f"{kind}s", one) for kind, one in at.notes.reads}
         in_use = name in project.middleware or not is_read.isdisjoint(project.broken)
+        returns = any(step.leaves for step in function.model.every_step)
+        is_unreached = not ways and name not in project.callers and not returns
+        in_use |= is_unreached and any(folder in _NAMING for folder, _ in project.broken)
         _warn_of_endings(at, function, in_use=in_use)
         return CheckedFlow(
             scope, _told(found, private), frozenset(at.notes.reads), inherits, gives, left
@@ -229,22 +240,33 @@ class Flows:
         return flow.left if flow else None
 
 
+def _why_whole(project: ResolvedProject, name: str) -> str:
+    """Return why the answer of a function cannot go on as a stream; empty where it can."""
+    for way in project.ways_to(name):
+        if way.is_middleware and way.answers:
+            return f"it is middleware of {way.what}"
+        if not (way.has_request and way.answers) or way.is_middleware:
+            return f"{way.what} runs it"
+    caller = project.callers.get(name)
+    return f"function '{caller}' calls it" if caller else ""
+
+
 class _Signatures(Mapping[str, Signature]):
     """Signatures made only for the functions that are called."""
 
     def __init__(self, flows: Flows) -> None:
-        self.flows = flows
+        self.flows, self._callable = flows, flows.project.resources["functions"]
 
     def __getitem__(self, name: str) -> Signature:
-        if name not in self.flows.project.functions:
+        if name not in self._callable:
             raise KeyError(name)
         return self.flows.signature(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.flows.project.functions)
+        return iter(self._callable)
 
     def __len__(self) -> int:
-        return len(self.flows.project.functions)
+        return len(self._callable)
 
 
 def _next(known: Type, found: Type, attempt: int) -> Type:

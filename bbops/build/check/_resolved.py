@@ -14,7 +14,7 @@ from bbops.build.check._roots import api_key_type, auth_type, env_type
 from bbops.build.check._ways import Way, find_ways
 from bbops.language.expressions.types import Type
 from bbops.language.project import Project
-from bbops.language.steps._checking import SentWebhook, Topic
+from bbops.language.steps._surroundings import SentWebhook, Topic
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,24 @@ class ResolvedProject(Project):
     def ways_to(self, function: str) -> tuple[Way, ...]:
         """Return every way to a function."""
         return self.ways.get(function, ())
+
+    def ways_from(self, function: str) -> tuple[Way, ...]:
+        """Return every way to a function and to those that call it, directly or not."""
+        found, todo = dict[str, None]({function: None}), [function]
+        while todo:
+            more = [one for one in self.calling.get(todo.pop(), ()) if one not in found]
+            found |= dict.fromkeys(more)
+            todo += more
+        return tuple(way for name in found for way in self.ways_to(name))
+
+    @cached_property
+    def calling(self) -> Mapping[str, tuple[str, ...]]:
+        """For each function that others call: these."""
+        found: dict[str, tuple[str, ...]] = {}
+        for name, callees in self.callees.items():
+            for callee in callees:
+                found[callee] = (*found.get(callee, ()), name)
+        return found
 
     @cached_property
     def graph(self) -> Graph:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Final
 
+from bbops.base.diagnostics import Hint, SetEntry
+from bbops.base.names import title_of
 from bbops.build.check._resolved import ResolvedProject
 from bbops.build.check._ways import Way, joined_root
 from bbops.language.expressions.types import INTEGER, SECRET, TEXT, Type, list_of, map_of
 from bbops.language.project import Authentication, Resource
 from bbops.language.resources.function import Function
 from bbops.language.shape import Shape, shape_types
-from bbops.language.steps._checking import Arguments, Hidden
+from bbops.language.steps._ruled import Asking
+from bbops.language.steps._surroundings import Arguments, Hidden
 
 _ELSEWHERE = {
     "env": "declare it under 'env' in project.yaml",
@@ -38,7 +42,8 @@ def readable(project: ResolvedProject, name: str, private: Hidden) -> dict[str, 
     if not _lacks_request(project, name):
         found |= {"headers": _HEADERS, "request": _REQUEST}
     if not _lacks_arguments(project, name):
-        found["query"] = _given(model.query, "query", open_=any(way.has_request for way in ways))
+        is_open = any(way.has_request for way in ways) and not model.strict_query
+        found["query"] = _given(model.query, "query", open_=is_open)
         found["params"] = _params(project, name, model.params)
         found["input"] = _input(ways, model.input)
     for root in ("event", "trigger"):
@@ -46,7 +51,8 @@ def readable(project: ResolvedProject, name: str, private: Hidden) -> dict[str, 
             found[root] = joined_root(ways, root)
     for root, authentication in _SIGNED_IN:
         if not _why_unsigned(project, name, authentication):
-            found[root] = project.caller_types[root]
+            of = project.caller_types[root]
+            found[root] = of.or_null() if any(_is_optional(way) for way in ways) else of
     for part, argument, is_secret in private:
         fields = found[part].fields or {}
         if argument in fields:
@@ -88,7 +94,7 @@ def _lacks_request(project: ResolvedProject, name: str) -> str:
         if not way.has_request:
             return f"{way.what} runs this function, and has no request"
     if name in project.callers:
-        return f"function '{project.callers[name]}' calls this one; pass it as 'input'"
+        return f"{title_of(project.callers[name])} calls this one; pass it as 'input'"
     return ""
 
 
@@ -103,13 +109,57 @@ def _why_unsigned(project: ResolvedProject, name: str, authentication: Authentic
     """Return why a function has no `vars.auth`, or no `vars.apiKey`; empty when it has."""
     ways = project.ways_to(name)
     for way in ways:
-        if way.authentication != authentication:
+        is_known = authentication == "JWT" and _is_optional(way)
+        if way.authentication == "API Key" and authentication == "JWT" and way.has_request:
+            return _for_keys(way)
+        if way.authentication != authentication and not is_known:
             return f"{way.what} {_who(way)}"
     if name in project.callers:
-        return f"function '{project.callers[name]}' calls this one; pass the user as 'input'"
+        return f"{title_of(project.callers[name])} calls this one; pass the user as 'input'"
     if authentication != "JWT" and not ways:
         return f"no endpoint of this function has authentication: {authentication}"
     return ""
+
+
+def asking(project: ResolvedProject, name: str) -> Asking:
+    """Return who asks, as the rules of tables read it: also where other functions call this one.
+
+    O(functions that lead to it).
+    """
+    ways = project.ways_from(name)
+    users, keys = ({way.authentication for way in ways} <= {one} for one in ("JWT", "API Key"))
+    types = project.caller_types
+    lacking = next((way for way in ways if way.authentication != "JWT"), None)
+    without = ""
+    if lacking is not None:
+        without = f"{lacking.what} {'may have' if _is_optional(lacking) else 'has'} none"
+    return Asking(
+        {
+            "auth": types["auth"] if users else types["auth"].or_null(),
+            "apiKey": types["apiKey"] if ways and keys else types["apiKey"].or_null(),
+        },
+        without,
+    )
+
+
+def _for_keys(way: Way) -> str:
+    """Return why a route of API keys has no user, and what to do about it."""
+    text = (
+        f"{way.what} has authentication: API Key, whose callers have no user: write"
+        " 'authentication: JWT' there, or give it a function that reads 'vars.apiKey'"
+    )
+    endpoint = _ENDPOINT(way.what)
+    if endpoint is None:
+        return text
+    return Hint(text, SetEntry("authentication", "JWT", f"endpoints/{endpoint[1]}.yaml"))
+
+
+_ENDPOINT = re.compile(r"endpoint '([a-z0-9/-]+)'").fullmatch
+
+
+def _is_optional(way: Way) -> bool:
+    """Return whether there may be a user, and may be none."""
+    return way.authentication == "Optional"
 
 
 def _who(way: Way) -> str:

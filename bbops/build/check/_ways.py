@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from bbops.base.names import title_of
 from bbops.language.expressions.types import ANY, NULL, TEXT, Type, join, map_of
 from bbops.language.project import Authentication, Project, Route
 from bbops.language.resources.endpoint import Upload
@@ -64,7 +65,7 @@ def _ways(project: Project) -> Iterator[tuple[str, Way]]:
         yield task.model.function, _of_task(name, task.model)
     for function, starting in project.started.items():
         for one in starting:
-            yield function, Way(f"'enqueue' in function '{one}'", has_request=False, is_job=True)
+            yield function, Way(f"'enqueue' in {title_of(one)}", has_request=False, is_job=True)
     for name, trigger in project.triggers.items():
         yield trigger.model.function, _of_trigger(project, name, trigger.model)
     for dead in project.on_dead:
@@ -75,7 +76,7 @@ def _ways(project: Project) -> Iterator[tuple[str, Way]]:
 
 def _of_route(route: Route) -> Iterator[tuple[str, Way]]:
     what = f"endpoint '{route.endpoint.name}'"
-    function, chain = route.endpoint.model.function, route.middleware
+    function, chain = route.function, route.middleware
     for at, name in enumerate(dict.fromkeys(chain)):
         yield name, Way(
             what, route.authentication, route.parameters, chain[:at], is_middleware=True
@@ -125,7 +126,7 @@ def _of_trigger(project: Project, name: str, trigger: Trigger) -> Way:
 
 def rows_of(project: Project, trigger: DatabaseTrigger) -> Type:
     """Return the type of `trigger`: a new row has no old one, a deleted row no new one."""
-    table, happens = project.sql_tables.get(trigger.table), set(trigger.operation)
+    table, happens = project.stored_tables.get(trigger.table), set(trigger.operation)
     row = table.row_type() if table else ANY
     fields = {
         "newRow": NULL if happens == {"delete"} else row.or_null() if "delete" in happens else row,

@@ -28,6 +28,8 @@ def _disabled(
     project: Project, addon: str, what: str, place: Callable[..., Place], *at: Any
 ) -> Iterator[Diagnostic]:
     found = project.addons.get(addon)
+    if found is None and kind(addon) is None:
+        return  # which is an error, see `flows`
     if ("addons", addon) in project.broken or (found is not None and found.model.enabled):
         return
     state = "not enabled" if found is None else "disabled"

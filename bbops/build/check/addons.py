@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.language.addons._base import kind, kinds
 from bbops.language.project import Project
+from bbops.language.resources._own_addon import OwnAddon
 
 
 def check(project: Project) -> Iterator[Diagnostic]:
@@ -14,10 +15,11 @@ def check(project: Project) -> Iterator[Diagnostic]:
     for name, addon in project.addons.items():
         found = kind(name)
         if found is None:
-            yield Diagnostic(
-                addon.place(), "unknown-addon", f"addon '{name}' does not exist",
-                suggest(name, kinds()) or "addons are: " + ", ".join(kinds()),
-            )  # fmt: skip
+            if not (isinstance(addon.model, OwnAddon) and addon.model.is_own):
+                yield Diagnostic(
+                    addon.place(), "unknown-addon", f"addon '{name}' does not exist",
+                    suggest(name, kinds()) or f"{_OWN}; others are: " + ", ".join(kinds()),
+                )  # fmt: skip
         elif addon.model.enabled and addon.model.config is None and found.needs_config:
             yield Diagnostic(
                 addon.place("config", key=True), "missing-key", "'config' is missing",
@@ -25,7 +27,7 @@ def check(project: Project) -> Iterator[Diagnostic]:
             )  # fmt: skip
     for agent in project.agents.values():
         name = agent.model.model.addon
-        if kind(name) is None:
+        if kind(name) is None and name not in project.addons:
             yield Diagnostic(
                 agent.place("model", "addon"), "unknown-addon", f"addon '{name}' does not exist",
                 suggest(name, kinds()) or "the addons for models are aiModel and chatModel",
@@ -37,4 +39,5 @@ def check(project: Project) -> Iterator[Diagnostic]:
             )  # fmt: skip
 
 
+_OWN = "one of your own needs a 'server', such as https://api.example.com"
 _MODELS = frozenset({"aiModel", "chatModel"})

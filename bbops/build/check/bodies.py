@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from bbops.base.diagnostics import Diagnostic
+from bbops.base.names import INLINE, title_of
 from bbops.language.project import Project, Resource
 from bbops.language.resources.endpoint import Endpoint
 
@@ -17,16 +18,20 @@ def check(project: Project) -> Iterator[Diagnostic]:
     for endpoint in project.endpoints.values():
         yield from _without_effect(endpoint)
     for route in project.routes:
-        name = route.endpoint.model.function
+        name = route.function
         function = project.functions.get(name)
         if function is None or function.model.input is None:
             continue
         if route.method in _NO_BODY:
             yield Diagnostic(
                 route.endpoint.place("method"), "no-body",
-                f"a {route.method} has no body, but function '{name}' declares 'input'",
+                f"a {route.method} has no body, but {_who(name)} declares 'input'",
                 "use 'query' or 'params', or another method",
             )  # fmt: skip
+
+
+def _who(function: str) -> str:
+    return "the endpoint" if function.startswith(INLINE) else title_of(function)
 
 
 def _without_effect(endpoint: Resource[Endpoint]) -> Iterator[Diagnostic]:

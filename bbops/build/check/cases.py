@@ -11,6 +11,7 @@ from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.build.check._checked import CheckedProject
 from bbops.build.check._outside import Outside
 from bbops.language.addons._base import step_keys
+from bbops.language.addons._own import OwnAddonStep
 from bbops.language.expressions.nodes import Filter, Node
 from bbops.language.expressions.scope import SIGNED_IN
 from bbops.language.expressions.types import (
@@ -31,7 +32,7 @@ from bbops.language.expressions.values import (
     Template,
     Value,
 )
-from bbops.language.project import Resource, Route
+from bbops.language.project import Resource, Route, function_of
 from bbops.language.resources.test import Case, Row, Test
 from bbops.language.sql.types import Column, Table
 from bbops.language.steps._base import find_step_kind, step_kinds, variables
@@ -48,7 +49,7 @@ def check(project: CheckedProject) -> Iterator[Diagnostic]:
     """Yield the mistakes of every test."""
     for test in project.tests.values():
         yield from _data(project, test)
-        yield from _mocks(test, test.model.mocks, "mocks")
+        yield from _mocks(project, test, test.model.mocks, "mocks")
         yield from _without_middleware(project, test)
         seen: set[str] = set()
         for at, case in enumerate(test.model.cases):
@@ -63,7 +64,7 @@ def check(project: CheckedProject) -> Iterator[Diagnostic]:
 def _data(project: CheckedProject, test: Resource[Test]) -> Iterator[Diagnostic]:
     outside = Outside(test, {})
     for name, rows in test.model.data.items():
-        table = project.sql_tables.get(name)
+        table = project.stored_tables.get(name)
         if table is None:
             yield from _unknown_table(project, test, name, "data", name)
             continue
@@ -156,15 +157,27 @@ def _without_bcrypt(node: Any) -> Any:
 
 
 # ---- mocks
-def _mocks(test: Resource[Test], mocks: dict[str, Value], *path: str | int) -> Iterator[Diagnostic]:
+def _mocks(
+    project: CheckedProject, test: Resource[Test], mocks: dict[str, Value], *path: str | int
+) -> Iterator[Diagnostic]:
     for name in mocks:
-        if name.startswith(("http://", "https://")) or find_step_kind(name) is not None:
+        if name.startswith(("http://", "https://")) or _is_step(project, name):
             continue
         yield Diagnostic(
             test.place(*path, name, key=True), "unknown-step",
             f"a mock replaces a step or a URL, and '{name}' is neither",
-            suggest(name, _step_names(name)) or "for example 'email.sendEmail', or https://…",
+            suggest(name, [*_step_names(name), *project.own_actions])
+            or "for example 'email.sendEmail', or https://…",
         )  # fmt: skip
+
+
+def _is_step(project: CheckedProject, name: str) -> bool:
+    kind = find_step_kind(name)
+    if kind is None or not issubclass(kind, OwnAddonStep):
+        return kind is not None
+    addon, _, step = name.partition(".")
+    is_broken = {("addons", addon), ("addons", f"{addon}/{step}")} & project.broken
+    return name in project.own_actions or bool(is_broken)
 
 
 def _step_names(name: str) -> list[str]:
@@ -218,7 +231,7 @@ def _case(
     project: CheckedProject, test: Resource[Test], case: Case, at: int
 ) -> Iterator[Diagnostic]:  # fmt: skip
     path = ("cases", at)
-    yield from _mocks(test, case.mocks, *path, "mocks")
+    yield from _mocks(project, test, case.mocks, *path, "mocks")
     yield from _keys(project, test, case, path)
     yield from _files(project, test, case, path)
     outside = Outside(test, {})
@@ -288,7 +301,7 @@ def _expect(
             yield from _unknown_table(project, test, name, *path, "expect", "rows", name)
     mocked = {*test.model.mocks, *case.mocks}
     for name, calls in case.expect.calls.items():
-        yield from _calls(test, name, calls, *path, "expect", "calls", name)
+        yield from _calls(project, test, name, calls, *path, "expect", "calls", name)
         if name not in mocked:
             yield Diagnostic(
                 test.place(*path, "expect", "calls", name, key=True), "test-case",
@@ -298,11 +311,13 @@ def _expect(
 
 
 def _calls(
-    test: Resource[Test], name: str, calls: list[Value], *path: str | int
+    project: CheckedProject, test: Resource[Test], name: str, calls: list[Value], *path: str | int
 ) -> Iterator[Diagnostic]:
     """Yield the parameters that an addon's step does not have."""
     action = getattr(find_step_kind(name), "action", None)
     known = [one.name for one in action.parameters] if action else []
+    if name in project.own_actions:
+        known = [*project.own_actions[name].parameters]
     for at, call in enumerate(calls):
         for key, _ in call.items if isinstance(call, MapValue) and known else ():
             if key not in known:
@@ -315,7 +330,7 @@ def _calls(
 def _result(project: CheckedProject, test: Resource[Test], case: Case) -> Type:
     """Return the type of what a case that succeeds gives; which of it is null, the case knows."""
     endpoint = project.endpoints.get(test.model.endpoint or "")
-    name = endpoint.model.function if endpoint else test.model.function
+    name = function_of(endpoint) if endpoint else test.model.function
     if (
         name is None
         or name not in project.functions

@@ -9,6 +9,7 @@ from bbops.base.diagnostics import Diagnostic, Hint, SetEntry, suggest
 from bbops.base.names import env_name
 from bbops.language.addons._base import kind
 from bbops.language.project import Project, Resource
+from bbops.language.resources._own_addon import OwnAddon
 from bbops.language.resources.addon import Addon
 from bbops.language.resources.trigger import Webhook
 from bbops.language.resources.webhook import ReceiverTable
@@ -68,6 +69,9 @@ def _references(project: Project) -> Iterator[Reference]:
         yield settings, ("auth", "signingKey"), auth.signing_key, True
         for at, key in enumerate(auth.keys):
             yield settings, ("auth", "keys", at, "key"), key.key, key.algorithm.startswith("HS")
+        for name, provider in auth.providers.items():
+            for setting, value, is_secret in provider.settings():
+                yield settings, ("auth", "providers", name, setting), value, is_secret
     for addon in project.addons.values():
         yield from _of_addon(addon)
     for trigger in project.triggers.values():
@@ -78,7 +82,11 @@ def _references(project: Project) -> Iterator[Reference]:
         yield from _of_webhook(agent, agent.model.runs_on.webhook, "runsOn", "webhook")
 
 
-def _of_addon(addon: Resource[Addon]) -> Iterator[Reference]:
+def _of_addon(addon: Resource[Addon | OwnAddon]) -> Iterator[Reference]:
+    if isinstance(addon.model, OwnAddon):
+        for key, value in addon.model.settings.items():
+            yield addon, ("config", key), value, key in addon.model.secrets
+        return
     found, config = kind(addon.name), addon.model.config
     if found is None or config is None:
         return
@@ -101,3 +109,5 @@ def _of_webhook(
     if webhook is not None:
         for at, secret in enumerate(webhook.signature.secret):
             yield resource, (*path, "signature", "secret", at), secret, True
+        for at, key in enumerate(webhook.signature.public_key):
+            yield resource, (*path, "signature", "publicKey", at), key, False

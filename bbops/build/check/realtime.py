@@ -10,14 +10,17 @@ from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.build.check._before import left_by_chain
 from bbops.build.check._checked import CheckedProject
 from bbops.build.check._outside import Outside
-from bbops.build.check.triggers import decides_alone
+from bbops.build.check.triggers import calls_of, decides_alone
 from bbops.language.expressions.known import Known
 from bbops.language.expressions.nodes import names_in
-from bbops.language.expressions.types import TEXT, map_of
+from bbops.language.expressions.scope import Scope
+from bbops.language.expressions.types import TEXT, Type, map_of
 from bbops.language.expressions.values import Bare, Expression
 from bbops.language.project import Resource
 from bbops.language.resources.realtime import Realtime
-from bbops.language.sql.types import Column
+from bbops.language.sql.types import Column, Table
+from bbops.language.steps._ruled import Asking, check_rules
+from bbops.runtime.values.filters import FUNCTIONS
 
 _ELSEWHERE = dict.fromkeys(
     ("input", "query", "headers", "request", "event", "trigger"),
@@ -63,11 +66,18 @@ def find_subscriber(project: CheckedProject, realtime: Resource[Realtime]) -> Ou
 def find_row(project: CheckedProject, realtime: Resource[Realtime]) -> Outside | None:
     """Return what `where` of a topic's rows may read; None where its table is unknown."""
     rows = realtime.model.rows
-    table = project.sql_tables.get(rows.table) if rows else None
+    table = project.stored_tables.get(rows.table) if rows else None
     if table is None:
         return None
     outside = find_subscriber(project, realtime)
     return replace(outside, columns=table.column_types, table=table.name, found=[])
+
+
+def find_callers(project: CheckedProject, realtime: Resource[Realtime]) -> dict[str, Type]:
+    """Return who subscribes, as the rules of tables read it: null where there may be nobody."""
+    auth, key = project.caller_types["auth"], project.caller_types["apiKey"]
+    has_user = realtime.model.authentication == "JWT"
+    return {"auth": auth if has_user else auth.or_null(), "apiKey": key.or_null()}
 
 
 def _rows(project: CheckedProject, realtime: Resource[Realtime]) -> Iterator[Diagnostic]:
@@ -75,7 +85,7 @@ def _rows(project: CheckedProject, realtime: Resource[Realtime]) -> Iterator[Dia
     rows, outside = realtime.model.rows, find_row(project, realtime)
     if rows is None or outside is None:
         return
-    columns = project.sql_tables[rows.table].columns
+    columns = project.stored_tables[rows.table].columns
     for number, name in enumerate(rows.select):
         at = realtime.place("rows", "select", number)
         if name not in columns:
@@ -90,6 +100,41 @@ def _rows(project: CheckedProject, realtime: Resource[Realtime]) -> Iterator[Dia
         if all(name in project.functions for name in realtime.model.middleware):
             yield from outside.found
         yield from _decides(realtime, rows.where, columns)
+    yield from _keep_rules(project, realtime, project.sql_tables[rows.table])
+
+
+def _keep_rules(
+    project: CheckedProject, realtime: Resource[Realtime], table: Table
+) -> Iterator[Diagnostic]:  # fmt: skip
+    """Refuse rules that cannot be judged by a row alone, for each subscriber."""
+    if not table.seen:
+        return
+    at = realtime.place("rows", "table")
+    shown = {name for name, one in table.stored.columns.items() if not one.private}
+    others = {*table.columns, *table.relations, *table.children, "row"} - shown
+    wrong = set[str]()
+    for node in (one.node for one in table.seen):
+        called = (name for name in calls_of(node) if name in FUNCTIONS)
+        wrong |= {f"{name}()" for name in called if FUNCTIONS[name].needs_host}
+        wrong |= {*names_in(node)} & others
+    if wrong:
+        what = ", ".join(f"'{name}'" for name in sorted(wrong))
+        yield Diagnostic(
+            at, "past-rules", f"a topic cannot keep to the rule of '{table.name}', which reads"
+            f" {what}", "a topic judges a rule by vars.auth and the stored columns of the row that"
+            " are not private; or announce changes with the step 'publish'",
+        )  # fmt: skip
+    asking = Asking(find_callers(project, realtime), "")
+    if check_rules(Scope({}, _unheard), table, asking, ["read"]).needs_user:
+        yield Diagnostic(
+            at, "rule-needs-user", f"the rule of '{table.name}' needs a user, and topic"
+            f" '{realtime.name}' may have none", "write 'authentication: JWT' here, or"
+            " 'vars.auth?.userId' in the rule",
+        )  # fmt: skip
+
+
+def _unheard(*_: object) -> None:
+    """The rule is checked in its own file."""
 
 
 def _decides(

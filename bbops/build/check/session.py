@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.build.check._checked import CheckedProject
+from bbops.language.project import function_of
 from bbops.language.resources.project import Cookie, Session
 
 
@@ -14,6 +15,13 @@ def check(project: CheckedProject) -> Iterator[Diagnostic]:
     settings, session = project.settings, project.settings.model.session
     if session is None:
         return
+    auth = settings.model.auth
+    if session.login is None and not (auth and auth.providers):
+        yield Diagnostic(
+            settings.place("session", key=True), "session",
+            "'session' needs the endpoint 'login'",
+            "name it, or let users sign in at 'auth.providers'",
+        )  # fmt: skip
     if session.csrf_header is not None and session.cookie is None:
         yield Diagnostic(
             settings.place("session", "csrfHeader"), "session", "'csrfHeader' needs a 'cookie'",
@@ -77,7 +85,7 @@ def _fields(project: CheckedProject, session: Session) -> Iterator[Diagnostic]:
 def _lacks(project: CheckedProject, name: str, field: str) -> str | None:
     """Return a hint where an endpoint's answer is known and has no such field, else None."""
     endpoint = project.endpoints.get(name)
-    function = project.functions.get(endpoint.model.function) if endpoint else None
+    function = project.functions.get(function_of(endpoint)) if endpoint else None
     gives = project.flows.of(function.name).gives if function else None
     if gives is None or gives.kind != "map" or gives.fields is None or gives.rest is not None:
         return None

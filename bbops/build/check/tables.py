@@ -10,9 +10,10 @@ from bbops.build.check._outside import Outside
 from bbops.language.expressions.values import Expression
 from bbops.language.project import Project, Resource
 from bbops.language.resources.table import Column, Table
-from bbops.language.sql.checks import check_sql
+from bbops.language.sql.checks import kept_sql
+from bbops.language.sql.computed import TYPES, computed_sql, foreign_names
 from bbops.language.sql.parts import NotInSql
-from bbops.language.sql.sqlite import SQLITE_CHECK
+from bbops.language.sql.sqlite import SQLITE, SQLITE_CHECK
 from bbops.runtime.data.rows import ENCODERS
 from bbops.runtime.values.failures import FlowError
 
@@ -32,14 +33,71 @@ def check(project: Project) -> Iterator[Diagnostic]:
     for table in project.tables.values():
         yield from _key(table)
         yield from _indexes(table)
+        yield from _partial(project, table)
+        for name, column in table.model.computed.items():
+            yield from _computed(project, table, name, column)
         for name, column in table.model.columns.items():
             yield from _column(project, table, name, column)
         yield from _seed(table)
         yield from _checks(project, table)
 
 
+_BESIDE = frozenset({"computed", "private", "description"})
+
+
+def _computed(
+    project: Project, table: Resource[Table], name: str, column: Column
+) -> Iterator[Diagnostic]:
+    """Yield what is wrong with a computed column."""
+    place, of = table.place("columns", name, "computed"), project.sql_tables[table.name]
+    if name in RESERVED:
+        message = f"'{name}' is a reserved word in expressions"
+        at = table.place("columns", name, key=True)
+        yield Diagnostic(at, "reserved-name", message, "rename it")
+    for given in column.model_fields_set - _BESIDE:
+        key = Column.model_fields[given].alias or given
+        at = table.place("columns", name, key, key=True)
+        yield Diagnostic(at, "computed", f"a computed column has no '{key}'", "remove it")
+    value = column.computed
+    if isinstance(value, Expression):
+        for node in foreign_names(value, of):
+            found = table.at(value.mark, node.start) if value.mark else place
+            yield Diagnostic(found, "computed", _OWN, "compute it where it is read")
+            return
+    outside = Outside(table, {}, of.stored.column_types, table.name)
+    kind = outside.value(value, "columns", name, "computed").kind
+    yield from outside.found
+    if outside.found or not isinstance(value, Expression):
+        return
+    if kind not in TYPES:
+        message = f"a computed column is text, a number, a time or a boolean, not {kind}"
+        yield Diagnostic(place, "computed", message)
+        return
+    try:
+        computed_sql(of, name, SQLITE)
+    except NotInSql as problem:
+        found = table.at(value.mark, problem.offset) if value.mark else place
+        yield Diagnostic(found, problem.code, problem.message, problem.hint)
+
+
+_OWN = "a computed column reads columns of its own row, and constants"
+
+
+def _partial(project: Project, table: Resource[Table]) -> Iterator[Diagnostic]:
+    """Yield what is wrong with the rows that indexes are of."""
+    columns = project.stored_tables[table.name].column_types
+    for name, index in table.model.indexes.items():
+        if index.where is not None:
+            outside = Outside(table, {}, columns, table.name)
+            outside.condition(index.where, "indexes", name, "where")
+            yield from outside.found
+            if not outside.found and isinstance(index.where, Expression):
+                path = ("indexes", name, "where")
+                yield from _kept(project, table, index.where, path, "an index")
+
+
 def _checks(project: Project, table: Resource[Table]) -> Iterator[Diagnostic]:
-    columns = project.sql_tables[table.name].column_types
+    columns = project.stored_tables[table.name].column_types
     outside = Outside(table, {}, columns, table.name)
     for name, check in table.model.checks.items():
         outside.condition(check, "checks", name)
@@ -50,17 +108,22 @@ def _checks(project: Project, table: Resource[Table]) -> Iterator[Diagnostic]:
 
 def _checks_in_sql(project: Project, table: Resource[Table]) -> Iterator[Diagnostic]:
     """Yield what the database could not look at when it keeps a row."""
-    columns = project.sql_tables[table.name].columns
     for name, check in table.model.checks.items():
-        if not isinstance(check, Expression):
-            continue
-        try:
-            check_sql(table.name, columns, check, SQLITE_CHECK)
-        except NotInSql as problem:
-            place = table.at(check.mark, problem.offset) if check.mark else None
-            yield Diagnostic(
-                place or table.place("checks", name), "not-in-sql", problem.message, problem.hint
-            )
+        if isinstance(check, Expression):
+            yield from _kept(project, table, check, ("checks", name), "a check")
+
+
+def _kept(
+    project: Project, table: Resource[Table], condition: Expression, path: tuple[str, ...],
+    what: str,
+) -> Iterator[Diagnostic]:  # fmt: skip
+    columns = project.stored_tables[table.name].columns
+    try:
+        kept_sql(table.name, columns, condition, SQLITE_CHECK, what)
+    except NotInSql as problem:
+        place = table.at(condition.mark, problem.offset) if condition.mark else None
+        found = place or table.place(*path)
+        yield Diagnostic(found, "not-in-sql", problem.message, problem.hint)
 
 
 def _key(table: Resource[Table]) -> Iterator[Diagnostic]:

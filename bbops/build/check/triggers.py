@@ -46,10 +46,10 @@ def _where(
     project: Project, resource: Resource[Any], database: DatabaseTrigger | None, *path: str
 ) -> Iterator[Diagnostic]:
     """A bare column is that of the new row, of the old one where there is no new."""
-    if database is None or database.where is None or database.table not in project.sql_tables:
+    if database is None or database.where is None or database.table not in project.stored_tables:
         return
     rows = rows_of(project, database).fields or {}
-    table = project.sql_tables[database.table]
+    table = project.stored_tables[database.table]
     outside = Outside(resource, rows, table.column_types, table.name)
     outside.condition(database.where, *path, "where")
     yield from outside.found
@@ -86,7 +86,7 @@ def find_outside(project: Project, trigger: Resource[Trigger]) -> Outside | None
         function = project.functions.get(model.function)
         event = event_of(function.model.payload if function else None)
         return Outside(trigger, {"event": event})
-    table = project.sql_tables.get(model.database.table)
+    table = project.stored_tables.get(model.database.table)
     if table is None:
         return None
     rows = rows_of(project, model.database).fields or {}
@@ -134,7 +134,7 @@ def _of_event(project: Project, trigger: Resource[Trigger]) -> Iterator[Diagnost
 
 def decides_alone(resource: Resource[Any], where: Bare, *path: str) -> Iterator[Diagnostic]:
     """Refuse what may give another answer when it is asked again."""
-    wanted = sorted({*_calls(where.node)}) if isinstance(where, Expression) else []
+    wanted = sorted({*calls_of(where.node)}) if isinstance(where, Expression) else []
     for name in wanted:
         if name in FUNCTIONS and FUNCTIONS[name].needs_host:
             yield Diagnostic(
@@ -144,8 +144,9 @@ def decides_alone(resource: Resource[Any], where: Bare, *path: str) -> Iterator[
             )  # fmt: skip
 
 
-def _calls(node: Node) -> Iterator[str]:
+def calls_of(node: Node) -> Iterator[str]:
+    """Yield the names of the functions that an expression calls."""
     if isinstance(node, Call):
         yield node.name
     for part in children(node):
-        yield from _calls(part)
+        yield from calls_of(part)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.build.check._checked import CheckedProject
+from bbops.language.project import function_of
 
 _READ = re.compile(r"\benv\s*(?:\?\.|\.|\[\s*['\"])\s*([A-Z][A-Z0-9_]*)")
 _WHOLE = re.compile(r"\$\{\s*env\b(?!\s*[.?\[])")
@@ -39,14 +40,14 @@ def _variables(project: CheckedProject) -> Iterator[Diagnostic]:
 
 def _functions(project: CheckedProject) -> Iterator[Diagnostic]:
     """A project without any way in is being written: nothing is said of it yet."""
-    functions = project.functions.values()
-    if not any(project.ways_to(one.name) for one in functions):
+    functions = project.resources["functions"].values()
+    if not any(project.ways_to(name) for name in project.functions):
         return
     called = {
         callee for name, callees in project.callees.items() for callee in callees if callee != name
     }
     called |= {one.model.function for one in project.tests.values() if one.model.function}
-    called |= {one.model.function for one in project.endpoints.values()} | project.middleware
+    called |= {function_of(one) for one in project.endpoints.values()} | project.middleware
     misspelt = called - project.functions.keys()
     for function in functions:
         is_used = function.name in called or project.ways_to(function.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.language.project import Project, Resource
+from bbops.language.project import Project, Resource, function_of
 from bbops.language.resources.endpoint import Endpoint
 from bbops.language.resources.function import Function
 from bbops.language.steps.return_ import Return
@@ -22,7 +22,7 @@ def check(project: Project) -> Iterator[Diagnostic]:
                 f"a {method} has no body, so it has no files", "use another method",
             )  # fmt: skip
         yield from _too_large(endpoint)
-        function = project.functions.get(endpoint.model.function)
+        function = project.functions.get(function_of(endpoint))
         if endpoint.model.idempotency and function is not None and _sends_file(function.model):
             yield Diagnostic(
                 endpoint.place("idempotency", key=True), "bad-value",

@@ -27,8 +27,8 @@ def check(project: Project) -> Iterator[Diagnostic]:
         receivers = webhook.model.receivers
         if not isinstance(receivers, ReceiverTable):
             yield from _fixed(webhook, receivers)
-        elif receivers.table in project.sql_tables:
-            yield from _table(webhook, receivers, project.sql_tables[receivers.table])
+        elif receivers.table in project.stored_tables:
+            yield from _table(webhook, receivers, project.stored_tables[receivers.table])
 
 
 def _fixed(webhook: Resource[Webhook], receivers: list[FixedReceiver]) -> Iterator[Diagnostic]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bbops.base.diagnostics import Diagnostic
+from bbops.base.names import title_of
 from bbops.build.check._order import called
 from bbops.build.check._resolved import ResolvedProject
 from bbops.language.project import Project, Resource
@@ -45,7 +46,7 @@ def _feeds_itself(project: Project, trigger: Resource[Trigger]) -> Iterator[Diag
                 continue
             yield Diagnostic(
                 trigger.place(*path), "feeds-itself",
-                f"function '{name}' {what}, which runs this trigger again",
+                f"{title_of(name)} {what}, which runs this trigger again",
                 "add a 'where' that is false then; after 16 jobs in a row the next one is held",
                 severity="warning",
             )  # fmt: skip

@@ -13,8 +13,10 @@ from importlib.util import MAGIC_NUMBER
 from typing import Any
 
 from bbops import __version__
+from bbops.base.names import INLINE
 from bbops.build.check import CheckedProject
 from bbops.build.check._flows import CheckedFlow
+from bbops.build.check._surroundings import asking
 from bbops.language.expressions.emit import load
 from bbops.language.shape import Shape, shape_spec
 from bbops.language.sql.dialect import Dialect
@@ -37,14 +39,7 @@ def compile_function(
         is_durable: jobs are to run it.
     """
     function = project.functions[name]
-    steps = function.model.steps
-    flow = Flow(
-        function.file, checked.scope, project.sql_tables,
-        variables=sorted(set(variables(steps))), exports=name in project.middleware,
-        dialect=dialect, is_durable=is_durable,
-    )  # fmt: skip
-    body = flow.block(steps)
-    tree = _module(flow, body, checked.inherits)
+    flow, body, tree = function_tree(project, name, checked, dialect, is_durable=is_durable)
     return {
         "name": name,
         "file": function.file,
@@ -55,8 +50,26 @@ def compile_function(
         "starts": flow.starts,
         "unfolds": _may_unfold(flow, body),
         "needs": sorted(flow.roots | ({"vars"} if flow.exports else set())),
+        "strict": function.model.strict_query,
         "shapes": {part: _spec(getattr(function.model, part)) for part in _PARTS},
     }  # fmt: skip
+
+
+def function_tree(
+    project: CheckedProject, name: str, checked: CheckedFlow, dialect: Dialect, *,
+    is_durable: bool = False,
+) -> tuple[Flow, list[ast.stmt], ast.Module]:  # fmt: skip
+    """Return what has collected the code of a function, its steps, and all of it as a module."""
+    function = project.functions[name]
+    steps = function.model.steps
+    flow = Flow(
+        function.file, checked.scope, project.sql_tables,
+        home=function.file if name.startswith(INLINE) else f"functions/{name}.yaml",
+        variables=sorted(set(variables(steps))), exports=name in project.middleware,
+        dialect=dialect, is_durable=is_durable, actions=project.own_actions,
+    )  # fmt: skip
+    body = flow.block(steps)
+    return flow, body, _module(flow, body, checked.inherits)
 
 
 def pack_value(value: Any) -> bytes:
@@ -84,7 +97,7 @@ def code_key(project: CheckedProject, name: str, checked: CheckedFlow, dialect: 
         parts += [project.functions[one].blob for one in route.middleware]
     for way in project.ways_to(name):
         parts += [repr(way), *(project.functions[one].blob for one in way.before)]
-    parts.append(str(name in project.middleware))
+    parts += [str(name in project.middleware), repr(asking(project, name))]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

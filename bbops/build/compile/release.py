@@ -18,10 +18,12 @@ from bbops.build.check import Cache as CheckCache
 from bbops.build.check import CheckedProject, validate
 from bbops.build.check._features import check_features
 from bbops.build.compile.function import code_key, compile_function, pack_value
+from bbops.build.compile.providers import compile_providers
 from bbops.build.compile.topics import compile_origins, compile_topics
 from bbops.build.compile.wording import compile_wording
 from bbops.build.compile.work import compile_webhooks, compile_work
 from bbops.language.project import Project, Route
+from bbops.language.resources._own_addon import OwnAddon
 from bbops.language.resources.addon import Addon
 from bbops.language.resources.endpoint import Upload
 from bbops.language.resources.project import Engine, Refresh
@@ -29,6 +31,7 @@ from bbops.language.sql.dialect import Dialect
 from bbops.language.sql.postgres import POSTGRES
 from bbops.language.sql.sqlite import SQLITE
 from bbops.language.steps.find import Find
+from bbops.language.steps.return_ import Return
 from bbops.runtime.auth.keys import MAKING
 from bbops.runtime.data.cursors import KEY_VARIABLE
 from bbops.runtime.http.in_flight import TIMEOUT_SECONDS
@@ -142,12 +145,14 @@ def _artifact(project: CheckedProject, functions: list[bytes], dialect: Dialect)
         "database": dialect.name,
         "durability": settings.database.durability,
         "functions": functions,  # each packed by itself, so that none is read before its turn
-        "routes": [_route(route) for route in project.routes],
-        "auth": _auth(project),
+        "routes": [_route(project, route) for route in project.routes],
+        "auth": _auth(project, dialect),
         "session": _session(project),
         "sign_ins": _sign_ins(project),
         "wording": compile_wording(project),
-        "addons": {name: _addon(one.model) for name, one in project.addons.items()},
+        "addons": {
+            name: compile_addon(project, name, one.model) for name, one in project.addons.items()
+        },
         "env": declared_env(project),
         "private": _private(project),
         "webhooks": [*compile_webhooks(project)],
@@ -156,8 +161,12 @@ def _artifact(project: CheckedProject, functions: list[bytes], dialect: Dialect)
     }
 
 
-def _addon(addon: Addon) -> dict[str, Any]:
+def compile_addon(project: Project, name: str, addon: Addon | OwnAddon) -> dict[str, Any]:
     """Return whether an addon is enabled, and its settings: (env variable or "", text)."""
+    if isinstance(addon, OwnAddon):
+        steps = {step: one.model for step, one in project.own_steps[name].items()}
+        given = {key: (env_name(text), text) for key, text in addon.settings.items()}
+        return {"enabled": addon.enabled, "config": given, "own": addon.link(steps)}
     config: Model | None = addon.config
     told = config.model_dump(by_alias=True, exclude_none=True) if config else {}
     settings = {key: (env_name(text), text) for key, text in told.items()}
@@ -192,24 +201,50 @@ def _has_pages(project: Project) -> bool:
     return any(isinstance(step, Find) and step.is_paged for step in steps)
 
 
-def _route(route: Route) -> dict[str, Any]:
-    timeout, most = route.endpoint.model.timeout, route.endpoint.model.max_body
+def _route(project: Project, route: Route) -> dict[str, Any]:
+    timeout, most = route.timeout, route.max_body
     return {
         "method": route.method,
         "path": route.path,
         "endpoint": route.endpoint.name,
-        "function": route.endpoint.model.function,
+        "function": route.function,
         "authentication": route.authentication,
         "middleware": list(route.middleware),
         "max_body_bytes": size_bytes(most) if most else None,
         "files": [_upload(name, one) for name, one in route.endpoint.model.files.items()],
-        "history": route.endpoint.model.history or "meta",
+        "history": route.history or "meta",
         "is_once": route.endpoint.model.idempotency and route.method != "GET",
-        "timeout_seconds": seconds(timeout) if timeout else TIMEOUT_SECONDS,
+        "timeout_seconds": seconds(timeout) if timeout else _usual_seconds(project, route),
         "channel": route.channel.name if route.channel else None,
-        "rate_limit": route.channel.model.rate_limit if route.channel else 0,
+        "roles": sorted(route.roles) if route.roles else None,
+        "rate_limit": _rate_limit(route),
         "cors": route.channel.model.cors.model_dump() if route.channel else None,
     }
+
+
+def _rate_limit(route: Route) -> dict[str, Any] | None:
+    """Return the limit of a route; an endpoint's own has a counter of its own."""
+    found, name = route.rate_limit, route.endpoint.name
+    if found is None:
+        return None
+    is_own = route.counts_alone or route.channel is None
+    return {
+        "most": found.limit, "seconds": round(found.per_seconds),
+        "by_address": found.by == "address",
+        "name": name if is_own or route.channel is None else route.channel.name,
+        "counter": f"endpoint {name}" if is_own or route.channel is None else route.channel.name,
+    }  # fmt: skip
+
+
+def _usual_seconds(project: Project, route: Route) -> float:
+    """Return how long an endpoint may take that does not say it: a stream as its step."""
+    function = project.functions.get(route.function)
+    steps = function.model.every_step if function is not None else ()
+    streamed = (
+        one.return_.stream.stream_seconds() for one in steps
+        if isinstance(one, Return) and one.return_.stream is not None
+    )  # fmt: skip
+    return max(TIMEOUT_SECONDS, *streamed, 0.0)
 
 
 def _private(project: Project) -> list[str]:
@@ -228,7 +263,7 @@ def _upload(name: str, upload: Upload) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _auth(project: Project) -> dict[str, Any] | None:
+def _auth(project: Project, dialect: Dialect) -> dict[str, Any] | None:
     auth = project.settings.model.auth
     if auth is None:
         return None
@@ -252,6 +287,7 @@ def _auth(project: Project) -> dict[str, Any] | None:
             }
             for one in auth.keys
         ],
+        **compile_providers(project, auth, dialect),
     }
 
 
@@ -276,8 +312,11 @@ def _session(project: Project) -> dict[str, Any] | None:
         "expires_seconds": seconds(auth.expires_in),
         "refresh_seconds": seconds((auth.refresh or Refresh()).expires_in),
     }
-    named = {"logout": session.logout, "refresh": session.refresh, "begin": session.signup}
-    roles = {name: role for role, name in named.items() if name} | {session.login: "begin"}
+    named = (
+        ("logout", session.logout), ("refresh", session.refresh), ("begin", session.signup),
+        ("begin", session.login),
+    )  # fmt: skip
+    roles = {name: role for role, name in named if name}
     return {"rules": rules, "roles": roles}
 
 

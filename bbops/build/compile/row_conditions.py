@@ -38,7 +38,7 @@ def find_conditions(
         return {}
     scope = Scope(outside.names, lambda *_: None, columns=outside.columns, table=outside.table)
     check_condition(where, scope)
-    table = project.sql_tables[database.table]
+    table = project.stored_tables[database.table]
     every = {one: _condition(where.node, scope, table, one) for one in database.operation}
     return {one: condition for one, condition in every.items() if condition is not None}
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial, reduce
 from typing import Final
 
 from bbops.build.compile.row_conditions import find_conditions
 from bbops.database.schema.row_events import RowEvents, join
-from bbops.language.expressions.nodes import names_in
+from bbops.language.expressions.nodes import Logic, names_in
 from bbops.language.expressions.values import Expression
 from bbops.language.project import Project, Resource
 from bbops.language.resources.realtime import Rows
 from bbops.language.resources.trigger import DatabaseTrigger, Trigger
-from bbops.language.sql.types import Column
+from bbops.language.sql.types import Column, Table
 from bbops.runtime.work.row_triggers import OPERATIONS
 
 _ANY: Final = re.compile(r"\btrigger\b")
@@ -39,11 +40,20 @@ def find_row_events(project: Project) -> Mapping[str, RowEvents]:
     return found
 
 
+def seen_where(table: Table, rows: Rows) -> Expression | None:
+    """Return what a subscriber's rows meet: `where` and the rules of the table; None for all."""
+    every = [rows.where] if isinstance(rows.where, Expression) else []
+    every += table.seen
+    if not every:
+        return None
+    return Expression(reduce(partial(Logic, 0, 0, "and"), (one.node for one in every)))
+
+
 def topic_columns(project: Project, rows: Rows) -> Mapping[str, Column]:
-    """Return the columns of its rows that a topic reads: its key, those it shows, and `where`."""
-    table, where = project.sql_tables[rows.table], rows.where
-    asked = names_in(where.node) if isinstance(where, Expression) else ()
-    wanted = {*table.key, *rows.select, *asked}
+    """Return the columns of its rows that a topic reads: the key, those shown, what decides."""
+    table = project.stored_tables[rows.table]
+    where = seen_where(table, rows)
+    wanted = {*table.key, *rows.select, *(names_in(where.node) if where else ())}
     return {name: one for name, one in table.columns.items() if name in wanted}
 
 
@@ -54,7 +64,7 @@ def read_columns(
 
     All of them where the function hands on a row as a whole.
     """
-    columns = project.sql_tables[database.table].columns
+    columns = project.stored_tables[database.table].columns
     source = project.functions[trigger.model.function].document.source
     named, model = _ONE.findall(source), trigger.model
     if len(_ANY.findall(source)) > len(named):

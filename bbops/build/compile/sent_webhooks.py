@@ -30,7 +30,7 @@ def _receivers(
 ) -> Part:
     if not isinstance(receivers, ReceiverTable):
         return {"every": [_fixed(one) for one in receivers]}
-    table = project.sql_tables[receivers.table]
+    table = project.stored_tables[receivers.table]
     key = table.key[0]
     types = {"key": table.columns[key].type, "time": "datetime"}
     if receivers.owner is not None:

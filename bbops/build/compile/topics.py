@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from bbops.build.check import CheckedProject
 from bbops.build.check._outside import Outside
-from bbops.build.check.realtime import find_row, find_subscriber
+from bbops.build.check.realtime import find_callers, find_row, find_subscriber
 from bbops.build.compile.conditions import pack_definition
-from bbops.build.compile.row_events import topic_columns
+from bbops.build.compile.row_events import seen_where, topic_columns
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions.check import check_condition, check_value
 from bbops.language.expressions.emit import Emitter, load
@@ -74,8 +75,10 @@ def _rows(
     rows, outside = realtime.model.rows, find_row(project, realtime)
     if rows is None or outside is None:
         return None
-    table, decoders = project.sql_tables[rows.table], dialect.json_decoders
-    equal = [*find_equalities(rows.where, table.columns)]
+    table, decoders = project.stored_tables[rows.table], dialect.json_decoders
+    outside = replace(outside, names={**find_callers(project, realtime), **outside.names})
+    where = seen_where(table, rows)
+    equal = [*find_equalities(where, table.columns)]
     return {
         "table": rows.table,
         "columns": {
@@ -84,9 +87,9 @@ def _rows(
         },
         "primary": list(table.key),
         "select": list(rows.select),
-        "where": _of_row(outside, rows.where, None, dialect),
+        "where": _of_row(outside, where, None, dialect),
         "key_columns": [column for column, _ in equal],
-        "key": _of_row(outside, rows.where, [value for _, value in equal], dialect),
+        "key": _of_row(outside, where, [value for _, value in equal], dialect),
     }  # fmt: skip
 
 

@@ -208,7 +208,9 @@ def compile_webhooks(project: Project) -> Iterator[dict[str, Any]]:
             yield {
                 "name": name, "path": webhook.path, "scheme": signature.scheme,
                 "header": signature.header or "",
-                "secrets": [env_name(secret) for secret in signature.secret],
+                "secrets": [
+                    (env_name(one), one) for one in (*signature.secret, *signature.public_key)
+                ],
                 "tolerance_seconds": seconds(signature.tolerance),
             }  # fmt: skip
 

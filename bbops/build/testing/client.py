@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from bbops.base.errors import ProjectError
-from bbops.base.host import Database, Files, Http
+from bbops.base.host import Database, Http
+from bbops.base.storage import Files
 from bbops.build.compile.release import build
 from bbops.build.testing.host import fake_host
 from bbops.database.migrate.migrate import apply

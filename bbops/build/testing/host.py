@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from io import BytesIO
+from typing import Any, BinaryIO
 
 import msgspec
 
-from bbops.base.host import Addons, Database, Files, Host, Http, HttpRequest, HttpResponse
+from bbops.base.host import (
+    Addons,
+    Database,
+    Host,
+    Http,
+    HttpRequest,
+    HttpResponse,
+    MailRequest,
+)
+from bbops.base.storage import Files
+from bbops.build.testing.kept_storage import KeptStorage
 from bbops.runtime.values.failures import Failure
 
 
@@ -175,6 +186,10 @@ class KeptFolder:
         """Return a part of what is kept."""
         return self._files[name][first : first + most]
 
+    def open(self, name: str) -> BinaryIO:
+        """Return what is kept, to be read."""
+        return BytesIO(self._files[name])
+
     def remove(self) -> None:
         """Forget it."""
         self._files.clear()
@@ -194,6 +209,7 @@ class FakeHttp:
 
     answers: dict[str, HttpResponse | Failure] = field(default_factory=dict)
     sent: list[HttpRequest] = field(default_factory=list)
+    mails: list[MailRequest] = field(default_factory=list)
     seconds: float = 0.0
     """How long an answer takes."""
 
@@ -208,6 +224,11 @@ class FakeHttp:
             return found
         body = {"method": request.method, "url": request.url, "body": request.body.decode()}
         return HttpResponse(200, {"content-type": "application/json"}, msgspec.json.encode(body))
+
+    async def send_mail(self, request: MailRequest) -> Sequence[str]:
+        """Take every mail."""
+        self.mails.append(request)
+        return []
 
 
 def fake_host(
@@ -231,5 +252,5 @@ def fake_host(
     return Host(
         clock, CountingRandom(ids_from), database, KeptLog(), addons,
         events=events, waits=JumpingWaits(clock), realtime=events,
-        http=http or FakeHttp(), files=files,
+        http=http or FakeHttp(), files=files, storage=KeptStorage(),
     )  # fmt: skip

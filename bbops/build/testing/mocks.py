@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
-from bbops.base.host import HttpRequest, HttpResponse
+from bbops.base.host import HttpRequest, HttpResponse, MailRequest
+from bbops.base.streaming import Pieces
 from bbops.runtime.steps.addons import AddonFailure
 from bbops.runtime.values.failures import HttpFailure
+
+_FOR_REAL: Final = "localStorage"
+"""The addon whose steps need no mock: a case has a storage of its own, in memory."""
 
 
 class Mocks:
@@ -28,6 +32,10 @@ class Mocks:
         self.calls: dict[str, list[Any]] = {name: [] for name in results}
         self.missing: list[str] = []
 
+    def takes(self, step: str) -> bool:
+        """Return whether a mock answers a step; files are kept for real where none does."""
+        return step in self.results or step.partition(".")[0] != _FOR_REAL
+
     async def call(self, step: str, parameters: Mapping[str, Any]) -> Any:
         """Answer a step as its mock says.
 
@@ -39,6 +47,20 @@ class Mocks:
             raise AddonFailure("not-mocked", f"'{step}' is not mocked")
         self.calls[step].append(dict(parameters))
         return answer_of(step, self.results[step])
+
+    async def stream(self, step: str, parameters: Mapping[str, Any]) -> Pieces:
+        """Answer a step piece by piece: its mock is `{ pieces, result }`, or a result alone.
+
+        With `error` in the place of `result` it breaks off behind its pieces.
+
+        Raises:
+            AddonFailure: it has none, or its mock is an error.
+            HttpFailure: its mock is an error of a vendor.
+        """
+        found = await self.call(step, parameters)
+        if not (isinstance(found, dict) and isinstance(found.get("pieces"), list)):
+            return MockedPieces(step, [], {"result": found})
+        return MockedPieces(step, list(map(str, found["pieces"])), found)
 
     async def send(self, request: HttpRequest) -> HttpResponse:
         """Answer the step `http`: its mock is a map with `status`, `body`, `headers`, or a body.
@@ -59,6 +81,42 @@ class Mocks:
             error = result["error"] if isinstance(result["error"], dict) else {}
             raise _failure(name, error)
         return _response(result)
+
+    async def send_mail(self, request: MailRequest) -> Sequence[str]:
+        """Refuse: the steps that send mails are mocked by their names.
+
+        Raises:
+            HttpFailure: always.
+        """
+        self.missing.append(f"mail to {request.host}")
+        raise HttpFailure("not-mocked", "a mail is not mocked")
+
+
+class MockedPieces:
+    """What a mock gives piece by piece: each text by itself."""
+
+    def __init__(self, step: str, pieces: Sequence[str], told: Mapping[str, Any]) -> None:
+        self._step, self._left, self._told = step, list(pieces), told
+
+    async def read(self) -> Sequence[str] | None:
+        """Return the next text; None at the end.
+
+        Raises:
+            HttpFailure: the mock says that it breaks off, with a status.
+            AddonFailure: it does so without one.
+        """
+        if self._left:
+            return [self._left.pop(0)]
+        if "error" in self._told:
+            answer_of(self._step, {"error": self._told["error"] or {}})
+        return None
+
+    def result(self) -> Any:
+        """Return what the mock says that the whole is."""
+        return self._told.get("result")
+
+    async def close(self) -> None:
+        """Do nothing: nothing is open."""
 
 
 def _sent(request: HttpRequest) -> Any:

@@ -42,8 +42,8 @@ def typed_rows(project: Project, function: str, rows: Mapping[str, Any]) -> dict
 def _tables(project: Project, function: str) -> Iterator[Table]:
     for one in project.triggers.values():
         happens = one.model.database
-        if one.model.function == function and happens and happens.table in project.sql_tables:
-            yield project.sql_tables[happens.table]
+        if one.model.function == function and happens and happens.table in project.stored_tables:
+            yield project.stored_tables[happens.table]
 
 
 def _table_of(tables: list[Table], row: Mapping[str, Any]) -> Table | None:

@@ -16,8 +16,12 @@ from bbops.language.project import Route
 from bbops.language.resources.test import Case, SentFile
 from bbops.runtime.auth.tokens import Tokens
 from bbops.runtime.flow.run import Function, Run
+from bbops.runtime.flow.streamed import SentStream
 from bbops.runtime.http.in_flight import ActiveRequest
+from bbops.runtime.http.sent_events import STREAM, parse_events
+from bbops.runtime.http.stream_answers import read_events
 from bbops.runtime.values.failures import InvalidInput
+from bbops.runtime.values.queries import refuse_unknown, spread
 
 _BOUNDARY: Final = "bbops-test-0f3a6c9e5d1b4872"
 
@@ -76,7 +80,11 @@ async def ask_function(client: Client, function: Function, given: Mapping[str, A
     try:
         run = answering.run()
         fill(run, function, given)
-        status, body, headers = answering.render(await function.flow(run))
+        answer = await function.flow(run)
+        if type(answer[1]) is SentStream:
+            body = await read_events(answering, scope, answer[1])
+            answer = answer[0], body, answer[2], answer[3]
+        status, body, headers = answering.render(answer)
     except Exception as error:  # noqa: BLE001 - as a request would: every failure is an answer
         status, body, headers = answering.failure(error, scope)
     found = {name.decode(): value.decode("latin-1") for name, value in headers}
@@ -99,6 +107,8 @@ def fill(run: Run, function: Function, given: Mapping[str, Any]) -> None:
     for name, text in _pairs(given["query"]):
         texts.setdefault(name, []).append(text)
     run.query = function.from_query(texts, errors)
+    if function.is_strict:
+        refuse_unknown(texts, function.query_names, errors)
     run.params = {name: text_of(value) for name, value in given["params"].items()}
     if function.from_params is not None:
         run.params = function.from_params(run.params, errors)
@@ -122,11 +132,13 @@ def issue(tokens: Tokens | None, auth: Mapping[str, Any]) -> str:
 
 
 def read(body: bytes, headers: Mapping[str, str]) -> Any:
-    """Return the value of an answer: JSON, else its text; null without a body."""
+    """Return the value of an answer: JSON, events, else its text; null without a body."""
     if not body:
         return None
     if headers.get("content-type", "").startswith("application/json"):
         return msgspec.json.decode(body)
+    if headers.get("content-type", "").startswith(STREAM):
+        return parse_events(body)
     return body.decode("utf-8", "replace")
 
 
@@ -136,5 +148,4 @@ def text_of(value: Any) -> str:
 
 
 def _pairs(query: Mapping[str, Any]) -> list[tuple[str, str]]:
-    found = [(name, one if isinstance(one, list) else [one]) for name, one in query.items()]
-    return [(name, text_of(one)) for name, each in found for one in each if one is not None]
+    return [(name, text_of(one)) for name, one in spread(query)]

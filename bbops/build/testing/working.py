@@ -147,7 +147,7 @@ class Working:
         if claimed:
             attempt = await run_attempt(self._engine, claimed[0], self._plan, lambda: 0.5)
             self.attempts.append(attempt)
-            return follows or attempt.outcome == "waits"
+            return follows or attempt.outcome == "waiting"
         due = await self._engine.wake_due()
         if follows and self.coming and (due is None or self.coming[0].at <= due):
             one = self.coming.pop(0)

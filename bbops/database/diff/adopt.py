@@ -158,7 +158,8 @@ class _Adopter:
 
     def _is_unique(self, table: str, name: str) -> bool:
         indexes = self._live[table].indexes.items()
-        ours = [index.columns for key, index in indexes if key.startswith("uq_") and index.unique]
+        unique = (one for one in indexes if one[1].unique and not one[1].where)
+        ours = [index.columns for key, index in unique if key.startswith("uq_")]
         return (name,) in [*self._rest.uniques.get(table, ()), *ours]
 
     def _default(self, table: str, name: str, column: shape.Column, kind: str) -> Declared:
@@ -196,6 +197,8 @@ class _Adopter:
         self, name: str, table: shape.Table, columns: Mapping[str, Any]
     ) -> Iterator[tuple[str, Declared]]:
         for key, index in sorted(table.indexes.items()):
+            if index.where:
+                continue  # a remark says so
             is_ours = key in {f"{way}_{name}_{index.columns[0]}" for way in ("uq", "ix")}
             if not (is_ours and len(index.columns) == 1) and set(index.columns) <= columns.keys():
                 written = key if _NAME(key) else f"{name}_by_{'_'.join(index.columns)}"[:63]

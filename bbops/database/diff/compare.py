@@ -181,7 +181,8 @@ class _Judge:
         change = Change("create index", table, name)
         if name == self._of.ddl.fit(f"uq_{table}_{first}") and (table, first) not in self._added:
             change = Change("require unique values in column", table, first)
-        yield from self._unless_repeated(change, index.columns if index.unique else ())
+        columns = index.columns if index.unique else ()
+        yield from self._unless_repeated(change, columns, index.where)
 
     def _drop_index(self, table: str, name: str) -> Iterator[Change]:
         index = self._of.have[table].indexes[name]
@@ -195,12 +196,14 @@ class _Judge:
 
     def _collisions(self, change: Change) -> Iterator[Change]:
         """Read where values of a column become equal that must not."""
-        for columns in _unique_sets(self._of.want[change.table]):
+        for columns, where in _unique_sets(self._of.want[change.table]):
             if change.what in columns:
-                yield from self._unless_repeated(change, columns)
+                yield from self._unless_repeated(change, columns, where)
 
-    def _unless_repeated(self, change: Change, columns: tuple[str, ...]) -> Iterator[Change]:
-        rows = self._rows.find_repeated(change.table, columns) if columns else Rows()
+    def _unless_repeated(
+        self, change: Change, columns: tuple[str, ...], where: str = ""
+    ) -> Iterator[Change]:
+        rows = self._rows.find_repeated(change.table, columns, where) if columns else Rows()
         why = "rows share their value with another"
         cure = f"give the rows of '{change.table}' values of their own first"
         yield _blocked(change, rows, why, cure)
@@ -222,7 +225,7 @@ def _blocked(change: Change, rows: Rows, why: str, cure: str) -> Change:
     return Change(*change.key, "impossible", why, rows, cure) if rows else change
 
 
-def _unique_sets(table: shape.Table) -> Iterator[tuple[str, ...]]:
-    yield from (index.columns for index in table.indexes.values() if index.unique)
+def _unique_sets(table: shape.Table) -> Iterator[tuple[tuple[str, ...], str]]:
+    yield from ((index.columns, index.where) for index in table.indexes.values() if index.unique)
     if table.key:
-        yield table.key
+        yield table.key, ""

@@ -74,12 +74,17 @@ class Preflight:
         present = f'SELECT {key} FROM "{reference.table}" WHERE {key} IS NOT NULL'
         return self.find(table, f'"{column}" IS NOT NULL AND "{column}" NOT IN ({present})')
 
-    def find_repeated(self, table: str, columns: Sequence[str]) -> Rows:
-        """Return the rows that share their values of `columns`; null is unlike every null."""
+    def find_repeated(self, table: str, columns: Sequence[str], where: str = "") -> Rows:
+        """Return the rows that share their values of `columns`; null is unlike every null.
+
+        Args:
+            where: of which rows, as SQL; empty for all.
+        """
         listed = ", ".join(f'"{column}"' for column in columns)
         filled = " AND ".join(f'"{column}" IS NOT NULL' for column in columns)
-        groups = f'SELECT {listed} FROM "{table}" WHERE {filled} GROUP BY {listed}'
-        return self.find(table, f"({listed}) IN ({groups} HAVING count(*) > 1)")
+        among = f"({where}) AND " if where else ""
+        groups = f'SELECT {listed} FROM "{table}" WHERE {among}{filled} GROUP BY {listed}'
+        return self.find(table, f"{among}({listed}) IN ({groups} HAVING count(*) > 1)")
 
     def _read(self, views: str, query: str, key: Sequence[str]) -> Rows:
         count = _number(self._ask(f"{views} SELECT count(*) {query}"))

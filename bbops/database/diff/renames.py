@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Final, Protocol
 
 from bbops.database.schema import shape
 from bbops.language.resources.table import Table
 
 Types = Mapping[str, Mapping[str, str]]
 """Table → column → declared type when it was made, where that is on record."""
+_NAME_OR_TEXT: Final = re.compile(r"""'(?:[^']|'')*'|"([^"]+)["]""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +88,22 @@ def with_renames(live: shape.Shape, renames: Renames) -> shape.Shape:
             columns={column_in(name, key): column(one) for key, one in found.columns.items()},
             key=tuple(column_in(name, key) for key in found.key),
             indexes={
-                key: replace(one, columns=tuple(column_in(name, of) for of in one.columns))
+                key: replace(
+                    one,
+                    columns=tuple(column_in(name, of) for of in one.columns),
+                    where=_renamed(one.where, lambda of: column_in(name, of)),
+                )
                 for key, one in found.indexes.items()
             },
         )
 
     named = {new_tables.get(name, name): found for name, found in live.items()}
     return {name: table(name, found) for name, found in named.items()}
+
+
+def _renamed(sql: str, name_of: Callable[[str], str]) -> str:
+    """Return SQL of ours with other names of columns; a text in it stays as it is."""
+    return _NAME_OR_TEXT.sub(lambda one: f'"{name_of(one[1])}"' if one[1] else one[0], sql)
 
 
 def with_kinds(live: shape.Shape, types: Types) -> shape.Shape:

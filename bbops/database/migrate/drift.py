@@ -16,7 +16,7 @@ from bbops.database.schema.checks import texts_of, write_checks
 from bbops.database.schema.ddl import Ddl
 from bbops.database.schema.place import Place
 from bbops.database.schema.shape import Difference
-from bbops.language.resources.table import Table
+from bbops.language.resources.table import RULES, Table
 
 _SAID: Final = {
     "add table": "a table is gone", "drop table": "a table was added",
@@ -102,7 +102,10 @@ def _merged(
     if applied is None or live is None or have is None:
         return live
     declared: dict[str, Any] = applied.model_dump(
-        mode="json", by_alias=True, exclude_defaults=True, exclude={"checks", "renamed_from"}
+        mode="json",
+        by_alias=True,
+        exclude_defaults=True,
+        exclude={"checks", *RULES, "renamed_from"},
     )
     columns = {
         key: _column(declared["columns"].get(key), column)
@@ -110,8 +113,12 @@ def _merged(
     }
     checks = _kept_checks(applied, have, write_checks(name, applied, ddl.dialect))
     found = {**declared, **live, "columns": columns} | ({"checks": checks} if checks else {})
-    if "indexes" not in live:
-        found.pop("indexes", None)
+    found["indexes"] = live.get("indexes", {}) | {
+        key: one for key, one in declared.get("indexes", {}).items()
+        if "where" in one and key in have.indexes
+    }  # fmt: skip
+    if not found["indexes"]:
+        del found["indexes"]
     return found
 
 

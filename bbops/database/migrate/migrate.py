@@ -24,7 +24,7 @@ from bbops.database.schema.conversions import guess_type
 from bbops.database.schema.ddl import Ddl
 from bbops.database.schema.place import Place
 from bbops.database.schema.shape import Difference, Shape, differ
-from bbops.language.resources.table import Table
+from bbops.language.resources.table import RULES, Table
 from bbops.language.sql.sqlite import SQLITE_CHECK
 
 _BROKEN: Final = "broken"
@@ -278,7 +278,7 @@ def describe(tables: Mapping[str, Table]) -> str:
     """Return all that a database holds of declared tables, as JSON that `tables_of` reads."""
     dumped = {
         name: table.model_dump(
-            mode="json", by_alias=True, exclude_defaults=True, exclude={"checks"}
+            mode="json", by_alias=True, exclude_defaults=True, exclude={"checks", *RULES}
         )
         | ({"checks": texts_of(table)} if table.checks else {})
         for name, table in tables.items()

@@ -7,6 +7,7 @@ of declared tables like any other, and pure: made from the tables that are live 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
@@ -16,6 +17,8 @@ from bbops.database.diff.changes import Change
 from bbops.database.diff.renames import Renames, find_renames
 from bbops.database.schema.checks import texts_of
 from bbops.database.schema.literals import stamp
+from bbops.language.expressions.syntax import parse
+from bbops.language.expressions.values import Bare, Expression
 from bbops.language.resources.table import Column, Index, Table
 
 Tables = Mapping[str, Table]
@@ -26,6 +29,7 @@ M = TypeVar("M", bound=Model)
 Serving = Literal["before", "after"]
 """Which release counts where two cannot share something: the one before, or the one after."""
 
+_WORD: Final = re.compile(r"'(?:[^']|'')*'|(?<![\w.])[a-z]\w*")
 _TYPES: Final = frozenset({"string", "text"}), frozenset({"integer", "bigint"})
 _LOWER: Final = ("min_length", "minimum")
 _UPPER: Final = ("max_length", "maximum")
@@ -118,7 +122,7 @@ def without(tables: Tables, names: frozenset[Name]) -> dict[str, Table]:
         if (name, "") in names:
             continue
         columns = {key: it for key, it in table.columns.items() if (name, key) not in names}
-        indexes = {key: it for key, it in table.indexes.items() if columns.keys() >= {*it.columns}}
+        indexes = {key: it for key, it in table.indexes.items() if columns.keys() >= it.reads}
         found[name] = _with(table, columns=columns, indexes=indexes)
     return found
 
@@ -135,7 +139,7 @@ def unindexed(tables: Tables, live: Tables) -> dict[str, Table]:
             key: _with(column, unique=False) if key in new else column
             for key, column in table.columns.items()
         }
-        indexes = {key: it for key, it in table.indexes.items() if not new & {*it.columns}}
+        indexes = {key: it for key, it in table.indexes.items() if not new & it.reads}
         found[name] = _with(table, columns=columns, indexes=indexes)
     return {name: _tied(table, found) for name, table in found.items()}
 
@@ -197,7 +201,11 @@ def _called(
             for key, column in table.columns.items()
         }
         indexes = {
-            key: _with(index, columns=[name_of(name, column) for column in index.columns])
+            key: _with(
+                index,
+                columns=[name_of(name, column) for column in index.columns],
+                where=_renamed(index.where, {of: name_of(name, of) for of in table.columns}),
+            )
             for key, index in table.indexes.items()
         }
         key = table.primary_key and [name_of(name, column) for column in table.primary_key]
@@ -209,6 +217,14 @@ def _called(
             renamed_from=None if name in table_names else table.renamed_from,
         )
     return found
+
+
+def _renamed(where: Bare | None, names: Mapping[str, str]) -> Bare | None:
+    """Return a condition with other names of columns; a text in it stays as it is."""
+    if not isinstance(where, Expression) or all(old == new for old, new in names.items()):
+        return where
+    text = _WORD.sub(lambda word: names.get(word[0], word[0]), where.text)
+    return Expression(parse(text), None, text)
 
 
 class _Merge:
@@ -284,7 +300,7 @@ class _Merge:
         found = dict(new.indexes)
         for name, index in old.indexes.items():
             # one over a column that goes says nothing about rows that lack it
-            is_rule = index.unique and new.columns.keys() >= {*index.columns}
+            is_rule = index.unique and new.columns.keys() >= index.reads
             if self.is_before if is_rule else name not in found:
                 found[name] = index
         return found
@@ -338,7 +354,8 @@ def _is_unique(reference: str, tables: Tables) -> bool:
     table = tables.get(name)
     if table is None or column not in table.columns:
         return False
-    indexes = (index.columns for index in table.indexes.values() if index.unique)
+    whole = (index for index in table.indexes.values() if index.where is None)
+    indexes = (index.columns for index in whole if index.unique)
     return table.columns[column].unique or [column] in [list(table.key), *indexes]
 
 

@@ -66,7 +66,8 @@ def _encode_row(table: Table, given: Mapping[str, Any], now: str, where: str) ->
 def _key(table: Table, given: Mapping[str, Any], where: str) -> tuple[str, ...]:
     """Return the columns by which the row is known: those of the primary key first."""
     keys = [table.key, *((name,) for name, column in table.columns.items() if column.unique)]
-    keys += [tuple(index.columns) for index in table.indexes.values() if index.unique]
+    whole = (index for index in table.indexes.values() if index.where is None)
+    keys += [tuple(index.columns) for index in whole if index.unique]
     for columns in filter(None, keys):
         if all(given.get(column) is not None for column in columns):
             return columns

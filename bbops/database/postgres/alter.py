@@ -21,6 +21,7 @@ from bbops.database.postgres.ddl import (
     create_index,
     create_table,
     listed,
+    note_where,
     write_column,
     write_reference,
     write_rule,
@@ -178,7 +179,7 @@ class Alteration:
                 self._restore_rules(name, there.columns[column].rules, wanted.rules)
             self._restore_rules(name, there.rules, table.rules)
             for index in sorted(table.indexes.keys() - there.indexes.keys()):
-                self._live.execute(create_index(name, index, table.indexes[index]).encode())
+                self._index(name, index, table.indexes[index])
         for table_name, column, to in references(self._want):
             if have[table_name].columns[column].reference != to:
                 self._add(table_name, write_reference(column, to))
@@ -193,6 +194,11 @@ class Alteration:
                 self._add(table, write_rule(rule))
             elif old != rule.name:
                 self._alter(table, f'RENAME CONSTRAINT "{old}" TO "{rule.name}"')
+
+    def _index(self, table: str, name: str, index: shape.Index) -> None:
+        self._live.execute(create_index(table, name, index).encode())
+        if index.where:
+            self._live.execute(note_where(name, index).encode())
 
     def _add(self, table: str, constraint: str) -> None:
         self._alter(table, f"ADD {constraint}{'' if table in self._added else ' NOT VALID'}")

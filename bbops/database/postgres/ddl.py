@@ -161,7 +161,20 @@ def create_index(table: str, name: str, index: shape.Index, *, beside: bool = Fa
     """Return the statement that makes an index; `beside` lets others write meanwhile."""
     unique = "UNIQUE " if index.unique else ""
     how = "CONCURRENTLY " if beside else ""
-    return f'CREATE {unique}INDEX {how}"{name}" ON "{table}" ({listed(index.columns)})'
+    only = f" WHERE ({index.where})" if index.where else ""
+    return f'CREATE {unique}INDEX {how}"{name}" ON "{table}" ({listed(index.columns)}){only}'
+
+
+OF_ROWS: Final = "of rows where "
+
+
+def note_where(name: str, index: shape.Index) -> str:
+    """Return the statement that notes which rows an index is of, as we have written it.
+
+    PostgreSQL gives it back in words of its own. An index without a note is not ours.
+    """
+    note = (OF_ROWS + index.where).replace("'", "''")
+    return f"""COMMENT ON INDEX "{name}" IS '{note}'"""
 
 
 def listed(columns: tuple[str, ...]) -> str:

@@ -14,7 +14,7 @@ from bbops.base.errors import DatabaseError, MigrationRefused
 from bbops.database.diff.changes import Change
 from bbops.database.diff.live_tables import LiveTables
 from bbops.database.postgres.alter import PASSING
-from bbops.database.postgres.ddl import create_index
+from bbops.database.postgres.ddl import create_index, note_where
 from bbops.database.postgres.ending import END_WITH_CLIENT
 from bbops.database.postgres.tables import PostgresTables
 from bbops.database.postgres.validate import clean, forbid_null, validate
@@ -98,7 +98,7 @@ class OpenedSchema:
         for one in known:
             if one.kind == "add index":
                 index = want[one.table].indexes[one.what]
-                if set(index.columns) <= have[one.table].columns.keys():
+                if index.reads <= have[one.table].columns.keys():
                     self._build(one.table, one.what, index)
         for table in sorted({one.table for one in known if one.kind == "null"}):
             columns = [
@@ -150,6 +150,8 @@ class OpenedSchema:
             raise MigrationRefused(
                 f"index '{name}' of table '{table}' wants unique values, and two rows share theirs"
             ) from None
+        if index.where:
+            self._connection.execute(note_where(name, index).encode())
 
 
 @contextmanager

@@ -60,6 +60,19 @@ CREATE TABLE IF NOT EXISTS _bbops_idempotency (
     """
 CREATE TABLE IF NOT EXISTS _bbops_pace (account text PRIMARY KEY, free double precision NOT NULL)
 """,
+    # Whom a provider of sign-ins means by a subject; a user's key is kept as JSON.
+    """
+CREATE TABLE IF NOT EXISTS _bbops_identities (
+  issuer text NOT NULL, subject text NOT NULL, user_id text NOT NULL,
+  created_at double precision NOT NULL, PRIMARY KEY (issuer, subject)
+)
+""",
+    # Sign-ins that a browser has come back from, for as long as it could again.
+    """
+CREATE TABLE IF NOT EXISTS _bbops_used_sign_ins (
+  id text PRIMARY KEY, expires_at double precision NOT NULL
+)
+""",
     *WORK_TABLES,
     *PUBLICATION_TABLES,
 )

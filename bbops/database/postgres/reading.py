@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import psycopg
 
-from bbops.database.postgres.ddl import read_default
+from bbops.database.postgres.ddl import OF_ROWS, read_default
 from bbops.database.schema import shape
 
 OWNED: Final = (
@@ -38,10 +38,12 @@ _CONSTRAINTS: Final = (
 )
 _INDEXES: Final = (
     "SELECT t.relname, i.relname, x.indisunique,"
-    f" {NAMES.format(keys='x.indkey::int2[]', table='t.oid')}"
+    f" {NAMES.format(keys='x.indkey::int2[]', table='t.oid')},"
+    " obj_description(i.oid, 'pg_class'), x.indpred IS NOT NULL"
 ) + OWNED.format(
     joins=" JOIN pg_index AS x ON x.indrelid = t.oid JOIN pg_class AS i ON i.oid = x.indexrelid",
-    more=" AND NOT x.indisprimary AND x.indisvalid AND x.indpred IS NULL"
+    more=" AND NOT x.indisprimary AND x.indisvalid"
+    f" AND (x.indpred IS NULL OR starts_with(obj_description(i.oid, 'pg_class'), '{OF_ROWS}'))"
     " AND 0 <> ALL (x.indkey::int2[]) ORDER BY t.relname, i.relname",
 )
 _ON_DELETE: Final = {
@@ -60,8 +62,9 @@ def read_shape(live: psycopg.Connection[Any]) -> shape.Shape:
     }
     for table, name, kind, names, parent, keys, on_delete in live.execute(_CONSTRAINTS):
         _add_constraint(found[table], name, kind, names or [], parent, keys, on_delete)
-    for table, name, unique, columns in live.execute(_INDEXES):
-        found[table]["indexes"][name] = shape.Index(tuple(columns), unique)
+    for table, name, unique, columns, note, is_partial in live.execute(_INDEXES.encode()):
+        where = note.removeprefix(OF_ROWS) if is_partial else ""
+        found[table]["indexes"][name] = shape.Index(tuple(columns), unique, where)
     for table, name, *column in live.execute(_COLUMNS):
         found[table]["columns"][name] = _column(found[table], name, *column)
     return {

@@ -14,11 +14,11 @@ import psycopg
 from bbops.base.errors import MigrationRefused
 from bbops.database.diff.adopt import Rest
 from bbops.database.diff.live_tables import LiveTables
-from bbops.database.diff.renames import Renames
+from bbops.database.diff.renames import Renames, with_renames
 from bbops.database.diff.row_mapping import Carry
 from bbops.database.postgres.alter import Alteration, references
 from bbops.database.postgres.conversions import PostgresConversions, make_conversions
-from bbops.database.postgres.ddl import PostgresDdl
+from bbops.database.postgres.ddl import PostgresDdl, note_where
 from bbops.database.postgres.own import make_own_tables
 from bbops.database.postgres.publications import NEWEST as PUBLICATIONS
 from bbops.database.postgres.reading import read_shape
@@ -92,8 +92,13 @@ class PostgresTables(LiveTables):
             self._live.execute(f'LOCK TABLE "{table}" IN ACCESS EXCLUSIVE MODE'.encode())
 
     def make_renames(self, renames: Renames) -> None:
+        before = with_renames(self.read(), renames)
         for statement in renames.statements():
             self._live.execute(statement.encode())
+        for renamed in before.values() if renames.columns else ():
+            for name, index in renamed.indexes.items():
+                if index.where:
+                    self._live.execute(note_where(name, index).encode())
         for table, column, to in references(self.read()):
             name = self.ddl.fit(f"fk_{table}_{column}")
             if to.name.startswith("fk_") and to.name != name:

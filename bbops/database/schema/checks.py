@@ -1,4 +1,4 @@
-"""The `checks` of a table as rules of the database."""
+"""The `checks` of a table, and the `where` of its indexes, as the database keeps them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bbops.base.errors import MigrationRefused
 from bbops.database.schema import shape
 from bbops.language.expressions.values import Expression
 from bbops.language.resources.table import Table
-from bbops.language.sql.checks import check_sql
+from bbops.language.sql.checks import check_sql, kept_sql
 from bbops.language.sql.dialect import Dialect
 from bbops.language.sql.parts import NotInSql
 from bbops.language.sql.types import Column
@@ -20,16 +20,36 @@ def texts_of(table: Table) -> dict[str, str]:
     return {name: one.text for name, one in table.checks.items() if isinstance(one, Expression)}
 
 
+def write_where(name: str, table: Table, index: str, dialect: Dialect) -> str:
+    """Return which rows an index of a table is of; empty for all.
+
+    Raises:
+        MigrationRefused: it has no SQL; `bbops validate` says so before.
+    """
+    where = table.indexes[index].where
+    if not isinstance(where, Expression):
+        return ""
+    try:
+        return kept_sql(name, _columns(table), where, dialect, "an index")
+    except NotInSql as error:
+        message = f"index '{index}' of table '{name}': {error.message}"
+        raise MigrationRefused(message, hint=error.hint) from None
+
+
+def _columns(table: Table) -> dict[str, Column]:
+    return {
+        key: Column(key, column.type, column.nullable, enum=tuple(column.enum or ()))
+        for key, column in table.columns.items()
+    }
+
+
 def write_checks(name: str, table: Table, dialect: Dialect) -> Iterator[shape.Rule]:
     """Yield the rule of each check.
 
     Raises:
         MigrationRefused: one of them has no SQL; `bbops validate` says so before.
     """
-    columns = {
-        key: Column(key, column.type, column.nullable, enum=tuple(column.enum or ()))
-        for key, column in table.columns.items()
-    }
+    columns = _columns(table)
     for check, condition in table.checks.items():
         if not isinstance(condition, Expression):
             continue  # `true` holds for every row

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from bbops.base.errors import MigrationRefused
 from bbops.database.schema import shape
-from bbops.database.schema.checks import write_checks
+from bbops.database.schema.checks import write_checks, write_where
 from bbops.database.schema.literals import Stored, encode, literal
 from bbops.language.resources.table import Column, Table
 from bbops.language.sql.dialect import Dialect
@@ -60,7 +60,7 @@ class Ddl(ABC):
         columns = {key: self._column(name, key, column) for key, column in table.columns.items()}
         checks = write_checks(name, table, self.dialect)
         rules = frozenset(replace(rule, name=self.fit(rule.name)) for rule in checks)
-        indexes = {self.fit(key): index for key, index in _indexes(name, table)}
+        indexes = {self.fit(key): index for key, index in _indexes(name, table, self.dialect)}
         return shape.Table(columns, table.key, indexes, rules)
 
     def _column(self, table: str, name: str, column: Column) -> shape.Column:
@@ -112,15 +112,17 @@ class Ddl(ABC):
         return shape.Reference(parent, key, action, self.fit(f"fk_{table}_{name}"))
 
 
-def _indexes(name: str, table: Table) -> Iterator[tuple[str, shape.Index]]:
-    started = {index.columns[0] for index in table.indexes.values()} | set(table.key[:1])
+def _indexes(name: str, table: Table, dialect: Dialect) -> Iterator[tuple[str, shape.Index]]:
+    whole = [index for index in table.indexes.values() if index.where is None]
+    started = {index.columns[0] for index in whole} | set(table.key[:1])
     for key, column in table.columns.items():
         if column.unique:
             yield f"uq_{name}_{key}", shape.Index((key,), unique=True)
         elif column.references and key not in started:
             yield f"ix_{name}_{key}", shape.Index((key,), unique=False)
     for key, index in table.indexes.items():
-        yield key, shape.Index(tuple(index.columns), index.unique)
+        where = write_where(name, table, key, dialect)
+        yield key, shape.Index(tuple(index.columns), index.unique, where)
 
 
 def _encode(column: Column, value: Any, where: str) -> Stored:

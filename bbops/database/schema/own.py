@@ -43,6 +43,18 @@ _PACE: Final = """
 CREATE TABLE IF NOT EXISTS _bbops_pace (account TEXT PRIMARY KEY, free REAL NOT NULL)
 STRICT, WITHOUT ROWID
 """
+# Whom a provider of sign-ins means by a subject; a user's key is kept as JSON.
+_IDENTITIES: Final = """
+CREATE TABLE IF NOT EXISTS _bbops_identities (
+  issuer TEXT NOT NULL, subject TEXT NOT NULL, user_id TEXT NOT NULL, created_at REAL NOT NULL,
+  PRIMARY KEY (issuer, subject)
+) STRICT, WITHOUT ROWID
+"""
+# Sign-ins that a browser has come back from, for as long as it could again.
+_USED_SIGN_INS: Final = """
+CREATE TABLE IF NOT EXISTS _bbops_used_sign_ins (id TEXT PRIMARY KEY, expires_at REAL NOT NULL)
+STRICT, WITHOUT ROWID
+"""
 _RECORD: Final = (
     "CREATE TABLE IF NOT EXISTS _bbops_schema (id INTEGER PRIMARY KEY CHECK (id = 1),"
     " hash TEXT NOT NULL, spec TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT"
@@ -57,7 +69,7 @@ _WORK: Final = work_tables(
           " STRICT")
 )  # fmt: skip
 
-NEWEST: Final = "_bbops_pace"
+NEWEST: Final = "_bbops_used_sign_ins"
 """The one that came last in both databases."""
 
 
@@ -79,5 +91,7 @@ def make_own_tables(live: sqlite3.Connection) -> None:
     )
     live.execute(_NOTES)
     live.execute(_PACE)
+    live.execute(_IDENTITIES)
+    live.execute(_USED_SIGN_INS)
     for statement in _WORK:
         live.execute(statement)

@@ -5,6 +5,7 @@ A migration is the difference of two of them; each database has its own reader a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -16,6 +17,10 @@ Kind = Literal[
     "rules", "rule names", "reference", "key", "table rules", "add index", "drop index",
     "index name",
 ]  # fmt: skip
+
+
+_NAME: Final = re.compile('"([^"]+)"')
+_TEXT: Final = re.compile("'(?:[^']|'')*'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +70,21 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An index over columns, in that order."""
+    """An index over columns, in that order.
+
+    Attributes:
+        where: which rows it is of, as SQL of bare columns; empty for all.
+    """
 
     columns: tuple[str, ...]
     unique: bool
+    where: str = ""
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The columns that it cannot be without."""
+        named = _NAME.findall(_TEXT.sub("", self.where))
+        return frozenset({*self.columns, *named})
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,22 +5,20 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
-from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any, Literal
 
 from bbops.base.disk import make_private
 from bbops.base.errors import DatabaseError
 from bbops.database.schema.literals import Stored
+from bbops.database.sqlite.decimals import add_decimals
 from bbops.database.sqlite.limits import set_limits
+from bbops.database.sqlite.moments import add_moments
 from bbops.database.sqlite.quota import set_quota
 from bbops.database.sqlite.text_functions import find_text, replace_text
 
 OLDEST = (3, 38, 0)
 """RETURNING, STRICT and the JSON operators are there from this version on."""
-
-_EXACT = Context(prec=4_000)
-"""For decimals of at most 1,000 digits on either side of the point."""
 
 _HINTS = {
     sqlite3.SQLITE_NOTADB: "the path must name a SQLite database or no file at all",
@@ -113,8 +111,8 @@ def add_functions(connection: sqlite3.Connection) -> None:
     connection.create_function("bbops_instr", 2, find_text, deterministic=True)
     connection.create_function("bbops_replace", 3, replace_text, deterministic=True)
     connection.create_function("bbops_fit", 3, _fitting(connection), deterministic=True)
-    connection.create_aggregate("bbops_sum", 1, Sum)
-    connection.create_collation("bbops_decimal", compare_decimals)
+    add_moments(connection)
+    add_decimals(connection)
 
 
 class Connection(sqlite3.Connection):
@@ -187,35 +185,3 @@ def number(value: Stored) -> Stored:
 def in_hex(value: Stored) -> Stored:
     """`bbops_hex`: bytes for JSON; null stays null, of which SQLite's own makes a text."""
     return value.hex() if isinstance(value, bytes) else value
-
-
-class Sum:
-    """`bbops_sum`: decimals are added without loss, and nulls left out."""
-
-    def __init__(self) -> None:
-        self.found: Decimal | None = None
-
-    def step(self, value: Any) -> None:
-        """Take the value of one more row."""
-        if value is not None:
-            self.found = _EXACT.add(self.found or Decimal(0), Decimal(str(value)))
-
-    def finalize(self) -> Any:
-        """Return the sum; null where there was no value."""
-        return None if self.found is None else format(self.found, "f")
-
-
-def compare_decimals(one: str, other: str) -> int:
-    """`bbops_decimal`: by value, so `1.0` equals `1.00`; what is no number comes last, as text."""
-    if one == other:
-        return 0
-    left, right = _sort_key(one), _sort_key(other)
-    return (left > right) - (left < right)
-
-
-def _sort_key(text: str) -> tuple[bool, Decimal, str]:
-    try:
-        number = Decimal(text)
-    except ArithmeticError:
-        return True, Decimal(0), text
-    return (False, number, "") if number.is_finite() else (True, Decimal(0), text)

@@ -104,7 +104,8 @@ def create_indexes(table: str, indexes: shape.Table) -> Iterator[str]:
 def create_index(table: str, name: str, index: shape.Index) -> str:
     """Return the statement that makes an index."""
     unique = "UNIQUE " if index.unique else ""
-    return f'CREATE {unique}INDEX "{name}" ON "{table}" ({_listed(index.columns)})'
+    only = f" WHERE ({index.where})" if index.where else ""
+    return f'CREATE {unique}INDEX "{name}" ON "{table}" ({_listed(index.columns)}){only}'
 
 
 def sort_rules(rules: frozenset[shape.Rule]) -> list[shape.Rule]:

@@ -19,6 +19,7 @@ from bbops.database.sqlite.connection import connect
 from bbops.database.sqlite.gate import Gate
 from bbops.database.sqlite.limits import INLINE_SECONDS, OPERATIONS_PER_LOOK, Deadline
 from bbops.database.sqlite.off_loop import OffLoop, reading_failure
+from bbops.database.sqlite.overruns import Overruns
 from bbops.database.sqlite.results import Maps, Rows, bounded_rows, maps, take_rows
 from bbops.database.sqlite.transaction import Transaction, Transactions
 from bbops.database.sqlite.turn import Turn
@@ -87,6 +88,7 @@ class Sqlite:
         self._admitted: set[str] = set()
         self._long: set[str] = set()
         self._whole: set[str] = set()
+        self._overruns = Overruns()
         self._is_closed = False
 
     @classmethod
@@ -108,12 +110,15 @@ class Sqlite:
         """
         if sql not in self._admitted and self._admit(sql):
             return await self._slow.read(sql, parameters, take_rows)
+        if self._overruns and self._overruns.take(sql):
+            return await self._slow.read(sql, parameters, take_rows)
         self._reading.until = 0.0  # as `begin`, without the call
         try:
             rows = self._reader.execute(sql, parameters).fetchmany(MOST_ROWS + 1)
         except ERRORS as error:
             if not is_passing(error) and not is_undecodable(error):
                 raise reading_failure(error, self._reader, sql) from None
+            self._note(error, sql)
             return await self._slow.read(sql, parameters, take_rows)
         return bounded_rows(rows)
 
@@ -129,14 +134,15 @@ class Sqlite:
         """
         if sql not in self._admitted:
             self._admit(sql)
-        if at_most is None and sql in self._whole and self._writes_inline and self._writer.is_idle:
+        is_whole = at_most is None and sql in self._whole and (sql,) not in self._overruns
+        if is_whole and self._writes_inline and self._writer.is_idle:
             if self._turn.is_crowded():
                 return await self._write_with_others(sql, parameters)
             if self._gate.try_take():
                 try:
                     return self._write_whole(sql, parameters)
-                except ERRORS:
-                    pass  # nothing was written; a transaction will find out why
+                except ERRORS as error:
+                    self._note(error, sql)  # nothing was written; a transaction will find out why
                 finally:
                     self._gate.release()
         return (await self.write_all([(sql, parameters)], at_most=at_most))[0]
@@ -151,11 +157,14 @@ class Sqlite:
         for sql, _ in statements:
             if sql not in self._admitted and self._admit(sql):
                 may_be_long = True
+        if self._overruns and self._overruns.take(*(sql for sql, _ in statements)):
+            may_be_long = True
         if not may_be_long and self._may_write_now():
             try:
                 return self._write_inline(statements, at_most)
-            except sqlite3.Error:
-                pass  # it takes too long for the loop, or a lock is in its way
+            except sqlite3.Error as error:
+                # it takes too long for the loop, or a lock is in its way
+                self._note(error, *(sql for sql, _ in statements))
             finally:
                 self._gate.release()
         return await self._writer.submit(statements, at_most)
@@ -258,6 +267,7 @@ class Sqlite:
         try:
             return self._write_whole(sql, parameters)
         except ERRORS as error:
+            self._note(error, sql)
             if is_passing(error) or self._turn.is_undone:
                 self._turn.end()  # who is in it writes again, and so does this one
                 return None
@@ -265,6 +275,11 @@ class Sqlite:
 
     def _write_inline(self, statements: Statements, at_most: int | None) -> list[Rows]:
         return run_alone(self._inline, self._writing, statements, at_most)
+
+    def _note(self, error: Exception, *texts: str) -> None:
+        """Remember statements that were too long for the loop; other errors are none of that."""
+        if is_interrupted(error):
+            self._overruns.note(*texts)
 
     def _admit(self, sql: str) -> bool:
         """Return whether a statement may be long in one piece.

@@ -16,7 +16,7 @@ LONGEST_STATEMENT_SECONDS: Final = 10.0
 INLINE_SECONDS: Final = 0.005
 """How long a statement may keep the event loop; it then starts again in a thread."""
 OPERATIONS_PER_LOOK: Final = 1_000
-"""SQLite looks at the clock after so many steps of a statement: about 20 µs."""
+"""On the loop, SQLite looks at the clock after so many steps of a statement: about 20 µs."""
 LONGEST_VALUE_BYTES: Final = 64 << 20
 """A value or a row, in bytes: a column of type json holds 10,000,000 characters."""
 OWN_VALUE_BYTES: Final = 4_000_000
@@ -59,21 +59,20 @@ def set_limits(connection: sqlite3.Connection) -> None:
 
 
 class Deadline:
-    """A progress handler that interrupts a statement some seconds after it began.
+    """A progress handler that interrupts a statement of the event loop's own thread.
 
     Only in a `with` block, or after `begin`. That costs nothing: the clock is read when the
-    statement has made its first 1,000 steps. One that `is_abandoned` interrupts at once.
+    statement has made its first 1,000 steps. What runs in other threads has a `Watch`.
 
     Nothing that begins or ends a transaction may run in the block. SQLite counts the steps of a
     statement that is kept over all its runs, and looks a last time when it is done: an interrupted
     BEGIN has begun, and an interrupted COMMIT has committed.
     """
 
-    __slots__ = ("is_abandoned", "seconds", "until")
+    __slots__ = ("seconds", "until")
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.until = seconds, inf
-        self.is_abandoned = False
 
     def begin(self) -> None:
         """Count from now on."""
@@ -90,4 +89,4 @@ class Deadline:
         now = perf_counter()
         if not self.until:
             self.until = now + self.seconds
-        return self.is_abandoned or now > self.until
+        return now > self.until

@@ -43,8 +43,14 @@ _REFERENCES: Final = (
 )
 _INDEXES: Final = (
     'SELECT l.name, l."unique", i.name FROM pragma_index_list(?) AS l, pragma_index_info(l.name)'
-    " AS i WHERE l.origin = 'c' AND NOT l.partial ORDER BY l.name, i.seqno"
+    " AS i WHERE l.origin = 'c' ORDER BY l.name, i.seqno"
 )
+_PARTIAL: Final = (
+    "SELECT m.name, m.sql FROM pragma_index_list(?) AS l JOIN sqlite_master AS m"
+    " ON m.name = l.name AND m.type = 'index' WHERE l.partial"
+)
+_WHERE: Final = re.compile(r'[^(]*\("[^)]*"\) WHERE \((.*)\)', re.DOTALL).fullmatch
+"""As we write it: one that somebody else has made is left alone."""
 _TEXT: Final = re.compile("'(?:[^']|'')*'")
 _RULE: Final = re.compile(r'CONSTRAINT "?(c[kt]_\w+_([0-9a-f]{8}))"? CHECK \(([^"]*"([^"]+)")?')
 
@@ -171,10 +177,13 @@ class SqliteTables(LiveTables):
         columns: dict[tuple[str, bool], list[str]] = {}
         for name, unique, column in self._live.execute(_INDEXES, (table,)):
             columns.setdefault((name, bool(unique)), []).append(column)
+        partial = dict(self._live.execute(_PARTIAL, (table,)).fetchall())
+        where = {name: found[1] for name, sql in partial.items() if (found := _WHERE(sql))}
         return {
-            name: shape.Index(tuple(of), unique)
+            name: shape.Index(tuple(of), unique, where.get(name, ""))
             for (name, unique), of in columns.items()
-            if all(of)  # nobody declares one over an expression
+            # nobody declares one over an expression
+            if all(of) and (name in where or name not in partial)
         }
 
 

@@ -14,17 +14,12 @@ from typing import Final, Literal, Self, TypeVar
 from bbops.database.sqlite.author_sql import complaint, restrict
 from bbops.database.sqlite.connection import connect
 from bbops.database.sqlite.gate import Gate
-from bbops.database.sqlite.limits import (
-    LONGEST_STATEMENT_SECONDS,
-    LONGEST_VALUE_BYTES,
-    OPERATIONS_PER_LOOK,
-    OWN_VALUE_BYTES,
-    Deadline,
-)
+from bbops.database.sqlite.limits import LONGEST_VALUE_BYTES, OWN_VALUE_BYTES
 from bbops.database.sqlite.results import Maps, Rows, maps, take_rows
 from bbops.database.sqlite.text_functions import bound_functions
 from bbops.database.sqlite.violations import ERRORS, failure_of
-from bbops.database.sqlite.writer import Statements, run_in_savepoint, savepoint
+from bbops.database.sqlite.watch import Watch
+from bbops.database.sqlite.writer import Clock, Statements, run_in_savepoint, savepoint
 from bbops.runtime.values.failures import FlowError
 
 T = TypeVar("T")
@@ -43,7 +38,6 @@ class Transactions:
     ) -> None:
         """Args: `admit` refuses statements that no transaction may run."""
         self._path, self._durability, self.admit = path, durability, admit
-        self.deadline = Deadline(LONGEST_STATEMENT_SECONDS)
         self._admitted: set[str] = set()
         self._thread = ThreadPoolExecutor(1, "bbops-transaction")
         self.turn = asyncio.Lock()
@@ -55,11 +49,6 @@ class Transactions:
         """Do work on the connection, in the thread, behind all that was given before."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, lambda: work(self._open()))
-
-    def interrupt(self) -> None:
-        """End the statement that runs now, if one does."""
-        if self._connection is not None:
-            self._connection.interrupt()
 
     def begin(self, connection: sqlite3.Connection) -> None:
         """Wait for the gate, then begin."""
@@ -124,7 +113,6 @@ class Transactions:
         if self._connection is None:
             self._gate = Gate(self._path)
             self._connection = connect(self._path, durability=self._durability, bounded=True)
-            self._connection.set_progress_handler(self.deadline, OPERATIONS_PER_LOOK)
             bound_functions(self._connection)
         return self._connection
 
@@ -161,9 +149,9 @@ class Transaction:
     async def read(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
         """Return the rows of a statement that changes nothing; it sees the changes before it."""
 
-        def work(connection: sqlite3.Connection) -> Rows:
-            with self._of.deadline:
-                return take_rows(connection.execute(sql, parameters))
+        def work(connection: sqlite3.Connection, clock: Clock) -> Rows:
+            with clock, closing(connection.execute(sql, parameters)) as cursor:
+                return take_rows(cursor)
 
         return await self._run(sql, parameters, work)
 
@@ -182,8 +170,8 @@ class Transaction:
         for sql, _ in statements:
             self._of.admit(sql)
 
-        def work(connection: sqlite3.Connection) -> list[Rows]:
-            return run_in_savepoint(connection, self._of.deadline, statements, at_most)
+        def work(connection: sqlite3.Connection, clock: Clock) -> list[Rows]:
+            return run_in_savepoint(connection, clock, statements, at_most)
 
         return await self._run("", (), work)
 
@@ -192,13 +180,17 @@ class Transaction:
     ) -> Maps:
         """Return the rows of a statement as maps; see `Database.rows`."""
 
-        def work(connection: sqlite3.Connection) -> Maps:
+        def work(connection: sqlite3.Connection, clock: Clock) -> Maps:
             self._of.admit_own(sql)
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, OWN_VALUE_BYTES)
             connection.execute(f"PRAGMA query_only = {'OFF' if writes else 'ON'}")
             try:
-                with savepoint(connection), self._of.deadline:
-                    return maps(connection.execute(sql, parameters))
+                with (
+                    savepoint(connection),
+                    clock,
+                    closing(connection.execute(sql, parameters)) as cursor,
+                ):
+                    return maps(cursor)
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode == sqlite3.SQLITE_READONLY and not writes:
                     raise FlowError("the statement writes, expected one that reads") from None
@@ -219,22 +211,23 @@ class Transaction:
         raise FlowError("a transaction cannot begin inside another one")
 
     async def _run(
-        self, sql: str, parameters: Sequence[object], work: Callable[[sqlite3.Connection], T]
+        self, sql: str, parameters: Sequence[object], work: Callable[[sqlite3.Connection, Clock], T]
     ) -> T:
         if self._is_lost:
             raise FlowError("the transaction is over")
+        watch = Watch(asyncio.get_running_loop())
 
         def told(connection: sqlite3.Connection) -> T:
             try:
-                return work(connection)
+                return work(connection, watch.on(connection))
             except ERRORS as error:
                 raise failure_of(error, connection, sql, parameters) from None
             finally:
                 self._is_lost = self._is_lost or not connection.in_transaction
 
         try:
-            return await self._of.run(told)
+            with watch.wait():
+                return await self._of.run(told)
         except asyncio.CancelledError:
             self._is_lost = True
-            self._of.interrupt()
             raise

@@ -7,30 +7,59 @@ from collections.abc import Mapping
 
 from bbops.database.sqlite.author_sql import complaint, restrict
 from bbops.database.sqlite.connection import add_functions
-from bbops.language.sql.types import Table
+from bbops.language.sql.checks import kept_sql
+from bbops.language.sql.sqlite import SQLITE_CHECK
+from bbops.language.sql.types import Partial, Table
 from bbops.runtime.values.identifiers import quote
 
 
 class Trial:
     """An empty database in memory: names of tables and columns, and what is unique."""
 
-    def __init__(self, tables: Mapping[str, Table]) -> None:
+    def __init__(
+        self, tables: Mapping[str, Table], elsewhere: Mapping[str, str] | None = None
+    ) -> None:  # fmt: skip
+        """Args: `elsewhere` has tables that are called otherwise here, with their names in SQL."""
         self.connection = sqlite3.connect(":memory:", check_same_thread=False)
         add_functions(self.connection)
         for table in tables.values():
-            self.connection.execute(_create(table))
+            name = (elsewhere or {}).get(table.name) or quote(table.name)
+            self.connection.execute(_create(table, name))
+            for at, partial in enumerate(table.partial):
+                self.connection.execute(_index(table, name, partial, at))
         self.guard = restrict(self.connection)
 
     def complaint(self, sql: str) -> str:
         """Return what SQLite has against a statement, or an empty text; runs nothing."""
         return complaint(self.connection, self.guard, sql)
 
+    def columns(self, sql: str, count: int) -> tuple[str, ...] | None:
+        """Return the columns that a statement gives that reads; None where that is not known.
+
+        It stands in one that wants no rows, so nothing runs.
+
+        Args:
+            count: of its parameters.
+        """
+        try:
+            found = self.connection.execute(f"SELECT * FROM ({sql}\n) LIMIT 0", (None,) * count)
+        except sqlite3.Error:
+            return None
+        return tuple(name for name, *_ in found.description)
+
     def close(self) -> None:
         """Free it."""
         self.connection.close()
 
 
-def _create(table: Table) -> str:
+def _index(table: Table, name: str, partial: Partial, at: int) -> str:
+    where = kept_sql(table.name, table.columns, partial.where, SQLITE_CHECK)
+    names = ", ".join(map(quote, sorted(partial.columns)))
+    of = quote(f"{table.name} {at}")
+    return f"CREATE UNIQUE INDEX {of} ON {name} ({names}) WHERE ({where})"
+
+
+def _create(table: Table, name: str) -> str:
     columns = [quote(name) for name in table.columns]
     rules = [f"UNIQUE ({', '.join(map(quote, sorted(names)))})" for names in table.uniques]
-    return f"CREATE TABLE {quote(table.name)} ({', '.join([*columns, *rules])})"
+    return f"CREATE TABLE {name} ({', '.join([*columns, *rules])})"

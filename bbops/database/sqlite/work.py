@@ -14,7 +14,7 @@ class SqliteWork:
     One process works: whoever else ran a job is dead, whatever the lease says.
     """
 
-    most_at_once = 100  # whoever writes waits for it: 500 took requests to a p99 of 150 ms
+    most_at_once = 64  # whoever writes waits for it: docs/decisions/0100
     new_jobs = _rows(
         "ord", "uid", "work", "payload", "lane", "seats", "priority", "run_at", "debounced",
         "cause", "depth", "seq", "at",

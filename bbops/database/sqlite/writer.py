@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import queue
 import sqlite3
 import threading
@@ -16,12 +17,14 @@ from bbops.base.host import Parameters
 from bbops.base.render import plural
 from bbops.database.sqlite.connection import connect
 from bbops.database.sqlite.gate import Gate
-from bbops.database.sqlite.limits import LONGEST_STATEMENT_SECONDS, OPERATIONS_PER_LOOK, Deadline
 from bbops.database.sqlite.results import Rows
 from bbops.database.sqlite.violations import ERRORS, failure_of, is_interrupted, is_passing
+from bbops.database.sqlite.watch import Watch
 from bbops.runtime.values.failures import FlowError, StatementTimeout
 
 Statements = Sequence[tuple[str, Parameters]]
+Clock = contextlib.AbstractContextManager[None]
+"""What ends the statements of its block if they take too long."""
 
 _MOST_IN_A_BATCH: Final = 256
 _CHECKPOINT_BYTES: Final = 4 << 20
@@ -31,12 +34,12 @@ _LONGEST_LOOK_SECONDS: Final = 2.0
 
 
 def run_alone(
-    connection: sqlite3.Connection, deadline: Deadline, statements: Statements, at_most: int | None
+    connection: sqlite3.Connection, clock: Clock, statements: Statements, at_most: int | None
 ) -> list[Rows]:
     """Run statements in a transaction of their own and return each one's rows.
 
-    A statement that returns none gives one row: how many it changed. `deadline` is the one of the
-    connection.
+    A statement that returns none gives one row: how many it changed. `clock` ends the statements,
+    and neither BEGIN nor COMMIT.
 
     Raises:
         sqlite3.Error: only what may pass elsewhere, see `is_passing`; nothing was written.
@@ -44,7 +47,7 @@ def run_alone(
     """
     try:
         connection.execute("BEGIN IMMEDIATE")
-        results = _run(connection, deadline, statements, at_most)
+        results = _run(connection, clock, statements, at_most)
         connection.execute("COMMIT")
     except sqlite3.Error as error:
         connection.rollback()
@@ -58,10 +61,10 @@ def run_alone(
 
 
 def _run(
-    connection: sqlite3.Connection, deadline: Deadline, statements: Statements, at_most: int | None
+    connection: sqlite3.Connection, clock: Clock, statements: Statements, at_most: int | None
 ) -> list[Rows]:
     results = list[Rows]()
-    with deadline:
+    with clock:
         for sql, parameters in statements:
             given = parameters(results) if callable(parameters) else parameters
             results.append(_run_one(connection, sql, given, at_most))
@@ -120,8 +123,7 @@ class Writer:
         self._loop = loop
         self._gate = Gate(path)
         self._connection = connect(path, durability=durability, bounded=True)
-        self._deadline = Deadline(LONGEST_STATEMENT_SECONDS)
-        self._connection.set_progress_handler(self._deadline, OPERATIONS_PER_LOOK)
+        self._watch = Watch(loop)
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._waiting = 0
         self._thread = threading.Thread(target=self._serve, name="bbops-writer", daemon=True)
@@ -129,7 +131,7 @@ class Writer:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no job waits; ask on the loop only."""
+        """Whether the thread has nothing to do; ask on the loop only."""
         return self._waiting == 0
 
     async def submit(self, statements: Statements, at_most: int | None) -> list[Rows]:
@@ -138,8 +140,9 @@ class Writer:
         A cancelled caller may find its rows written: a job that has begun is finished.
         """
         answer: asyncio.Future[list[Rows]] = self._loop.create_future()
+        if self.is_idle:
+            self._watch.start()
         self._waiting += 1
-        answer.add_done_callback(self._count_down)
         self._jobs.put(_Job(statements, at_most, answer))
         return await answer
 
@@ -150,9 +153,6 @@ class Writer:
         with self._gate:  # the last connection of all checkpoints as it closes
             self._connection.close()
         self._gate.close()
-
-    def _count_down(self, _answer: object) -> None:
-        self._waiting -= 1
 
     def _serve(self) -> None:
         pause = _LOOK_SECONDS
@@ -178,7 +178,19 @@ class Writer:
         except Exception as error:  # noqa: BLE001 - a caller must never wait for ever
             outcomes = [(job, error) for job in jobs]
         with contextlib.suppress(RuntimeError):  # the loop is gone, and with it who asked
-            self._loop.call_soon_threadsafe(_settle, outcomes)
+            self._loop.call_soon_threadsafe(self._settle, len(jobs), outcomes)
+
+    def _settle(self, done: int, outcomes: list[_Outcome]) -> None:
+        self._waiting -= done
+        if self.is_idle:
+            self._watch.stop()
+        for job, outcome in outcomes:
+            if job.answer.done():
+                continue
+            if isinstance(outcome, Exception):
+                job.answer.set_exception(outcome)
+            else:
+                job.answer.set_result(outcome)
 
     def _take_waiting(self) -> list[_Job]:
         jobs: list[_Job] = []
@@ -223,7 +235,8 @@ class Writer:
 
     def _attempt(self, run: Callable[..., list[Rows]], job: _Job) -> list[Rows] | Exception:
         try:
-            return run(self._connection, self._deadline, job.statements, job.at_most)
+            clock = self._watch.on(self._connection)
+            return run(self._connection, clock, job.statements, job.at_most)
         except sqlite3.Error as error:
             return failure_of(error, self._connection)
         except Exception as error:  # noqa: BLE001 - it is the caller's, and reaches the caller
@@ -242,6 +255,7 @@ class Writer:
         has_grown, self._looked = log.st_mtime_ns != self._looked, log.st_mtime_ns
         if log.st_size < _CHECKPOINT_BYTES or log.st_mtime_ns == self._log_seen:
             return has_grown
+        self._flush_log()
         with self._gate, contextlib.suppress(sqlite3.Error):
             self._connection.execute("PRAGMA busy_timeout = 0")  # never wait for a long reader
             try:
@@ -251,13 +265,22 @@ class Writer:
         self._log_seen = log.st_mtime_ns
         return True
 
+    def _flush_log(self) -> None:
+        """Wait for the disk before the gate is taken: half of what a checkpoint waits for."""
+        with contextlib.suppress(OSError):
+            log = os.open(self._log, os.O_RDWR)
+            try:
+                os.fsync(log)
+            finally:
+                os.close(log)
+
 
 def run_in_savepoint(
-    connection: sqlite3.Connection, deadline: Deadline, statements: Statements, at_most: int | None
+    connection: sqlite3.Connection, clock: Clock, statements: Statements, at_most: int | None
 ) -> list[Rows]:
     """Run statements inside a transaction, all of them or none; raises as `run_alone` does."""
     with savepoint(connection):
-        return _run(connection, deadline, statements, at_most)
+        return _run(connection, clock, statements, at_most)
 
 
 @contextlib.contextmanager
@@ -272,13 +295,3 @@ def savepoint(connection: sqlite3.Connection) -> Iterator[None]:
             connection.execute("RELEASE job")
         raise
     connection.execute("RELEASE job")
-
-
-def _settle(outcomes: list[_Outcome]) -> None:
-    for job, outcome in outcomes:
-        if job.answer.done():
-            continue
-        if isinstance(outcome, Exception):
-            job.answer.set_exception(outcome)
-        else:
-            job.answer.set_result(outcome)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from bbops.base.diagnostics import suggest
@@ -11,6 +11,7 @@ from bbops.base.errors import BbopsError
 from bbops.edit.authoring.changing import Change
 from bbops.edit.authoring.moving import missing
 from bbops.edit.authoring.naming import Name, parse_name
+from bbops.edit.authoring.references import Reference, find_references
 from bbops.edit.authoring.setting import set_key, unset_key
 from bbops.source.yaml.document import Document
 from bbops.source.yaml.edit import Edit, replace_scalar
@@ -41,7 +42,7 @@ def parse_column(old: str, new: str) -> tuple[Name, str, str] | None:
 
 
 def rename_column(change: Change, table: Name, old: str, new: str) -> None:
-    """Rename a column of a table: its key, keys and indexes, checks, seeds, references and tests.
+    """Rename a column of a table: its key, indexes, checks, rules, seeds, references and tests.
 
     What functions say of it stays as it is, for what they answer would change with it.
 
@@ -59,14 +60,18 @@ def rename_column(change: Change, table: Name, old: str, new: str) -> None:
         raise BbopsError(f"'{new}' is not the name of a column", hint="for example 'created_at'")
     if new in known:
         raise BbopsError(f"'{table.file}' has a column '{new}' already")
-    _edit(change, table.file, _in_table(change.document(table.file), old, new))
+    document = change.document(table.file)
+    own = _named(find_references(table.file, document), table, old, new)
+    _edit(change, table.file, [*_in_table(document, old, new), *own])
     _keep_values(change, table, old, new)
     _rename_elsewhere(change, table, old, new)
 
 
 def _keep_values(change: Change, table: Name, old: str, new: str) -> None:
-    """Say which column the values are in; one that goes back to its old name says nothing."""
+    """Say which column the values are in, if there are any; one that goes back says nothing."""
     column = change.document(table.file).root["columns"][new]
+    if isinstance(column, Map) and "computed" in column:
+        return
     was = column.get("renamedFrom") if isinstance(column, Map) else None
     if was is None:
         set_key(change, table, f"columns.{new}.renamedFrom", old)
@@ -77,14 +82,20 @@ def _keep_values(change: Change, table: Name, old: str, new: str) -> None:
 def _rename_elsewhere(change: Change, table: Name, old: str, new: str) -> None:
     edits: dict[str, list[Edit]] = {}
     for file, reference in change.references():
-        if reference.to == table and reference.behind == f".{old}":
-            to = f"{table.name}.{new}"
-            edits.setdefault(file, []).append(replace_scalar(reference.mark, to))
+        if file != table.file:
+            edits.setdefault(file, []).extend(_named([reference], table, old, new))
     tests = (one.file for one in change.names() if one.folder == "tests")
     for file in tests:
         edits.setdefault(file, []).extend(_in_test(change.document(file), table, old, new))
     for file, each in edits.items():
         _edit(change, file, each)
+
+
+def _named(references: Iterable[Reference], table: Name, old: str, new: str) -> Iterator[Edit]:
+    """Yield what renames the column where it is named behind its table."""
+    for reference in references:
+        if reference.to == table and reference.behind == f".{old}":
+            yield replace_scalar(reference.mark, f"{table.name}.{new}")
 
 
 def _edit(change: Change, file: str, edits: list[Edit]) -> None:
@@ -103,12 +114,25 @@ def _in_table(document: Document, old: str, new: str) -> list[Edit]:
 
 def _in_checks(document: Document, old: str, new: str) -> Iterator[Edit]:
     """Yield what renames the column in conditions; a quoted text in one stays as it is."""
-    checks = document.root.get("checks")
     word = re.compile(rf"'(?:[^']|'')*'|(?<![\w.]){re.escape(old)}\b")
-    for mark in checks.values_at.values() if isinstance(checks, Map) else ():
+    for mark in _conditions(document.root):
         for found in word.finditer(document.source, mark.start, mark.end):
             if found[0] == old:
                 yield Edit(found.start(), found.end(), new)
+
+
+def _conditions(root: Map) -> Iterator[Mark]:
+    """Yield where conditions of a table stand: its checks, and its rules."""
+    for key in ("checks", "access"):
+        if isinstance(found := root.get(key), Map):
+            yield from found.values_at.values()
+    for holder, key in (("columns", "computed"), ("indexes", "where")):
+        for one in _values(root.get(holder)):
+            if isinstance(one, Map) and key in one:
+                yield one.values_at[key]
+    for key in ("scope", "softDelete"):
+        if key in root:
+            yield root.values_at[key]
 
 
 def _in_test(document: Document, table: Name, old: str, new: str) -> list[Edit]:

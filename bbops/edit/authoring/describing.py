@@ -35,7 +35,7 @@ Ask = Callable[[str, str], str]
 """Gets what stands above a question, and the question; returns the answer."""
 
 _TOLD: Final = (
-    "description", "input", "query", "params", "payload", "output", "files", "steps",
+    "description", "input", "query", "strictQuery", "params", "payload", "output", "files", "steps",
 )  # fmt: skip
 _SENTENCE: Final = re.compile(r".+?[.!?](?=\s+[^a-z]|$)")
 
@@ -78,15 +78,19 @@ def draft(change: Change, project: Project, names: Iterable[Name], ask: Ask) -> 
 
 def tell(change: Change, project: Project, name: Name) -> dict[str, Any]:
     """Return what a model is told of an endpoint with its function, or of a function."""
+    root: Any
     if name.folder == "functions":
-        root: Any = change.document(name.file).root
+        root = change.document(name.file).root
         return {"function": name.name} | {key: root[key] for key in _TOLD if root.get(key)}
     route = next(one for one in project.routes if one.endpoint.name == name.name)
     about = {
         "endpoint": name.name, "route": f"{route.method} {route.path}",
         "authentication": route.authentication,
     }  # fmt: skip
-    return about | tell(change, project, Name("functions", route.endpoint.model.function))
+    if route.endpoint.model.function is None:
+        root = change.document(name.file).root
+        return about | {key: root[key] for key in _TOLD if root.get(key)}
+    return about | tell(change, project, Name("functions", route.function))
 
 
 def read_sentence(text: str) -> str | None:

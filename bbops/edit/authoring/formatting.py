@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from bbops.base.diagnostics import Diagnostic, Place
 from bbops.base.errors import BbopsError
 from bbops.edit.authoring.order import order_of
-from bbops.language.loading.load import kinds
+from bbops.language.loading.load import kinds, model_of
 from bbops.source.yaml.format import AsWritten, ChangedMeaning, Order, format_document, read_source
 
 
@@ -43,14 +43,18 @@ def format_file(path: str, data: bytes) -> Formatted:
     if not isinstance(document.root, dict):
         return Formatted("", (Diagnostic(Place(path), "not-a-map", "a resource is a map of keys"),))
     try:
-        return Formatted(format_document(document, order_in(path)))
+        return Formatted(format_document(document, order_in(path, document.root)))
     except ChangedMeaning as error:
         message = f"'{path}' cannot be formatted: {error}"
         raise BbopsError(message, hint="this is a bug in bbops; the file stays as it is") from error
 
 
-def order_in(path: str) -> Order:
-    """Return the order of keys in a file. `path` is the one from the project's root."""
+def order_in(path: str, root: object = None) -> Order:
+    """Return the order of keys in a file, by what is in it; `path` is from the project's root."""
     top = PurePosixPath(path).parts[0]
-    model = kinds().get("" if path == "project.yaml" else top)
-    return order_of(model) if model else AsWritten()
+    if path == "project.yaml":
+        return order_of(kinds()[""])
+    if top not in kinds():
+        return AsWritten()
+    name = path.removeprefix(f"{top}/").removesuffix(".yaml")
+    return order_of(model_of(top, name, root))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from bbops.base.diagnostics import suggest
 from bbops.base.errors import BbopsError
+from bbops.base.registry import file_name as snake
 from bbops.edit.authoring.changing import Change
 from bbops.edit.authoring.naming import Name
 from bbops.edit.authoring.setting import set_key
@@ -32,10 +33,13 @@ def make(change: Change, name: Name) -> None:
 
 
 def _endpoint(change: Change, name: Name) -> str:
-    function = _need_function(change, name, "steps:\n  - return:\n      value: { ok: true }\n")
+    function = Name("functions", name.name)
+    is_there = change.exists(function)
+    named = f"function: {function.name}\n" if is_there else ""
+    steps = "" if is_there else "\nsteps:\n  - return:\n      value: { ok: true }\n"
     return (
-        f"method: GET\npath: /{name.name}\nfunction: {function}\n"
-        f"authentication: {_authentication(change)}\ndescription: {_sentence(name)}\n"
+        f"method: GET\npath: /{name.name}\n{named}authentication: {_authentication(change)}\n"
+        f"description: {_sentence(name)}\n{steps}"
     )
 
 
@@ -80,16 +84,50 @@ def _agent(change: Change, name: Name) -> str:
 
 
 def _addon(change: Change, name: Name) -> str:
+    owner, slash, _ = name.name.partition("/")
+    if slash:
+        return _own_step(change, owner)
     found = addon_kind(name.name)
     if found is None:
-        hint = suggest(name.name, addon_kinds()) or "see docs/language/addons"
-        raise BbopsError(f"there is no addon '{name.name}'", hint=hint)
-    declared = change.document("project.yaml").root.get("env") or {}
-    for variable in _SECRET.findall(found.config_example):
-        if variable not in declared:
-            set_key(change, Name("", "project"), f"env.{variable}", "{ secret: true }")
+        return _own_addon(change, name.name)
+    _declare(change, found.config_example)
     config = "".join(f"  {line}\n" for line in found.config_example.splitlines())
     return "enabled: true\n" + (f"config:\n{config}" if config else "")
+
+
+def _own_addon(change: Change, name: str) -> str:
+    """Return an addon of the project's own; one with the name of a misspelt one is refused."""
+    if near := suggest(name, addon_kinds()):
+        raise BbopsError(f"there is no addon '{name}'", hint=near)
+    variable = f"{snake(name)}_TOKEN".upper()
+    config = f"token: ${{ env.{variable} }}"
+    _declare(change, config)
+    return (
+        f"enabled: true\nserver: https://api.example.com\nauth: {{ bearer: token }}\n"
+        f"config:\n  {config}\n"
+    )
+
+
+def _own_step(change: Change, addon: str) -> str:
+    if addon_kind(addon) is not None or not change.exists(Name("addons", addon)):
+        hint = f"create it with 'bbops new addon {addon}'" if addon_kind(addon) is None else ""
+        what = "is one of the catalog" if addon_kind(addon) else "does not exist"
+        raise BbopsError(f"addon '{addon}' {what}, so it takes no steps", hint=hint)
+    if change.document(f"addons/{addon}.yaml").root.get("mcp"):
+        hint = f"'bbops addon add' reads it from the server: --name {addon} STEP=TOOL"
+        raise BbopsError(f"addon '{addon}' is an MCP server, whose tools have digests", hint=hint)
+    return (
+        "request: { method: GET, path: '/items/{id}' }\nparameters: { id: string }\n"
+        "gives: { id: string, name: string? }\n"
+    )
+
+
+def _declare(change: Change, config: str) -> None:
+    """Declare the secrets that a `config` names."""
+    declared = change.document("project.yaml").root.get("env") or {}
+    for variable in _SECRET.findall(config):
+        if variable not in declared:
+            set_key(change, Name("", "project"), f"env.{variable}", "{ secret: true }")
 
 
 def _test(change: Change, name: Name) -> str:
@@ -114,7 +152,7 @@ def _endpoint_test(change: Change, endpoint: Name) -> str:
     path = f"{shared.get('basePath', '')}{root.get('path', '')}"
     authentication = root.get("authentication") or shared.get("authentication")
     lines = [f"endpoint: {endpoint.name}", "", "cases:", "  - name: it works"]
-    if authentication == "JWT":
+    if authentication in {"JWT", "Optional"}:
         lines.append(f"    auth: {{ userId: {_ID} }}")
     parameters = [part[1:] for part in path.split("/") if part.startswith(":")]
     if parameters:

@@ -11,6 +11,7 @@ from bbops.edit.authoring.changing import Change
 from bbops.edit.authoring.naming import Name
 from bbops.edit.authoring.references import Reference
 from bbops.edit.authoring.setting import set_key
+from bbops.language.addons._base import kind as addon_kind
 from bbops.source.yaml.document import load as load_document
 from bbops.source.yaml.edit import Edit, replace_scalar, splice
 
@@ -26,7 +27,7 @@ def move(change: Change, old: Name, new: Name) -> None:
     if old.folder != new.folder:
         raise BbopsError(f"'{old.file}' cannot become '{new.file}': the folder is its kind")
     if old.folder == "addons":
-        raise BbopsError("the name of an addon's file is its id, and cannot change")
+        _refuse_catalog(old, new)
     names = renamed(change, old, new)
     edits: dict[str, list[Edit]] = {}
     for file, reference in change.references():
@@ -42,8 +43,20 @@ def move(change: Change, old: Name, new: Name) -> None:
             set_key(change, other, "renamedFrom", one.name)
 
 
+def _refuse_catalog(old: Name, new: Name) -> None:
+    """Only what is the project's own may have another name, and none that the catalog has."""
+    for name in (old, new):
+        addon = name.name.partition("/")[0]
+        if addon_kind(addon) is not None:
+            message = f"'{addon}' is an addon of the catalog, so its name cannot change"
+            raise BbopsError(message, hint="give an addon of your own another name")
+    if ("/" in old.name) != ("/" in new.name):
+        raise BbopsError(f"'{old.file}' cannot become '{new.file}': one is a step of an addon")
+
+
 def _renamed(reference: Reference, to: Name) -> Edit:
-    return replace_scalar(reference.mark, to.name + reference.behind)
+    name = to.name.replace("/", ".") if to.folder == "addons" else to.name
+    return replace_scalar(reference.mark, name + reference.behind)
 
 
 def renamed(change: Change, old: Name, new: Name) -> Mapping[Name, Name]:
@@ -52,11 +65,14 @@ def renamed(change: Change, old: Name, new: Name) -> Mapping[Name, Name]:
     Raises:
         BbopsError: there is nothing of that name, or something of the new one.
     """
-    found = {old: new} if change.exists(old) else {
+    is_whole = old.folder == "addons" and "/" not in old.name  # with the steps below it
+    found = {old: new} if change.exists(old) and not is_whole else {
         one: Name(new.folder, new.name + one.name.removeprefix(old.name))
         for one in change.names()
         if one.folder == old.folder and one.name.startswith(f"{old.name}/")
     }  # fmt: skip
+    if is_whole and change.exists(old):
+        found[old] = new
     if not found:
         raise missing(change, old)
     for other in found.values():

@@ -8,22 +8,27 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+from bbops.language.resources._crud import Crud
 from bbops.language.resources.agent import RunsOn
 from bbops.language.resources.endpoint import Endpoint
 from bbops.language.resources.function import Function
 from bbops.language.resources.table import Column
 from bbops.language.steps._base import Step, find_step_kind
-from bbops.language.steps.find import FindParameters
+from bbops.language.steps._find import FindParameters
+from bbops.language.steps._shape import NestedFind, Selected
 from bbops.language.steps.log import LogParameters
 from bbops.source.yaml.format import AsWritten, Order
 
 _FIRST: dict[type[BaseModel], tuple[str, ...]] = {
     Column: (
-        "type", "primaryKey", "references", "reverse", "nullable", "onDelete", "unique", "private",
-        "auto", "enum",
+        "type", "like", "computed", "primaryKey", "references", "reverse", "nullable", "onDelete",
+        "unique", "private", "auto", "enum",
+    ),
+    Crud: (
+        "channel", "table", "path", "authentication", "owner", "match", "description", "select",
     ),
     Endpoint: ("channel",),
-    Function: ("description", "params", "query", "payload"),
+    Function: ("description", "params", "query", "strictQuery", "payload"),
     LogParameters: ("level",),
 }  # fmt: skip
 """Where what is read first is not what is declared first."""
@@ -31,7 +36,7 @@ _FIRST: dict[type[BaseModel], tuple[str, ...]] = {
 _LAST: dict[type[BaseModel], tuple[str, ...]] = {FindParameters: ("one", "withTotal")}
 """Likewise, where it is read last."""
 
-_BESIDE = ("then", "else", "catch", "finally", "as", "name", "timeout", "retry")
+_BESIDE = ("then", "elif", "cases", "else", "catch", "finally", "as", "name", "timeout", "retry")
 """Keys beside a step's action, in this order."""
 
 
@@ -41,12 +46,17 @@ def order_of(annotation: Any) -> Order:
     if origin is Annotated:
         return order_of(inside[0])
     if origin in {Union, types.UnionType}:
-        found = [one for one in map(order_of, inside) if not isinstance(one, AsWritten)]
+        orders = [*map(order_of, inside)]
+        if step := next((one for one in orders if isinstance(one, _AnyStep)), None):
+            return step  # a step, or none
+        found = [one for one in orders if not isinstance(one, AsWritten)]
         return found[0] if len(found) == 1 else AsWritten()
     if origin in {dict, list}:
         return _Members(order_of(inside[-1]))
     if annotation is Step:
         return _AnyStep()
+    if annotation is Selected:
+        return _Selected()
     if annotation is RunsOn:  # alternatives side by side
         return AsWritten()
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
@@ -68,6 +78,15 @@ class _Members:
         """Return the order below a key."""
         del key
         return _of_kind(self._member, keys)
+
+
+class _Selected(AsWritten):
+    """What `select` holds: names of the author's, and the keys of nested lists."""
+
+    def inside(self, key: str | None, keys: Sequence[str]) -> Order:
+        """Return the order below a key."""
+        del keys
+        return _Keys(NestedFind) if key == "find" else self
 
 
 class _AnyStep(AsWritten):

@@ -5,11 +5,14 @@ Looks at the YAML itself, not at models: a file with a mistake elsewhere still c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from bbops.edit.authoring.naming import Name
+from bbops.language.loading.likes import find_likes
 from bbops.language.loading.load import kinds
+from bbops.language.resources._crud import Crud, is_crud
 from bbops.language.resources._kind import ANY, references_of
 from bbops.source.yaml.document import Document
 from bbops.source.yaml.nodes import Map, Mark, Seq
@@ -28,6 +31,7 @@ _OF_STEPS = {
     "publish": ("realtime", "realtime"),
     **dict.fromkeys(("find", "insert", "update", "delete"), ("table", "tables")),
 }  # fmt: skip
+_OWN = re.compile(r"([a-z][A-Za-z0-9]*)\.([a-z][A-Za-z0-9]*)").fullmatch
 _BLOCKS = ("then", "else", "catch", "finally", "try", "transaction")
 
 
@@ -37,9 +41,11 @@ def find_references(file: str, document: Document) -> Iterator[Reference]:
     if not isinstance(root, Map):
         return
     kind = kinds().get("" if file == "project.yaml" else folder)
+    kind = Crud if folder == "endpoints" and is_crud(root) else kind
     for reference in references_of(kind) if kind else ():
         yield from _of_reference(root, reference.keys, reference.folder)
-    if folder == "functions":
+    yield from _of_likes(root)
+    if folder in {"functions", "endpoints"}:
         yield from _of_steps(root.get("steps"))
     elif folder == "tables":
         yield from _of_columns(root.get("columns"))
@@ -69,6 +75,7 @@ def _of_steps(steps: Any) -> Iterator[Reference]:
     for step in steps if isinstance(steps, Seq) else ():
         if not isinstance(step, Map):
             continue
+        yield from _of_addons(step)
         for action, (key, kind) in _OF_STEPS.items():
             yield from _named(step.get(action), key, kind)
         for block in _BLOCKS:
@@ -76,9 +83,26 @@ def _of_steps(steps: Any) -> Iterator[Reference]:
         for holder in ("loop", "cache"):
             inner = step.get(holder)
             yield from _of_steps(inner.get("steps") if isinstance(inner, Map) else None)
-        branches = step.get("parallel")
-        for branch in branches.values() if isinstance(branches, Map) else ():
-            yield from _of_steps(branch)
+        others = step.get("elif")
+        for other in others if isinstance(others, Seq) else ():
+            yield from _of_steps(other.get("then") if isinstance(other, Map) else None)
+        for holder in ("parallel", "cases"):
+            branches = step.get(holder)
+            for branch in branches.values() if isinstance(branches, Map) else ():
+                yield from _of_steps(branch)
+
+
+def _of_addons(node: Any) -> Iterator[Reference]:
+    """Yield keys that may be steps of the project's own addons: `billing.createRefund`."""
+    for key, mark in node.keys_at.items() if isinstance(node, Map) else ():
+        if match := _OWN(key):
+            yield Reference(Name("addons", f"{match[1]}/{match[2]}"), mark)
+
+
+def _of_likes(root: Map) -> Iterator[Reference]:
+    for field in find_likes(root):
+        table, dot, name = str(field["like"]).partition(".")
+        yield Reference(Name("tables", table), field.values_at["like"], f"{dot}{name}")
 
 
 def _of_columns(columns: Any) -> Iterator[Reference]:
@@ -92,9 +116,12 @@ def _of_columns(columns: Any) -> Iterator[Reference]:
 
 def _of_test(root: Map) -> Iterator[Reference]:
     yield from _keys(root.get("data"))
+    yield from _of_addons(root.get("mocks"))
     cases = root.get("cases")
     for case in cases if isinstance(cases, Seq) else ():
         expect = case.get("expect") if isinstance(case, Map) else None
+        yield from _of_addons(case.get("mocks") if isinstance(case, Map) else None)
+        yield from _of_addons(expect.get("calls") if isinstance(expect, Map) else None)
         yield from _keys(expect.get("rows") if isinstance(expect, Map) else None)
 
 

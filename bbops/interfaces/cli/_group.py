@@ -18,7 +18,7 @@ ABOUT = (
 )
 SECTIONS = {
     "Write": (
-        "init", "new", "set", "mv", "copy", "rm", "fmt", "validate", "test", "plan", "dev",
+        "init", "new", "addon", "set", "mv", "copy", "rm", "fmt", "validate", "test", "plan", "dev",
         "describe", "contract", "lsp",
     ),
     "Propose": ("propose", "proposals", "drafts"),
@@ -31,7 +31,7 @@ SECTIONS = {
     "Go back": ("versions", "history", "diff", "rollback", "suspend", "resume"),
     "People": ("login", "logout", "whoami", "users", "workspace"),
     "Agents": ("mcp",),
-    "Learn": ("demo", "explain", "schema", "completion"),
+    "Learn": ("demo", "doctor", "explain", "schema", "completion"),
 }  # fmt: skip
 MORE = "More"
 """Where commands are listed that no section names."""

@@ -42,15 +42,18 @@ class Place:
         """Return what the server knows. Raises: BbopsError: it refuses, or does not answer."""
         return self._ask("GET", path, kind)
 
-    def change(self, path: str, kind: type[T], body: Any = None) -> T:
-        """Have the server change something, and return what it did. Raises as `read`."""
-        return self._ask("POST", path, kind, body)
+    def change(self, path: str, kind: type[T], body: Any = None, **time: float) -> T:
+        """Have the server change something, and return what it did. Raises as `read`.
 
-    def _ask(self, method: str, path: str, kind: type[T], *body: Any) -> T:
+        `seconds` is how long that may take.
+        """
+        return self._ask("POST", path, kind, body, **time)
+
+    def _ask(self, method: str, path: str, kind: type[T], *body: Any, **time: float) -> T:
         with open_remote(self.server) as remote:
             name = self.project or remote.only_project()
             return remote.of_project(name, method, remote.path_in(name, self.draft, path), kind,
-                                     *body)  # fmt: skip
+                                     *body, **time)  # fmt: skip
 
     def show(self, found: object, *lines: str) -> None:
         """Print an answer: as JSON where that was asked for, else these lines."""

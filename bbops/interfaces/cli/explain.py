@@ -1,9 +1,10 @@
-"""Explain the code of a diagnostic, with what is wrong and what is right."""
+"""Explain the codes of diagnostics, and the words of the language."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import click
 
@@ -11,64 +12,103 @@ from bbops.base.console import say
 from bbops.base.diagnostics import suggest
 from bbops.base.errors import BbopsError
 from bbops.interfaces.cli._examples import examples
-
-if TYPE_CHECKING:
-    from bbops.edit.authoring.codes import Code
+from bbops.interfaces.cli._markdown import as_plain, without_marks
 
 
-@examples("bbops explain unknown-column", "bbops explain")
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """What can be explained. `text` is Markdown, `told` what `--json` prints."""
+
+    kind: str
+    name: str
+    section: str
+    summary: str
+    text: str
+    told: dict[str, str]
+
+
+@examples("bbops explain unknown-column", "bbops explain filter add")
 @click.command()
-@click.argument("code", required=False)
+@click.argument("words", nargs=-1, metavar="[KIND] [NAME]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-def command(code: str | None, *, as_json: bool) -> None:
-    """Explain CODE, which a diagnostic shows in brackets; without it, list all codes."""
-    from bbops.edit.authoring.codes import read_codes  # noqa: PLC0415 - after the arguments
+def command(words: tuple[str, ...], *, as_json: bool) -> None:
+    """Explain a code that a diagnostic shows in brackets, or a word of the language.
 
-    codes = read_codes()
-    if code is None:
-        every = list(codes.values())
-        say(json.dumps(list(map(_as_json, every))) if as_json else _listed(every))
+    KIND is code, filter, function, step, kind, addon or key; without it whatever has the NAME is
+    explained. Without a NAME those of a KIND are listed, without both the codes.
+    """
+    entries = _read()
+    kind, name = _asked(words, list(dict.fromkeys(one.kind for one in entries)))
+    if kind or not name:
+        entries = [one for one in entries if one.kind == (kind or "code")]
+    if not name:
+        say(json.dumps([one.told for one in entries]) if as_json else _listed(entries))
         return
-    name = code.strip("[]").lower()
-    if name not in codes:
-        hint = suggest(name, codes) or "'bbops explain' lists all codes"
-        raise BbopsError(f"there is no code '{name}'", hint=hint)
-    found = codes[name]
-    say(json.dumps(_as_json(found)) if as_json else _explained(found))
+    found = _find(name, entries)
+    if as_json:
+        told = [one.told for one in found]
+        say(json.dumps(told[0] if len(told) == 1 else told))
+        return
+    say("\n\n".join(map(_explained, found)))
 
 
-def _as_json(one: Code) -> dict[str, str]:
-    return {"code": one.name, "section": one.section, "text": one.text, "examples": one.examples}
+def _read() -> list[_Entry]:
+    from bbops.edit.authoring.codes import read_codes  # noqa: PLC0415 - after the arguments
+    from bbops.edit.authoring.topics import read_topics  # noqa: PLC0415 - see above
+
+    codes = [
+        _Entry(
+            "code", one.name, one.section, one.text, f"{one.text}\n\n{one.examples}",
+            {"code": one.name, "section": one.section, "text": one.text, "examples": one.examples},
+        )
+        for one in read_codes().values()
+    ]  # fmt: skip
+    topics = [
+        _Entry(
+            one.group, one.name, one.group, one.summary, one.text,
+            {"kind": one.group, "name": one.name, "text": one.text},
+        )
+        for one in read_topics()
+    ]  # fmt: skip
+    return [*codes, *topics]
 
 
-def _explained(found: Code) -> str:
+def _asked(words: Sequence[str], kinds: Sequence[str]) -> tuple[str, str]:
+    """Return the kind and the name that were asked for; empty where one was not."""
+    if words[2:]:
+        raise click.UsageError(f"got unexpected extra argument ({' '.join(words[2:])})")
+    first, second = (*words, "", "")[:2]
+    if second and first not in kinds:
+        raise BbopsError(f"there is no kind '{first}'", hint=f"choose one of {', '.join(kinds)}")
+    return (first, second) if first in kinds else ("", first)
+
+
+def _find(name: str, entries: Sequence[_Entry]) -> list[_Entry]:
+    """Return what has a name; in any case, where nothing has it as it is written."""
+    name = name.strip("[]")
+    found = [one for one in entries if one.name == name]
+    found = found or [one for one in entries if one.name.lower() == name.lower()]
+    if found:
+        return found
+    kind, *others = {one.kind for one in entries}
+    what = "code or word" if others else kind
+    lists = "'bbops explain' lists the codes" if others else f"'bbops explain {kind}' lists all"
+    near = suggest(name, {one.name for one in entries})
+    raise BbopsError(f"there is no {what} '{name}'", hint=near or lists)
+
+
+def _explained(found: _Entry) -> str:
     head = click.style(found.name, bold=True)
-    parts = [f"{head} ({_plain(found.section)})", _plain(found.text), _examples(found.examples)]
-    return "\n\n".join(part for part in parts if part)
+    return f"{head} ({without_marks(found.section)})\n\n{as_plain(found.text.strip())}"
 
 
-def _listed(codes: list[Code]) -> str:
-    widest = max(len(one.name) for one in codes)
+def _listed(entries: Sequence[_Entry]) -> str:
+    widest = max(len(one.name) for one in entries)
     lines: list[str] = []
-    for section in dict.fromkeys(one.section for one in codes):
-        lines += ["", click.style(_plain(section), bold=True)]
+    for section in dict.fromkeys(one.section for one in entries):
+        lines += ["", click.style(without_marks(section), bold=True)]
         lines += [
-            f"  {one.name:{widest}}  {_plain(one.text)}" for one in codes if one.section == section
-        ]
+            f"  {one.name:{widest}}  {without_marks(one.summary)}"
+            for one in entries if one.section == section
+        ]  # fmt: skip
     return "\n".join(lines[1:])
-
-
-def _plain(markdown: str) -> str:
-    """Return text without the backticks of Markdown; a `|` in a table is escaped there."""
-    return markdown.replace("\\|", "|").replace("`", "'")
-
-
-def _examples(markdown: str) -> str:
-    """Return examples with their YAML indented, and without the fences around it."""
-    lines, inside = list[str](), False
-    for line in markdown.splitlines():
-        if line.startswith("```"):
-            inside = not inside
-        else:
-            lines.append(f"    {line}".rstrip() if inside else _plain(line))
-    return "\n".join(lines)

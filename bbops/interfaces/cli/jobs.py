@@ -39,7 +39,10 @@ def command() -> None:
 @limit_option
 @at_place
 def show_all(state: str | None, limit: int, place: Place) -> None:
-    """List the jobs that have not ended, oldest first."""
+    """List the jobs that have not ended, oldest first.
+
+    The time is when a job runs next; of one that waits for no time, when it was created.
+    """
     found = place.read(f"jobs?show={state or ''}&limit={limit}", JobList)
     if place.as_json:
         place.show(found)

@@ -1,7 +1,7 @@
 """Make a new resource: a small file that is right.
 
 Kinds are endpoint, function, table, channel, task, trigger, webhook, realtime, agent, addon and
-test.
+test; 'crud' makes the routes of a table.
 """
 
 from __future__ import annotations
@@ -10,28 +10,38 @@ from pathlib import Path
 
 import click
 
+from bbops.base.errors import BbopsError
 from bbops.interfaces.cli._change import as_json_option, finish, open_change, path_option
 from bbops.interfaces.cli._examples import examples
 
 
-@examples("bbops new endpoint notes/archive", "bbops new table tags")
+@examples("bbops new endpoint notes/archive", "bbops new table labels --crud")
 @click.command()
 @click.argument("kind")
 @click.argument("name")
+@click.option("with_crud", "--crud", is_flag=True, help="Also make the routes of a new table.")
 @path_option
 @as_json_option
-def command(kind: str, name: str, folder: Path, *, as_json: bool) -> None:
+def command(kind: str, name: str, folder: Path, *, with_crud: bool, as_json: bool) -> None:
     """Make a new resource NAME of a KIND, for example 'endpoint notes/archive'.
 
     KIND is endpoint, function, table, channel, task, trigger, webhook, realtime, agent, addon or
     test. A resource that needs a function gets one of the same name; a test is named after what it
-    tests.
+    tests. 'crud' makes the routes of the table NAME: list, get, create, update and delete.
     """
     change = open_change(folder)
     from bbops.edit.authoring.making import make  # noqa: PLC0415 - after the cheap answers
+    from bbops.edit.authoring.making_crud import make_crud  # noqa: PLC0415
     from bbops.edit.authoring.naming import Name, folder_of  # noqa: PLC0415
 
-    kinds = folder_of(kind)
+    kinds = "tables" if kind == "crud" else folder_of(kind)
     clean = name.removeprefix(f"{kinds}/").removesuffix(".yaml")
-    make(change, Name(kinds, clean))
+    if with_crud and kinds != "tables":
+        raise BbopsError(
+            "'--crud' is about a table", hint=f"write 'bbops new table {clean} --crud'"
+        )
+    if kind != "crud":
+        make(change, Name(kinds, clean))
+    if kind == "crud" or with_crud:
+        make_crud(change, clean)
     finish(change, as_json=as_json)

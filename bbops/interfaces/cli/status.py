@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Found = tuple[list[Status], ServerStatus]
 
-_STYLES = {"Ready": "green", "Reconciling": "yellow", "Stalled": "red"}
+_STYLES = {"Ready": "green", "Reconciling": "yellow", "Stalled": "red", "Warning": "yellow"}
 _SHORT = 12
 
 

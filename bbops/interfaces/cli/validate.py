@@ -20,23 +20,30 @@ from bbops.interfaces.cli._remembered import Checked, keep, name_of, recall
 from bbops.source.tree import FolderTree
 
 
-@examples("bbops validate", "bbops validate --format github")
+@examples("bbops validate", "bbops validate --database postgresql://localhost/shop")
 @click.command()
 @click.argument("folder", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
 @click.option(
     "form", "--format", type=click.Choice(FORMS), default="text", show_default=True,
     help="The output format.",
 )  # fmt: skip
+@click.option(
+    "--database", metavar="URL",
+    help="A PostgreSQL database that compiles the project's own SQL, too.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Same as --format json.")
-def command(folder: Path, form: Form, *, as_json: bool) -> int:
+def command(folder: Path, form: Form, *, database: str | None, as_json: bool) -> int:
     """Check the project in DIR (default: the current folder) without running it.
 
     Prints every error with its position and a hint how to fix it. Exits with 0 when the project can
     go live, with 1 when it has errors, with 2 when it cannot be read.
+
+    With --database a PostgreSQL server compiles the statements of 'sql', on tables in a schema that
+    is dropped again. Nothing of them runs.
     """
     form = "json" if as_json else form
     require_project(folder)
-    size, found = _check(folder)
+    size, found = _check(folder) if database is None else _check_on(folder, database)
     text = render(found, form, folder=_seen_from_here(folder), color=wants_color(sys.stdout))
     if size is not None and not found and form in {"text", "github"}:
         text = f"no problems in {plural(size, 'resource')}"
@@ -64,6 +71,22 @@ def _check(folder: Path) -> Checked:
     if is_all and tree.entries() == entries:  # nobody wrote meanwhile
         keep(name, checked)
     return checked
+
+
+def _check_on(folder: Path, url: str) -> Checked:
+    """Check a project, and what a PostgreSQL server has against its statements."""
+    import asyncio  # noqa: PLC0415 - only where a database is asked
+
+    from bbops.build.check import validate  # noqa: PLC0415
+    from bbops.build.testing.own_statements import try_statements  # noqa: PLC0415
+    from bbops.database.schema.place import read_url  # noqa: PLC0415
+    from bbops.source.git.base import find_base  # noqa: PLC0415
+
+    project, found = validate(FolderTree(folder), base=find_base(folder))
+    if project is not None:
+        place = read_url(url, "bbops")
+        found = tuple(sorted({*found, *asyncio.run(try_statements(project, place))}))
+    return Checked(None if project is None else project.size, found)
 
 
 def require_project(folder: Path) -> None:

@@ -13,13 +13,15 @@ from bbops.interfaces.lsp.descriptions import about_key, about_model, signature,
 from bbops.interfaces.lsp.folder import Folder, kind_of
 from bbops.interfaces.lsp.names import fields_of, known, known_of_relations, named_at
 from bbops.interfaces.lsp.repair import WORD, Repaired, expression_in, repair
-from bbops.interfaces.lsp.scopes import Here, look
+from bbops.interfaces.lsp.scopes import Here, look, takes_arrow
 from bbops.interfaces.lsp.slots import Slot, fields, node_at, slot_at, step_model
 from bbops.interfaces.lsp.text import Lines
 from bbops.language.addons._base import step_keys
 from bbops.language.expressions.nodes import Filter, Literal, Member
-from bbops.language.expressions.related import RELATED
+from bbops.language.expressions.related import RELATED_WORDS
 from bbops.language.expressions.types import Type, fits
+from bbops.language.expressions.windows import WINDOWS
+from bbops.language.steps._aggregate import FUNCTIONS_OF
 from bbops.language.steps._base import Step, step_kinds
 from bbops.runtime.values.filters import FILTERS, FUNCTIONS
 
@@ -41,7 +43,8 @@ class Offer:
 
 def complete(folder: Folder, path: str, lines: Lines, offset: int) -> list[lsp.CompletionItem]:
     """Return what may stand at an offset of a file, the likeliest first."""
-    what, project, at = kind_of(path), folder.current(), repair(lines, offset)
+    project, at = folder.current(), repair(lines, offset)
+    what = kind_of(path, at.document.root) if at is not None else None
     if what is None or project is None or at is None:
         return []
     kind, name, model = what
@@ -53,7 +56,8 @@ def complete(folder: Folder, path: str, lines: Lines, offset: int) -> list[lsp.C
     if expression is not None and (slot.is_bare or "${" in at.spot.value):
         here = look(project, kind, name, at, expression)
         offers = list(_in_expression(here)) if here else []
-    elif at.spot.is_key or (at.spot.value == WORD and _begins_map(at, slot)):
+        offers += _of_groups(at)
+    elif at.spot.is_key or (at.spot.value == WORD and _begins_map(at, slot, kind)):
         offers = list(_keys(project, kind, name, model, at, slot))
     else:
         start = _start_of_value(at)
@@ -62,11 +66,13 @@ def complete(folder: Folder, path: str, lines: Lines, offset: int) -> list[lsp.C
     return [_item(one, place, rank) for rank, one in enumerate(offers)]
 
 
-def _begins_map(at: Repaired, slot: Slot) -> bool:
+def _begins_map(at: Repaired, slot: Slot, kind: str) -> bool:
     """Return whether the word alone on its line may become the first key of a map."""
     mark = at.spot.mark
     before = at.document.source[mark.start - mark.column + 1 : mark.start]
-    return (slot.is_step or slot.model is not None) and ":" not in before
+    named = named_at(kind, "", at.document.root, (*at.spot.path, WORD), is_key=True)
+    has_names = named is not None and named.group == "parameters"
+    return (slot.is_step or slot.model is not None or has_names) and ":" not in before
 
 
 def _item(offer: Offer, place: lsp.Range, rank: int) -> lsp.CompletionItem:
@@ -99,7 +105,7 @@ def _keys(
         if label not in given:
             yield Offer(label, Kind.Field, detail, insert=label + after)
     if slot.is_step:
-        yield from _step_keys(around, given, after)
+        yield from _step_keys(project, around, given, after)
     elif slot.model is not None:
         yield from _model_keys(slot.model, given, after)
 
@@ -119,15 +125,22 @@ def _model_keys(model: Any, given: set[str], after: str) -> Iterator[Offer]:
             yield Offer(key, Kind.Property, detail, text, insert=key + after)
 
 
-def _step_keys(node: Any, given: set[str], after: str) -> Iterator[Offer]:
+def _step_keys(
+    project: CheckedProject, node: Any, given: set[str], after: str
+) -> Iterator[Offer]:  # fmt: skip
     kind = step_model(node)
     if kind is not None:
         yield from _model_keys(kind, given, after)
         return
     for key, step in step_kinds().items():
         yield Offer(key, Kind.Function, step.title, about_model(step), insert=key + after)
+    enabled = {name for name, one in project.addons.items() if one.model.enabled}
+    for key, action in project.own_actions.items():
+        if key.partition(".")[0] in enabled:
+            yield Offer(key, Kind.Function, action.title or "addon", insert=key + after)
     for key in step_keys():
-        yield Offer(key, Kind.Function, "addon", insert=key + after)
+        if key.partition(".")[0] in enabled:
+            yield Offer(key, Kind.Function, "addon", insert=key + after)
     yield from _model_keys(Step, given, after)
 
 
@@ -148,7 +161,7 @@ def _values(
     if named is None:
         return
     is_order = "orderBy" in path
-    of = Kind.Field if named.group in {"columns", "references"} else Kind.Reference
+    of = Kind.Field if named.group in {"columns", "references", "like"} else Kind.Reference
     options = known(project, named) | (known_of_relations(project, named) if is_order else {})
     for label, detail in options.items():
         yield Offer(label, of, detail if of is Kind.Field else named.group, detail)
@@ -162,34 +175,47 @@ def _in_expression(here: Here) -> Iterator[Offer]:
     if isinstance(node, Filter) and node.name == WORD:
         yield from _filters(here.of)
     elif isinstance(node, Filter):
+        yield from _arrows(node)
         yield from _named_fields(node, here.of)
+        if any(getattr(arg, "name", None) == WORD for arg in node.args):
+            yield from _names(here)
     elif isinstance(node, Member):
         is_vars = getattr(node.of, "name", "") == "vars" and not isinstance(node.of, Member)
         found = here.variables if is_vars else fields_of(here.of)
         yield from _typed(found, Kind.Variable if is_vars else Kind.Field)
     else:
-        yield from _typed(here.columns, Kind.Field)
-        yield from _of_related(here.many)
-        yield from _typed(here.roots, Kind.Variable)
-        yield Offer("vars", Kind.Variable, "results of steps, and variables")
-        for name, function in FUNCTIONS.items():
-            yield Offer(
-                name,
-                Kind.Function,
-                signature(name),
-                summary(function),
-                _called(name, function.most),
-            )
-        for word in _KEYWORDS:
-            yield Offer(word, Kind.Keyword)
+        yield from _names(here)
+
+
+def _names(here: Here) -> Iterator[Offer]:
+    yield from _typed(here.columns, Kind.Field)
+    yield from _of_related(here.many)
+    for name, words in WINDOWS.items() if here.windows else ():
+        yield Offer(name, Kind.Function, words, insert=f"{name}(")
+    yield from _typed(here.roots, Kind.Variable)
+    yield Offer("vars", Kind.Variable, "results of steps, and variables")
+    for name, function in FUNCTIONS.items():
+        call = _called(name, function.most)
+        yield Offer(name, Kind.Function, signature(name), summary(function), call)
+    for word in _KEYWORDS:
+        yield Offer(word, Kind.Keyword)
 
 
 def _of_related(relations: Collection[str]) -> Iterator[Offer]:
     for name in relations:
         yield Offer(name, Kind.Reference, "rows that refer to this one")
-    for name, least in RELATED.items() if relations else ():
-        takes = "relation" if least == 1 else "relation, column"
-        yield Offer(name, Kind.Function, f"{name}({takes}, condition?)", insert=f"{name}(")
+    for name, words in RELATED_WORDS.items() if relations else ():
+        yield Offer(name, Kind.Function, words, insert=f"{name}(")
+
+
+def _of_groups(at: Repaired) -> list[Offer]:
+    """Return the functions of `values` in `aggregate`, where the cursor is at their beginning."""
+    is_value = at.spot.path[-3:-1] == ("aggregate", "values")
+    if not is_value or str(at.spot.value) != WORD:
+        return []
+    return [
+        Offer(name, Kind.Function, words, insert=f"{name}(") for name, words in FUNCTIONS_OF.items()
+    ]
 
 
 def _called(name: str, most: int) -> str:
@@ -206,6 +232,12 @@ def _filters(of: Type | None) -> Iterator[Offer]:
         if of is None or any(fits(of, kind) for kind in one.takes.split()):
             insert = f"{name}(" if one.least else name
             yield Offer(name, Kind.Method, signature(name), summary(one), insert)
+
+
+def _arrows(node: Filter) -> Iterator[Offer]:
+    """Yield the begin of an arrow function where the filter takes one."""
+    if takes_arrow(node, len(node.args) - 1):
+        yield Offer("row => …", Kind.Snippet, "an arrow function", insert="row => row.")
 
 
 def _named_fields(node: Filter, of: Type | None) -> Iterator[Offer]:

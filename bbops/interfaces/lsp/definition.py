@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 from bbops.base.names import env_name
 from bbops.interfaces.lsp.folder import Folder, kind_of
-from bbops.interfaces.lsp.names import Named, named_at, resources, setters
+from bbops.interfaces.lsp.names import OWN_STEPS, Named, code_of, named_at, resources, setters
 from bbops.interfaces.lsp.pointed import Pointed, point
 from bbops.interfaces.lsp.slots import Path
 from bbops.interfaces.lsp.spots import start_of
@@ -51,6 +51,9 @@ def _of_name(at: Pointed) -> list[Site]:
     named, text = at.named, str(at.spot.value)
     if named is None:
         return []
+    if named.group == "parameters":
+        step = resources(at.project, OWN_STEPS).get(named.within)
+        return _shape_site(step, "parameters", text)
     if named.group == "fields":
         return _shape_site(at.project.functions.get(named.within), named.part, text)
     found = resources(at.project, named.group).get(text)
@@ -73,7 +76,8 @@ def _of_member(folder: Folder, at: Pointed, root: str, name: str) -> list[Site]:
 
 
 def _middleware(at: Pointed) -> list[Resource[Any]]:
-    names = [name for route in at.project.routes_of(at.name) for name in route.middleware]
+    routes = at.project.routes_of(code_of(at.kind, at.name))
+    names = [name for route in routes for name in route.middleware]
     functions = at.project.functions
     return [functions[name] for name in dict.fromkeys(names) if name in functions]
 
@@ -97,9 +101,9 @@ def _key_site(resource: Resource[Any] | None, path: Path) -> list[Site]:
 def variable_sites(folder: Folder, path: str, name: str, *, writes: bool = True) -> list[Site]:
     """Return where a function sets a variable, or where it reads it."""
     what, project = kind_of(path), folder.project
-    if what is None or project is None or what[0] != "functions":
+    if what is None or project is None:
         return []
-    one = project.functions.get(what[1])
+    one = project.functions.get(code_of(what[0], what[1]))
     if one is None:
         return []
     if writes:
@@ -142,10 +146,11 @@ def variable_at(at: Pointed, offset: int) -> str:
     """Return the variable that is set or read at an offset; empty for none."""
     if at.node is not None and is_variable(at.node):
         return at.node.name
-    if at.kind != "functions" or not isinstance(at.spot.value, str) or at.resource is None:
+    one = at.project.functions.get(code_of(at.kind, at.name))
+    if one is None or not isinstance(at.spot.value, str):
         return ""
     name = str(at.spot.value)
-    written = _writes(at.resource, name)
+    written = _writes(one, name)
     return name if any(site.start <= offset <= site.end for site in written) else ""
 
 
@@ -162,9 +167,12 @@ def uses(folder: Folder, path: str, lines: Lines, offset: int) -> list[Site]:
         "columns",
         "fields",
         "references",
+        "like",
+        "roles",
         "events",
         "payload",
         "params",
+        "parameters",
     }:
         return []
     return list(uses_of(at.project, at.named.group, str(at.spot.value)))

@@ -10,8 +10,7 @@ from bbops.base.model import Model
 from bbops.build.check import Cache, CheckedProject, validate
 from bbops.build.check._supported import needs_base
 from bbops.interfaces.lsp.documents import Overlay
-from bbops.language.loading.load import kinds
-from bbops.language.resources.addon import addon_model
+from bbops.language.loading.load import kinds, model_of
 from bbops.source.git.base import find_base
 from bbops.source.tree import BlobId, Tree
 from bbops.source.yaml.document import Document
@@ -80,12 +79,12 @@ class Folder:
         return load_document(self.files.read([blob]).get(blob, b""))
 
 
-def kind_of(path: str) -> tuple[str, str, type[Model]] | None:
-    """Return (folder, name, model) of a resource's file; None for other files."""
+def kind_of(path: str, root: object = None) -> tuple[str, str, type[Model]] | None:
+    """Return (folder, name, model) of a resource's file, by what is in it; None for others."""
     if path == "project.yaml":
         return "", "project", kinds()[""]
     folder, _, rest = path.partition("/")
     name = rest.removesuffix(".yaml")
     if name == rest or folder not in kinds():
         return None
-    return folder, name, addon_model(name) if folder == "addons" else kinds()[folder]
+    return folder, name, model_of(folder, name, root)

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from lsprotocol import types as lsp
 
-from bbops.interfaces.lsp.descriptions import about_key, signature, summary, written
+from bbops.interfaces.lsp.descriptions import ASKED, about_key, signature, summary, written
 from bbops.interfaces.lsp.folder import Folder
-from bbops.interfaces.lsp.names import describe, known, resources
+from bbops.interfaces.lsp.names import OWN_STEPS, describe, known, resources
 from bbops.interfaces.lsp.pointed import Pointed, point
 from bbops.interfaces.lsp.slots import fields, node_at, slot_at, step_model
 from bbops.interfaces.lsp.spots import start_of
 from bbops.interfaces.lsp.text import Lines
 from bbops.language.expressions.nodes import Call, Filter, Literal, Member, Name, Node
+from bbops.language.expressions.related import RELATED_WORDS
 from bbops.language.expressions.types import Type
+from bbops.language.expressions.values import Expression
+from bbops.language.expressions.windows import WINDOWS
+from bbops.language.steps._aggregate import FUNCTIONS_OF
 from bbops.runtime.values.filters import FILTERS, FUNCTIONS
 
 _MOST_FIELDS = 30
+_OF_ROWS = {**RELATED_WORDS, **WINDOWS}
 
 
 def explain(folder: Folder, path: str, lines: Lines, offset: int) -> lsp.Hover | None:
@@ -51,6 +56,10 @@ def _expression(at: Pointed) -> str:
         return doc or _typed("", at.type_of(node))
     if isinstance(node, Call) and node.name in FUNCTIONS:
         return _documented(signature(node.name), summary(FUNCTIONS[node.name]))
+    if isinstance(node, Call) and node.name in {**FUNCTIONS_OF, **RELATED_WORDS, **WINDOWS}:
+        is_value = "values" in at.spot.path and "aggregate" in at.spot.path
+        words = FUNCTIONS_OF if is_value and node.name in FUNCTIONS_OF else _OF_ROWS
+        return _documented(words[node.name], ASKED[node.name]) if node.name in words else ""
     if isinstance(node, Literal) or node is None:
         return ""
     name = node.name if isinstance(node, Name | Member) else ""
@@ -85,10 +94,14 @@ def _column(at: Pointed, column: tuple[str, str] | None) -> str:
     if column is None or column[0] not in at.project.tables:
         return ""
     table, name = column
-    found = at.project.tables[table].model.columns.get(name)
+    model = at.project.tables[table].model
+    found = {**model.columns, **model.computed}.get(name)
     if found is None:
         return ""
     said = found.model_dump(by_alias=True, exclude_defaults=True, exclude={"description"})
+    if isinstance(found.computed, Expression):
+        of = at.project.sql_tables[table].columns[name].value_type
+        said = {"type": of, "computed": found.computed.text, **said}
     text = ", ".join(f"{key}: {_yaml(value)}" for key, value in said.items())
     return "\n\n".join(filter(None, [f"`{table}.{name}` — {text}", found.description]))
 
@@ -102,11 +115,28 @@ def _name(at: Pointed) -> str:
         return ""
     if column := at.column():
         return _column(at, column)
-    if at.named.group == "fields":
+    if at.named.group == OWN_STEPS and str(at.spot.value) in at.project.own_actions:
+        return _own_step(at, str(at.spot.value))
+    if at.named.group in {"fields", "parameters"}:
         taken = known(at.project, at.named).get(str(at.spot.value))
         return f"```\n{at.spot.value}: {taken}\n```" if taken else ""
     found = resources(at.project, at.named.group).get(str(at.spot.value))
     return f"`{found.file}`\n\n{describe(found)}" if found is not None else ""
+
+
+def _own_step(at: Pointed, key: str) -> str:
+    """Return what a step of the project's own addon takes and gives."""
+    action = at.project.own_actions[key]
+    lines = [
+        f"  {name}{'?' if action.may_lack(name) else ''}: {of}"
+        for name, of in action.parameters.items()
+    ]
+    if len(lines) > _MOST_FIELDS:
+        lines = [*lines[:_MOST_FIELDS], "  …"]
+    told = "\n".join(["```", f"{key}", *lines, "```"])
+    file = resources(at.project, OWN_STEPS)[key].file
+    parts = [action.title, told, _typed("gives", action.gives), f"`{file}`"]
+    return "\n\n".join(filter(None, parts))
 
 
 def _key(at: Pointed) -> str:

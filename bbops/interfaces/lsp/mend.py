@@ -14,6 +14,8 @@ M = TypeVar("M", bound=Model)
 _TRIES = 25
 _ANYTHING = "${ '1' | parseJson }"
 _BLOCKS = frozenset({"steps", "then", "else", "try", "catch", "finally", "transaction"})
+_NAMED = frozenset({"parallel", "cases"})
+"""Keys of maps of lists of steps."""
 
 
 def mend(model: type[M], root: Any, here: Path) -> M | None:
@@ -98,7 +100,7 @@ def _stand_in(step: Any) -> dict[str, Any]:
 def _step_around(path: Path) -> Path:
     """Return the path of the innermost step around a place; empty outside steps."""
     for size in range(len(path), 1, -1):
-        is_block = path[size - 2] in _BLOCKS or path[size - 3 : size - 2] == ("parallel",)
+        is_block = path[size - 2] in _BLOCKS or path[size - 3] in _NAMED
         if isinstance(path[size - 1], int) and is_block:
             return path[:size]
     return ()

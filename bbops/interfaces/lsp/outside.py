@@ -24,9 +24,11 @@ def scope_outside(
     Args:
         root: what the file says now; it may be half written.
     """
-    if folder == "tables" and path[0] == "checks":
-        table = project.sql_tables.get(name)
+    if folder == "tables" and (path[0] == "checks" or path[-1] in {"where", "computed"}):
+        table = project.stored_tables.get(name)
         return _scope({}, table.column_types if table else {}, name)
+    if folder == "tables" and path[0] in {"access", "scope"}:
+        return _of_rule(project, name, is_scope=path[0] == "scope")
     if folder in {"triggers", "agents"} and path[-1] == "where":
         return _of_rows(project, node_at(root, path[:-1]))
     if folder == "realtime" and path[-2:] == ("rows", "where"):
@@ -39,8 +41,18 @@ def scope_outside(
     return _scope({"env": _env(project)}) if folder in {"", "addons"} else None
 
 
+def _of_rule(project: CheckedProject, name: str, *, is_scope: bool) -> Scope:
+    table = project.sql_tables.get(name)
+    if table is None or is_scope:
+        return _scope({}, table.column_types if table else {}, name)
+    nobody = {root: of.or_null() for root, of in project.caller_types.items()}
+    scope = _scope(nobody, table.query_types(), name)
+    scope.related = table
+    return scope
+
+
 def _of_rows(project: CheckedProject, around: Any) -> Scope | None:
-    table = project.sql_tables.get(str(around.get("table")))
+    table = project.stored_tables.get(str(around.get("table")))
     if table is None:
         return None
     operation = around.get("operation") or ["update"]
@@ -66,7 +78,7 @@ def _of_topic(project: CheckedProject, root: Any) -> Scope:
 def _of_shown_rows(project: CheckedProject, root: Any) -> Scope:
     scope = _of_topic(project, root)
     rows = root.get("rows")
-    table = project.sql_tables.get(str(rows.get("table"))) if isinstance(rows, dict) else None
+    table = project.stored_tables.get(str(rows.get("table"))) if isinstance(rows, dict) else None
     if table is not None:
         scope.columns, scope.table = table.column_types, table.name
     return scope

@@ -9,7 +9,7 @@ from typing import Any
 from bbops.base.model import Model
 from bbops.build.check import CheckedProject
 from bbops.interfaces.lsp.folder import Folder, kind_of
-from bbops.interfaces.lsp.names import Named, in_table, named_at
+from bbops.interfaces.lsp.names import Named, code_of, in_table, named_at, table_of
 from bbops.interfaces.lsp.outside import scope_outside
 from bbops.interfaces.lsp.spots import offset_in
 from bbops.interfaces.lsp.text import Lines
@@ -58,9 +58,9 @@ class Pointed:
 
     def _scope(self) -> Scope | None:
         """Return the scope in which the types of the expression were found."""
-        if self.kind == "functions":
-            known = self.name in self.project.functions
-            return self.project.flows.of(self.name).scope if known else None
+        if code := code_of(self.kind, self.name):
+            known = code in self.project.functions
+            return self.project.flows.of(code).scope if known else None
         root, path = self.document.root, self.spot.path
         scope = scope_outside(self.project, self.kind, self.name, root, path)
         if scope is not None and self.found is not None:
@@ -70,8 +70,9 @@ class Pointed:
     def column(self) -> tuple[str, str] | None:
         """Return (table, column) where the cursor is on a column."""
         if self.named is not None and self.named.group == "columns":
-            return self.named.within, str(self.spot.value).partition(".")[0]
-        if self.named is not None and self.named.group == "references":
+            within = table_of(self.project, self.named)
+            return within.name if within else "", str(self.spot.value).partition(".")[0]
+        if self.named is not None and self.named.group in {"references", "like"}:
             table, _, column = str(self.spot.value).partition(".")
             return table, column
         if isinstance(self.node, Member):
@@ -85,14 +86,15 @@ class Pointed:
             return None
         around = Named("columns", self.name) if self.kind == "tables" else None
         around = around or in_table(self.document.root, self.spot.path)
-        table = self.project.sql_tables.get(around.within) if around else None
+        table = table_of(self.project, around) if around else None
         return (table.name, self.node.name) if table and self.node.name in table.columns else None
 
 
 def point(folder: Folder, path: str, lines: Lines, offset: int) -> Pointed | None:
     """Return what stands at an offset of a file; None where nothing does."""
-    what, project = kind_of(path), folder.current()
+    project = folder.current()
     document = folder.document(path)
+    what = kind_of(path, document.root)
     spot = spot_at(document, offset)
     if what is None or project is None or spot is None:
         return None
@@ -121,5 +123,5 @@ def resource_of(project: CheckedProject, kind: str, name: str) -> Resource[Any] 
     """Return a resource by its folder and name."""
     if not kind:
         return project.settings
-    group: Mapping[str, Resource[Any]] = getattr(project, kind)
+    group: Mapping[str, Resource[Any]] = project.resources[kind]
     return group.get(name)

@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from bbops.base.errors import BbopsError
+from bbops.base.names import title_of
 from bbops.edit.authoring.changing import Change
 from bbops.edit.authoring.folder import Folder as Files
 from bbops.edit.authoring.moving import move
 from bbops.edit.authoring.naming import Name
 from bbops.interfaces.lsp.definition import Site, inner_of, uses, variable_at, variable_sites
 from bbops.interfaces.lsp.folder import Folder
-from bbops.interfaces.lsp.names import resources
+from bbops.interfaces.lsp.names import OWN_STEPS, code_of, resources
 from bbops.interfaces.lsp.pointed import Pointed, point
 from bbops.interfaces.lsp.text import Lines
 from bbops.language.expressions.scope import SIGNED_IN
@@ -66,16 +67,18 @@ def plan_rename(folder: Folder, path: str, lines: Lines, offset: int, name: str)
     if not _NAME(name):
         raise NoRename(f"'{name}' is not a variable name", hint="names are in camelCase")
     if name in SIGNED_IN or variable_sites(folder, path, name):
-        raise NoRename(f"'vars.{name}' already exists in function '{at.name}'")
+        where = title_of(code_of(at.kind, at.name))
+        raise NoRename(f"'vars.{name}' already exists in {where}")
     _require_own(folder, at, old)
     return Plan([(site, name) for site in uses(folder, path, lines, offset)])
 
 
 def _require_own(folder: Folder, at: Pointed, old: str) -> None:
     """Refuse a variable that reaches other functions, or comes from one."""
-    if at.name in at.project.middleware:
+    code = code_of(at.kind, at.name)
+    if code in at.project.middleware:
         raise NoRename(f"functions that run after this middleware may read 'vars.{old}'")
-    inherited = at.project.flows.of(at.name).inherits
+    inherited = at.project.flows.of(code).inherits
     if old in inherited or not variable_sites(folder, at.path, old):
         raise NoRename(f"'vars.{old}' is set by middleware before this function")
 
@@ -83,7 +86,7 @@ def _require_own(folder: Folder, at: Pointed, old: str) -> None:
 # ---- resources
 def _is_movable(at: Pointed) -> bool:
     named = at.named
-    if named is None or named.group not in folder_of_key().values():
+    if named is None or named.group not in {*folder_of_key().values(), OWN_STEPS}:
         return False
     return str(at.spot.value) in resources(at.project, named.group)
 
@@ -91,7 +94,12 @@ def _is_movable(at: Pointed) -> bool:
 def _plan_move(folder: Folder, at: Pointed, name: str) -> Plan:
     group = at.named.group if at.named else ""
     change = Change(Files(folder.root, folder.files))
-    move(change, Name(group, str(at.spot.value)), Name(group, name))
+    old, new = Name(group, str(at.spot.value)), Name(group, name)
+    if group == OWN_STEPS:
+        old = Name("addons", old.name.replace(".", "/"))
+        addon = old.name.partition("/")[0]
+        new = Name("addons", f"{addon}/{name.removeprefix(f'{addon}.')}")
+    move(change, old, new)
     if problems := change.problems():
         raise NoRename(problems[0].message, hint=problems[0].hint)
     plan = Plan(moves=sorted(change.moved.items()))

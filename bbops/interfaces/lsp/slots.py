@@ -14,6 +14,7 @@ from bbops.base.model import plain
 from bbops.language.expressions.values import read_bare, read_value
 from bbops.language.shape import TYPES, Field
 from bbops.language.steps._base import Step, find_step_kind, read_step
+from bbops.language.steps._shape import NestedFind, Selected, read_groups, read_select
 
 Path = tuple[str | int, ...]
 
@@ -90,6 +91,13 @@ class Slot:
         """Return the slot of a member of what stands here; `node` is what does."""
         if self.is_value or self.is_open:
             return Slot(self.arms, str(part) if isinstance(part, str) else self.key)
+        if self._reads(read_select) or self._reads(read_groups):
+            members: Any = dict(enumerate(node)) if isinstance(node, list) else node
+            inner = members.get(part) if isinstance(members, dict) else None
+            if part == "find" and isinstance(inner, dict):
+                return Slot(slot_of(NestedFind).arms, part)
+            is_column = isinstance(node, list) and not isinstance(inner, dict)
+            return NOWHERE if is_column else Slot(_SELECTED, str(part))
         if isinstance(part, int):
             return next(self._lists(), NOWHERE)
         model = step_model(node) if self.is_step else self.model
@@ -103,6 +111,8 @@ class Slot:
 
 
 NOWHERE = Slot(())
+_SELECTED = (Arm(Selected, (read_select, read_bare)),)
+"""What stands under a name in `select`: an expression, a map of such, or rows of a relation."""
 
 
 def is_model(of: Any) -> bool:

@@ -11,19 +11,20 @@ from pydantic.fields import FieldInfo
 from bbops.base.diagnostics import article
 from bbops.base.model import plain
 from bbops.interfaces.lsp.slots import is_model
-from bbops.language.addons._base import check_setting
+from bbops.language.addons._settings import check_setting
 from bbops.language.expressions.values import read_bare, read_value
 from bbops.language.loading.explain import text_like
 from bbops.language.loading.load import folder_of_key, kinds
 from bbops.language.resources._schedule import check_cron, check_timezone
 from bbops.language.shape import Field, FieldName, check_type
 from bbops.language.steps._base import Step, read_static
-from bbops.language.steps._shape import read_select
+from bbops.language.steps._shape import read_groups, read_select
 from bbops.review.contract.editor import COLUMNS
 
 _READ = {
     read_bare: "an expression", read_value: "any value", plain: "a constant",
     read_static: "a text without `${ }`", read_select: "a list of columns, or a map of expressions",
+    read_groups: "a list of columns, or a map of expressions",
     check_cron: "a cron line of five fields", check_type: "a type",
     check_setting: "a value, or '${ env.NAME }'",
     check_timezone: "a time zone of the IANA list",
@@ -58,7 +59,8 @@ def _takes(of: Any, rules: Sequence[Any], key: str) -> str:
     if origin in {dict, Mapping}:
         return _map(*arguments)
     if is_model(of):
-        return "a field" if of is Field else "a map"
+        short = getattr(of, "short_form", "")
+        return "a field" if of is Field else f"{short} or a map" if short else "a map"
     return _scalar(of, rules, key)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import msgspec
 
 from bbops.base.errors import GitError
+from bbops.base.json_addons import TestedAddon
 from bbops.interfaces.mcp.project_backend import (
     Activity,
     CommitProgress,
@@ -128,6 +129,12 @@ class Checkout:
         """Refuse: a checkout answers no requests."""
         del only_failed, endpoint, since, before, limit, details
         raise _elsewhere("show recent requests", "'bbops requests' shows them")
+
+    async def test_addon(self, addon: str, draft: str) -> TestedAddon:
+        """Refuse: keys are kept by a server."""
+        of = f" --draft {draft}" if draft else ""
+        cure = f"'bbops addon test {addon} --server{of}' asks the server"
+        raise _elsewhere("test addons", cure)
 
     async def jobs(self, draft: str) -> JobBackend:
         """Refuse: nothing runs here."""

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Protocol, TypeVar
 import msgspec
 from msgspec import Meta
 
+from bbops.base.json_addons import TestedAddon
 from bbops.base.json_jobs import JobList, JobStory
 from bbops.interfaces.mcp.models import Found, Proposed
 from bbops.interfaces.mcp.work import Work
@@ -233,6 +234,10 @@ class ProjectBackend(Protocol):
         details: bool,
     ) -> Activity:  # fmt: skip
         """Return requests that the live API answered."""
+        ...
+
+    async def test_addon(self, addon: str, draft: str) -> TestedAddon:
+        """Test the connection of an addon: of a draft, or of what is live without a name."""
         ...
 
     async def jobs(self, draft: str) -> JobBackend:

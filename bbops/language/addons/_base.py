@@ -13,24 +13,22 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, cast, get_args
+from typing import Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, create_model
-from pydantic.alias_generators import to_snake
-from pydantic.fields import FieldInfo
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, Field, create_model
 
-from bbops.base.diagnostics import suggest
 from bbops.base.model import Model
-from bbops.base.names import EnvReference, env_name
 from bbops.base.registry import file_name, members
+from bbops.language.addons._parameters import Parameter, check_constant, may, need, run_file
+from bbops.language.addons._settings import Secret, Setting, is_secret
 from bbops.language.expressions.emit import load
 from bbops.language.expressions.types import Type
-from bbops.language.expressions.values import Constant, Value, ValueField
+from bbops.language.expressions.values import Value, ValueField
 from bbops.language.steps._base import Added, Checking, Example, Step, add_steps
 from bbops.language.steps._flow import Flow
 from bbops.runtime.values.durations import seconds
-from bbops.runtime.vendors import find_steps, module_of
+from bbops.runtime.vendors import find_probe, find_steps, module_of
+from bbops.runtime.vendors._probe import Probe
 from bbops.runtime.vendors._work import MOST_ANSWER_BYTES, TIMEOUT_SECONDS
 
 __all__ = [
@@ -48,71 +46,6 @@ __all__ = [
 
 Repeat = Literal["safe", "key", "no"]
 
-Secret = EnvReference
-"""A value that stands in the server's store, never in git."""
-_SECRET = get_args(EnvReference)[1]
-
-
-def check_setting(text: str) -> str:
-    """Return a setting as it is; refuse text with a `${` that is not exactly an env value."""
-    if "${" in text and not env_name(text):
-        raise PydanticCustomError(
-            "static", "a setting is text, or exactly '${ env.NAME }'",
-        )  # fmt: skip
-    return text
-
-
-Setting = Annotated[
-    str, StringConstraints(min_length=1, max_length=500), AfterValidator(check_setting)
-]
-"""A value that may stand in git, or be `${ env.NAME }` too."""
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One parameter of a step.
-
-    Attributes:
-        takes: words of `any text number integer boolean list map`; a space means "or".
-        options: the values that it may have, for a check of constants.
-        limits: the least and the greatest number.
-        is_html: text from expressions is escaped in it.
-        nullable: null is another thing than leaving it out.
-        is_file: the name of a file in the folder of the run.
-        is_body: without it, it is the body of the request.
-    """
-
-    name: str
-    takes: str
-    required: bool
-    description: str = ""
-    options: tuple[str, ...] = ()
-    limits: tuple[float, float] | None = None
-    is_html: bool = False
-    nullable: bool = False
-    is_file: bool = False
-    is_body: bool = False
-
-    @property
-    def field(self) -> str:
-        """The name of the model's field."""
-        return f"{to_snake(self.name)}_"  # `schema` and `copy` are words of pydantic
-
-
-def need(name: str, takes: str = "text", description: str = "", **more: Any) -> Parameter:
-    """Return a parameter that must be given, and not be null."""
-    return Parameter(name, takes, required=True, description=description, **more)
-
-
-def may(name: str, takes: str = "text", description: str = "", **more: Any) -> Parameter:
-    """Return a parameter that may be left out; null means that it is."""
-    return Parameter(name, takes, required=False, description=description, **more)
-
-
-def run_file(name: str) -> Parameter:
-    """Return a parameter that is a file of the run: an upload, or what a step before has made."""
-    return Parameter(name, "text", required=True, description="A file of this run", is_file=True)
-
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -129,6 +62,7 @@ class Action:
         seconds: how long an answer may take; the `timeout` of a step may be longer.
         most_bytes: of an answer.
         per_second: how many requests the vendor takes of one account; 0 for no limit of ours.
+        streams: whether its vendor answers piece by piece where that is wanted.
     """
 
     title: str
@@ -141,6 +75,7 @@ class Action:
     seconds: float = TIMEOUT_SECONDS
     most_bytes: int = MOST_ANSWER_BYTES
     per_second: float = 0.0
+    streams: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +97,8 @@ class AddonKind:
     """What its steps reach, where no `endpoint` is set; `*.` stands for all below a name."""
     address: str = "endpoint"
     """The setting that says what they reach instead."""
+    scopes: tuple[str, ...] = ()
+    """The least rights that its key needs, as its vendor calls them."""
 
     @property
     def needs_config(self) -> tuple[str, ...]:
@@ -170,16 +107,16 @@ class AddonKind:
         return tuple(f.alias or name for name, f in fields.items() if f.is_required())
 
     @property
+    def probe(self) -> Probe | None:
+        """What tests its connection; its own file in `bbops.runtime.vendors` may have it."""
+        name = next((name for name, one in kinds().items() if one is self), "")
+        return find_probe(name)
+
+    @property
     def secrets(self) -> frozenset[str]:
         """The keys of `config` that hold secrets."""
         fields = self.config.model_fields
-        return frozenset(f.alias or name for name, f in fields.items() if _is_secret(f))
-
-
-def _is_secret(of: FieldInfo) -> bool:
-    inner = (getattr(part, "__metadata__", ()) for part in get_args(of.annotation))
-    rules = [*of.metadata, *(rule for part in inner for rule in part)]
-    return any(isinstance(rule, StringConstraints) and rule == _SECRET for rule in rules)
+        return frozenset(f.alias or name for name, f in fields.items() if is_secret(f))
 
 
 def kind(addon: str) -> AddonKind | None:
@@ -237,21 +174,22 @@ class AddonStep(Step):
         """Report a value of another type, or a constant that is none of the options."""
         name, place = parameter.name, self.place(parameter.name)
         null = parameter.nullable or not parameter.required
-        at.need(value, parameter.takes, f"'{name}'", place, null=null)
-        if not isinstance(value, Constant) or value.value is None:
-            return
-        if parameter.options and value.value not in parameter.options:
-            options = ", ".join(parameter.options)
+        of = at.need(value, parameter.takes, f"'{name}'", place, null=null)
+        if parameter.is_content and of.kind == "map" and of.fields and "path" not in of.fields:
+            message = f"a file of the run has a 'path', '{name}' has none"
+            at.report(place, "bad-value", message, "such as '${ input.photo }'")
+        if parameter.is_file or (parameter.is_content and of.kind == "map"):
+            self.require_files(at, name)
+        check_constant(at, parameter, value, place)
+
+    def require_files(self, at: Checking, name: str) -> None:
+        """Report a step that needs files of a request, where no request brings the function."""
+        if not at.has_files:
             at.report(
-                value.mark or place, "bad-value",
-                f"'{name}' is one of {options}, got '{value.value}'",
-                suggest(str(value.value), parameter.options),
+                self.place(name), "bad-value",
+                f"'{name}' is a file of a request, and this function never runs for one itself",
+                "do this in the function of an endpoint: jobs and called functions have no files",
             )  # fmt: skip
-        if parameter.limits is not None and isinstance(value.value, int | float):
-            least, most = parameter.limits
-            if not least <= value.value <= most:
-                message = f"'{name}' is from {least:g} to {most:g}, got {value.value}"
-                at.report(value.mark or place, "bad-value", message)
 
     def repeats(self) -> bool:
         """Return whether the vendor may be asked twice."""
@@ -264,6 +202,28 @@ class AddonStep(Step):
         seconds_ = max(action.seconds, own)
         return self.repeats(), seconds_, action.most_bytes, action.per_second
 
+    def is_streamed(self) -> bool:
+        """Return whether its vendor answers piece by piece where that is wanted."""
+        return self.action.streams
+
+    def stream_seconds(self) -> float:
+        """Return how long its vendor may take for all pieces."""
+        return seconds(self.timeout) if self.timeout else self.action.seconds
+
+    def stream_code(self, flow: Flow, name: str) -> list[ast.stmt]:
+        """Return the code that begins the step, and keeps what comes piece by piece as `name`."""
+        action = self.action
+        terms = self.repeats(), self.stream_seconds(), action.most_bytes, action.per_second
+        begun = flow.expression(
+            "await begin(run, step, parameters, read, terms, line)",
+            begin="bbops.runtime.steps.addons:begin_stream",
+            step=ast.Constant(self.id), parameters=self.parameters_code(flow),
+            terms=flow.constant("bbops.runtime.steps.addons:Terms", *terms),
+            read=self.reader_code(flow), line=self.line(flow),
+        )  # fmt: skip
+        code: list[ast.stmt] = [ast.Assign([ast.Name(name, ast.Store())], begun)]
+        return flow.placed(self.again(flow, code), self.mark)
+
     def whole_code(self, flow: Flow) -> list[ast.stmt]:
         """Draw the key of a request before the attempts: each of them has the same."""
         code = super().whole_code(flow)
@@ -272,36 +232,52 @@ class AddonStep(Step):
         return [*flow.run(f"{_KEY} = host.random.uuid()", host=flow.root("host")), *code]
 
     def code(self, flow: Flow) -> list[ast.stmt]:
-        given = {
-            name: flow.html(value) if name in _MARKUP else flow.value(value)
-            for name, value in self.given.items()
-        }
-        for one in self.action.parameters:
-            if one.is_body and one.name not in given:
-                request = flow.root("request")
-                given[one.name] = flow.expression("request.get('body')", request=request)
-        values = ast.Dict([ast.Constant(name) for name in given], [*given.values()])
-        has_files = any(one.is_file for one in self.action.parameters)
+        has_files = any(
+            (one.is_file or one.is_content) and one.name in self.given
+            for one in self.action.parameters
+        )
         called = flow.expression(
             "await call_addon(run, step, parameters, read, folder, terms, key)",
             call_addon="bbops.runtime.steps.addons:call_addon",
             step=ast.Constant(self.id),
             folder=flow.root("folder") if has_files else ast.Constant(None),
-            parameters=values,
+            parameters=self.parameters_code(flow),
             terms=flow.constant("bbops.runtime.steps.addons:Terms", *self.terms()),
             key=load(_KEY) if self.action.repeat == "key" else ast.Constant(""),
-            read=flow.constant(
-                "bbops.runtime.steps.addons:make_reader", self.id, spec_of(self.action.gives)
-            ),
+            read=self.reader_code(flow),
         )
         return flow.store(self.as_, called)
+
+    def parameters_code(self, flow: Flow) -> ast.expr:
+        """Return the code of the parameters that are given."""
+        given = {
+            one.name: _code(flow, one, self.given[one.name])
+            for one in self.action.parameters if one.name in self.given
+        }  # fmt: skip
+        for one in self.action.parameters:
+            if one.is_body and one.name not in given:
+                request = flow.root("request")
+                given[one.name] = flow.expression("request.get('body')", request=request)
+        return ast.Dict([ast.Constant(name) for name in given], [*given.values()])
+
+    def reader_code(self, flow: Flow) -> ast.expr:
+        """Return the code of what makes the vendor's answer a value of the step's type."""
+        spec = spec_of(self.action.gives)
+        return flow.constant("bbops.runtime.steps.addons:make_reader", self.id, spec)
 
 
 _FIELD = "parameters_"
 _KEY = "key_"
 """The variable of compiled code that holds the key of a request."""
-_MARKUP = frozenset({"html", "headerTemplate", "footerTemplate"})
-"""Parameters that take HTML: text from outside is escaped in them."""
+
+
+def _code(flow: Flow, parameter: Parameter, value: Value) -> ast.expr:
+    """Return the code of a value; in markup, text from outside is escaped."""
+    if parameter.is_html:
+        return flow.html(value)
+    if parameter.is_chat:
+        return flow.html(value, "bbops.runtime.vendors._parts:escape_chat")
+    return flow.value(value)
 
 
 @cache

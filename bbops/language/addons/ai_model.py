@@ -43,6 +43,7 @@ ADDON = AddonKind(
             "    value: ${ vars.completion.choices[0].message.content }",
             repeat="safe",
             seconds=MODEL_SECONDS,
+            streams=True,
         ),
         "createEmbedding": Action(
             "Create Embedding",

@@ -60,8 +60,10 @@ ADDON = AddonKind(
             "    value: ${ vars.message.content[0].text }",
             repeat="safe",
             seconds=MODEL_SECONDS,
+            streams=True,
         ),
     },
     config_example="apiKey: ${ env.CHAT_API_KEY }",
     hosts=("api.anthropic.com",),
+    scopes=("a workspace's key with a spend limit",),
 )

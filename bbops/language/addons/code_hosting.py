@@ -77,4 +77,5 @@ ADDON = AddonKind(
     },
     config_example="accessToken: ${ env.CODE_HOSTING_TOKEN }",
     hosts=("api.github.com",),
+    scopes=("fine-grained token: Issues, read and write",),
 )

@@ -82,4 +82,5 @@ ADDON = AddonKind(
     },
     config_example="accessToken: ${ env.CRM_TOKEN }",
     hosts=("api.hubapi.com",),
+    scopes=("crm.objects.contacts.read", "crm.objects.contacts.write", "crm.objects.deals.write"),
 )

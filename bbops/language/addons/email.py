@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bbops.base.model import Model
 from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
+from bbops.language.addons._parameters import MAIL
 from bbops.language.expressions.types import TEXT, map_of
 
 _SENT = map_of({"messageId": TEXT.or_null()}, "the mail")
@@ -29,18 +30,7 @@ ADDON = AddonKind(
         "sendEmail": Action(
             "Send Email",
             "Send a mail.",
-            (
-                need("to", "text list", "An address, or a list of them"),
-                need("subject"),
-                may("html", "text", "Text from expressions is escaped", is_html=True),
-                may("text"),
-                may(
-                    "attachments",
-                    "list",
-                    "Files of this run, as paths or maps of `path`, `name`, `contentType`",
-                ),
-                may("separately", "boolean", "A mail for each: they do not see each other"),
-            ),
+            MAIL,
             _SENT,
             "- email.sendEmail:\n"
             "    to: ada@example.com\n"
@@ -68,4 +58,5 @@ ADDON = AddonKind(
     "senderEmail: hello@example.com\n"
     "senderName: The Shop",
     hosts=("api.sendgrid.com",),
+    scopes=("mail.send",),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bbops.base.model import Model
 from bbops.language.addons._base import Action, AddonKind, may, need, run_file
 from bbops.language.expressions.types import INTEGER, TEXT, map_of
+from bbops.runtime.vendors.html_to_pdf import read_margins, read_url
 
 _FORMAT = may(
     "format", "text", "A4 if left out", options=("A4", "Letter", "Legal", "A3", "A5", "Tabloid")
@@ -29,7 +30,12 @@ ADDON = AddonKind(
                 run_file("outputPath"),
                 _FORMAT,
                 may("landscape", "boolean", "false if left out"),
-                may("margin", "map", "`top`, `right`, `bottom` and `left`, such as 20mm"),
+                may(
+                    "margin",
+                    "map",
+                    "`top`, `right`, `bottom` and `left`, such as 20mm; 10mm if left out",
+                    read=read_margins,
+                ),
                 may(
                     "headerTemplate",
                     "text",
@@ -43,18 +49,20 @@ ADDON = AddonKind(
             "    html: <h1>Hello</h1>\n"
             "    outputPath: hello.pdf\n"
             "    margin: { top: 20mm, bottom: 20mm }",
+            repeat="safe",
         ),
         "generatePdfFromUrl": Action(
             "Generate PDF from URL",
             "Print a page of the web to a file of this run.",
             (
-                need("url"),
+                need("url", "text", "Of http or https", read=read_url),
                 run_file("outputPath"),
                 _FORMAT,
                 may("waitForSelector", "text", "A CSS selector that must be there first"),
             ),
             _FILE,
             "- htmlToPdf.generatePdfFromUrl: { url: https://example.com, outputPath: page.pdf }",
+            repeat="safe",
         ),
     },
 )

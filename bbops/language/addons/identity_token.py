@@ -2,18 +2,54 @@
 
 from __future__ import annotations
 
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, model_validator
+from pydantic_core import PydanticCustomError
+
 from bbops.base.model import Model
+from bbops.base.names import env_name
 from bbops.language.addons._base import Action, AddonKind, Secret, Setting, need
 from bbops.language.expressions.types import BOOLEAN, INTEGER, TEXT, map_of
+
+_PROJECT = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]").fullmatch
+
+
+def check_project(text: str) -> str:
+    """Return the id of a project as it is written; refuse what no project is called."""
+    if not env_name(text) and not _PROJECT(text):
+        raise PydanticCustomError(
+            "bad_value", "'projectId' has 6 to 30 of a-z, 0-9 and '-', such as my-project-1a2b3"
+        )
+    return text
+
 
 _PERSON = dict.fromkeys(("email", "name", "picture"), TEXT.or_null())
 
 
 class Config(Model):
-    """The project of the identity platform."""
+    """The project of the identity platform.
 
-    project_id: Setting
-    web_api_key: Secret
+    `serviceAccount` is the JSON of a key with the role Firebase Authentication Viewer; only
+    `getUser` needs it.
+    """
+
+    project_id: Annotated[Setting, AfterValidator(check_project)]
+    service_account: Secret | None = None
+    endpoint: Setting | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_web_key(cls, given: Any) -> Any:
+        """Say why a key that the catalog of others has is not taken."""
+        if isinstance(given, dict) and "webApiKey" in given:
+            raise PydanticCustomError(
+                "bad_value", "'webApiKey' does nothing here, so it is not accepted",
+                {"hint": "remove it: tokens are checked with public keys, and 'getUser' needs"
+                 " 'serviceAccount'"},
+            )  # fmt: skip
+        return given
 
 
 ADDON = AddonKind(
@@ -34,6 +70,7 @@ ADDON = AddonKind(
             "  as: person\n"
             "- return:\n"
             "    value: ${ vars.person.uid }",
+            repeat="safe",
         ),
         "getUser": Action(
             "Get User",
@@ -46,7 +83,9 @@ ADDON = AddonKind(
             "  as: person\n"
             "- return:\n"
             "    value: ${ vars.person.email }",
+            repeat="safe",
         ),
     },
-    config_example="projectId: my-project\nwebApiKey: ${ env.IDENTITY_API_KEY }",
+    config_example="projectId: my-project\nserviceAccount: ${ env.IDENTITY_SERVICE_ACCOUNT }",
+    hosts=("www.googleapis.com", "oauth2.googleapis.com", "identitytoolkit.googleapis.com"),
 )

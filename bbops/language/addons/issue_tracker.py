@@ -86,4 +86,5 @@ ADDON = AddonKind(
     "email: bot@acme.example.com\n"
     "apiToken: ${ env.ISSUE_TRACKER_TOKEN }",
     address="instanceUrl",
+    scopes=("read:jira-work", "write:jira-work"),
 )

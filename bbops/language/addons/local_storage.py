@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Annotated
+
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
+
 from bbops.base.model import Model
+from bbops.base.names import env_name
 from bbops.language.addons._base import Action, AddonKind, Setting, may, need
 from bbops.language.expressions.types import ANY, BOOLEAN, INTEGER, TEXT, list_of, map_of
+from bbops.runtime.vendors._paths import read_base, read_path
 
+_PATH = need("path", "text", "Below the base directory, such as photos/1.jpg", read=read_path)
 _ENCODING = may(
     "encoding", "text", "utf8 if left out", options=("utf8", "base64", "binary", "buffer")
 )
 
 
-class Config(Model):
-    """Paths of the steps are below this folder, and may not leave it."""
+def check_base(text: str) -> str:
+    """Return a base directory as it is written; refuse one that leads elsewhere."""
+    if not env_name(text):
+        try:
+            read_base(text)
+        except ValueError as error:
+            raise PydanticCustomError("bad_value", "{message}", {"message": str(error)}) from None
+    return text
 
-    base_directory: Setting = "./storage"
+
+class Config(Model):
+    """Paths of the steps are below this folder, and may not leave it.
+
+    `bbops dev` keeps it in the project's folder, ignored by git; a server in its state folder, or
+    in a bucket; a draft has its own.
+    """
+
+    base_directory: Annotated[Setting, AfterValidator(check_base)] = "./storage"
 
 
 ADDON = AddonKind(
@@ -24,20 +47,26 @@ ADDON = AddonKind(
     {
         "saveFile": Action(
             "Save File",
-            "Write a file, with the folders it lies in.",
+            "Write a file, with the folders it lies in, in the place of one that is there.",
             (
-                need("path"),
-                need("content", "text binary"),
+                _PATH,
+                need(
+                    "content",
+                    "text binary map",
+                    "Text in the encoding, bytes, or a file of this run such as an upload",
+                    is_content=True,
+                ),
                 _ENCODING,
             ),
             map_of({"path": TEXT, "size": INTEGER}, "the file"),
             "- localStorage.saveFile: { path: notes/hello.txt, content: Hello }",
+            repeat="safe",
         ),
         "readFile": Action(
             "Read File",
             "Read a file as text, or as bytes.",
             (
-                need("path"),
+                _PATH,
                 _ENCODING,
             ),
             ANY,
@@ -49,7 +78,7 @@ ADDON = AddonKind(
         "deleteFile": Action(
             "Delete File",
             "Delete a file; one that is not there is fine.",
-            (need("path"),),
+            (_PATH,),
             map_of({"path": TEXT}, "the file"),
             "- localStorage.deleteFile: { path: notes/hello.txt }",
         ),
@@ -57,7 +86,12 @@ ADDON = AddonKind(
             "List Files",
             "List the files of a folder.",
             (
-                may("directory", "text", "The whole base directory if left out"),
+                may(
+                    "directory",
+                    "text",
+                    "The whole base directory if left out",
+                    read=partial(read_path, is_folder=True),
+                ),
                 may("recursive", "boolean", "false if left out"),
             ),
             list_of(
@@ -73,7 +107,7 @@ ADDON = AddonKind(
         "fileExists": Action(
             "File Exists",
             "Say whether a file is there.",
-            (need("path"),),
+            (_PATH,),
             BOOLEAN,
             "- localStorage.fileExists: { path: notes/hello.txt }\n"
             "  as: isThere\n"

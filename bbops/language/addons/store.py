@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Self
+
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
+
 from bbops.base.model import Model
 from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, INTEGER, TEXT, list_of, map_of
@@ -17,11 +22,27 @@ _PRODUCT = map_of(
 
 
 class Config(Model):
-    """The store, and a token of its administration. `endpoint` is for a stand-in."""
+    """The store, and how it is administered. `endpoint` is for a stand-in.
+
+    - Apps that were made before 2026 have an `accessToken` that lasts.
+    - Newer ones have `clientId` and `clientSecret`, for which the store gives tokens of 24 hours.
+      With both, `accessToken` counts.
+    """
 
     store_domain: Setting
-    access_token: Secret
+    access_token: Secret | None = None
+    client_id: Setting | None = None
+    client_secret: Secret | None = None
     endpoint: Setting | None = None
+
+    @model_validator(mode="after")
+    def check_token(self) -> Self:
+        """Refuse a store that nothing lets in, and half of a pair."""
+        has_id, has_secret = self.client_id is not None, self.client_secret is not None
+        if has_id is has_secret and (has_id or self.access_token is not None):
+            return self
+        message = "expected 'accessToken', or 'clientId' with 'clientSecret'"
+        raise PydanticCustomError("one_of", message, {"key": "", "hint": ""})
 
 
 _PER_SECOND = 2.0
@@ -113,4 +134,5 @@ ADDON = AddonKind(
     },
     config_example="storeDomain: acme.example.com\naccessToken: ${ env.STORE_TOKEN }",
     address="storeDomain",
+    scopes=("read_products", "write_products", "read_orders", "write_inventory"),
 )

@@ -8,6 +8,8 @@ from bbops.language.expressions.types import BOOLEAN, TEXT, map_of
 
 _MESSAGE = map_of({"ok": BOOLEAN, "channel": TEXT, "ts": TEXT}, "the message")
 
+_MARKDOWN = "Markdown of the chat; `&`, `<` and `>` in text from expressions are escaped"
+
 
 class Config(Model):
     """The token of a bot that is in the channels. `endpoint` is for a stand-in."""
@@ -26,7 +28,7 @@ ADDON = AddonKind(
             "Write into a channel.",
             (
                 need("channel", "text", "Its id or its name"),
-                may("text", "text", "Markdown of the chat"),
+                may("text", "text", _MARKDOWN, is_chat=True),
                 may("blocks", "list"),
             ),
             _MESSAGE,
@@ -38,7 +40,7 @@ ADDON = AddonKind(
             "Write to one member.",
             (
                 need("userId"),
-                need("text", "text", "Markdown of the chat"),
+                need("text", "text", _MARKDOWN, is_chat=True),
             ),
             _MESSAGE,
             "- teamChat.sendDirectMessage: { userId: U1, text: Your order is on its way }",
@@ -46,4 +48,5 @@ ADDON = AddonKind(
     },
     config_example="botToken: ${ env.TEAM_CHAT_TOKEN }",
     hosts=("slack.com",),
+    scopes=("chat:write", "im:write", "chat:write.public"),
 )

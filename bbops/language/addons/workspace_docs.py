@@ -88,4 +88,5 @@ ADDON = AddonKind(
     },
     config_example="integrationToken: ${ env.WORKSPACE_DOCS_TOKEN }",
     hosts=("api.notion.com",),
+    scopes=("read content", "update content", "insert content"),
 )

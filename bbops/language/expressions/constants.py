@@ -9,16 +9,20 @@ from typing import Any, Final
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions.checks import Checks
 from bbops.language.expressions.types import Type
-from bbops.runtime.values import times
 from bbops.runtime.values.failures import BadValue, FlowError
 from bbops.runtime.values.filters import FILTERS
+from bbops.runtime.values.regex import compile_pattern
 
 _MOMENT: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-def _add(of: Type, duration: Any, *_: Any) -> None:
+def _add(of: Type, *given: Any) -> None:
     moment: datetime | date = date(2000, 1, 1) if of.kind == "date" else _MOMENT
-    times.add_duration(moment, duration)
+    FILTERS["add"].apply(moment, *given)
+
+
+def _difference(_of: Type, *given: Any) -> None:
+    FILTERS["difference"].apply(_MOMENT, _MOMENT, *given)
 
 
 def _applied(name: str, value: Any) -> Callable[..., None]:
@@ -28,13 +32,26 @@ def _applied(name: str, value: Any) -> Callable[..., None]:
     return try_constants
 
 
+def _replace(_of: Type, pattern: Any, to: Any = "") -> None:
+    try:
+        compile_pattern(str(pattern))
+    except FlowError:
+        return  # it is told of as a pattern
+    FILTERS["replaceAll"].apply("", pattern, to)
+
+
 _TRIED: Final[Mapping[str, Callable[..., None]]] = {
     "add": _add,
     "date": _applied("date", _MOMENT),
+    "difference": _difference,
     "startOf": _applied("startOf", _MOMENT),
     "round": _applied("round", 1.5),
+    "divide": _applied("divide", 1),
     "split": _applied("split", "a"),
     "sort": _applied("sort", []),
+    "chunk": _applied("chunk", []),
+    "format": _applied("format", 1.5),
+    "replaceAll": _replace,
 }
 
 
@@ -43,14 +60,15 @@ def check_constants(at: Checks, node: s.Filter, of: Type) -> None:
 
     The first ones are tried; what stands behind one that is computed is not.
     """
-    try_constants, constants = _TRIED.get(node.name), _first_constants(node.args)
-    least = FILTERS[node.name].least
+    skipped = 1 if node.name == "difference" else 0
+    try_constants, constants = _TRIED.get(node.name), _first_constants(node.args[skipped:])
+    least = FILTERS[node.name].least - skipped
     if try_constants is None or not constants or len(constants) < least:
         return
     try:
         try_constants(of, *constants)
     except BadValue as problem:
-        at.wrong(node.args[0].start, "bad-constant", problem.message)
+        at.wrong(node.args[skipped].start, "bad-constant", problem.message)
     except FlowError:
         return  # of another type, which is reported as such
 

@@ -29,7 +29,8 @@ _ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}
 _COMPARE = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 _PARTICULAR = frozenset({
-    "add", "base64Decode", "clamp", "date", "matches", "parseJson", "round", "sort", "split",
+    "add", "base64Decode", "clamp", "date", "difference", "divide", "matches",
+    "parseJson", "round", "sort", "split",
     "startOf",
 })  # fmt: skip
 """Filters that fail on some values of the right type."""
@@ -84,6 +85,8 @@ class Emitter:
         override: Callable[[s.Node], ast.expr | None] | None = None,
     ) -> None:
         self.scope, self.names, self.override = scope, names, override
+        self.arrows: list[str] = []
+        """The names of the arrow functions around what is emitted."""
 
     def value(self, value: AnyValue) -> ast.expr:
         """Return the code of a value in YAML."""
@@ -107,7 +110,7 @@ class Emitter:
         if value.mark is not None:
             line, column = value.mark.line, value.mark.column - 1
             for node in ast.walk(code):
-                if isinstance(node, ast.expr) and not hasattr(node, "lineno"):
+                if isinstance(node, ast.expr | ast.arg) and not hasattr(node, "lineno"):
                     node.lineno = node.end_lineno = line
                     node.col_offset = node.end_col_offset = column
         return code
@@ -125,24 +128,29 @@ class Emitter:
         ]
         return self.operator("join_text", *parts)
 
-    def html(self, value: AnyValue) -> ast.expr:
-        """Return the code of a value as HTML: what an expression gives is escaped, once."""
+    def html(self, value: AnyValue, escape: str = "filter:escapeHtml") -> ast.expr:
+        """Return the code of a value as HTML: what an expression gives is escaped, once.
+
+        Args:
+            value: may hold expressions.
+            escape: escapes a text; for markup that is another one.
+        """
         match value:
             case Expression():
-                return self.at(value, self.escaped(value.node))
+                return self.at(value, self.escaped(value.node, escape))
             case Template():
                 parts = [
-                    ast.Constant(part) if isinstance(part, str) else self.escaped(part)
+                    ast.Constant(part) if isinstance(part, str) else self.escaped(part, escape)
                     for part in value.parts
                 ]
                 return self.at(value, self.operator("join_text", *parts))
             case _:
                 return self.value(value)
 
-    def escaped(self, node: s.Node) -> ast.expr:
+    def escaped(self, node: s.Node, escape: str) -> ast.expr:
         if self.scope.type_of(node).is_html:
             return self.node(node)
-        return call(self.names.use("filter:escapeHtml"), self.text(node))
+        return call(self.names.use(escape), self.text(node))
 
     def text(self, node: s.Node) -> ast.expr:
         return self.operator("text", self.node(node))
@@ -158,7 +166,8 @@ class Emitter:
             case s.Literal():
                 return ast.Constant(node.value)
             case s.Name():
-                return self.names.root(node.name)
+                is_own = node.name in self.arrows
+                return load(f"a_{node.name}") if is_own else self.names.root(node.name)
             case s.Member():
                 return self.member(node)
             case s.Index():
@@ -190,8 +199,20 @@ class Emitter:
                 return self.blamed(code, *(args or [node.of]))
             case s.Call():
                 return self.call(node)
+            case s.Arrow():
+                return self.arrow(node)
             case _:
                 raise AssertionError(node)
+
+    def arrow(self, node: s.Arrow) -> ast.expr:
+        """Return the code of an arrow function, which takes a member and its place."""
+        around, self.arrows = self.arrows, [*self.arrows, *node.names]
+        body = self.node(node.body)
+        self.arrows = around
+        names = [f"a_{name}" for name in node.names]
+        names += ["a_"] if len(names) == 1 else []
+        given = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+        return ast.Lambda(given, body)
 
     def nodes(self, nodes: Iterable[s.Node]) -> list[ast.expr]:
         return [self.node(node) for node in nodes]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from bbops.base.diagnostics import did_you_mean, suggest
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions import types as t
+from bbops.language.expressions.arrows import arrow_result, check_arrows, check_members
 from bbops.language.expressions.checks import Checks
 from bbops.language.expressions.constants import check_constants
 from bbops.language.expressions.operations import refuse_guess
@@ -23,10 +24,13 @@ _ARGUMENTS = {
     "slice": ("integer", "integer?"), "replace": ("text", "text"), "split": ("text",),
     "join": ("text",), "startsWith": ("text",), "endsWith": ("text",), "matches": ("text",),
     "sort": ("text?", "text"), "pluck": ("text",), "round": ("integer",), "min": ("number",),
-    "max": ("number",), "clamp": ("number", "number"), "date": ("text", "text"), "add": ("text",),
+    "max": ("number",), "divide": ("number", "integer"),
+    "clamp": ("number", "number"), "date": ("text", "text"),
+    "add": ("text number", "text"), "difference": ("datetime date", "text", "text"),
     "startOf": ("text", "text"), "has": ("text",), "omit": ("text list",), "pick": ("text list",),
-    "merge": ("map",), "hmac": ("text bytes",), "range": ("integer",),
-    "randomToken": ("integer",), "random": ("integer", "integer"),
+    "merge": ("map",), "zip": ("list",), "chunk": ("integer",), "findAll": ("text",),
+    "replaceAll": ("text", "text"), "format": ("text",), "hmac": ("text bytes",),
+    "range": ("integer",), "randomToken": ("integer",), "random": ("integer", "integer"),
 }  # fmt: skip
 """The kinds of the arguments, the last for all that follow; `?` takes null too."""
 
@@ -49,16 +53,18 @@ _TYPED_AS = {
     "len": "length", "date_format": "date", "to_json": "json", "from_json": "parseJson",
     "coalesce": "default", "concat": "join", "substring": "slice", "includes": "contains",
     "toUpperCase": "upper", "toLowerCase": "lower", "toInt": "toNumber", "parseInt": "toNumber",
-    "formatDate": "date", "fromJson": "parseJson", "truncate": "slice", "map": "pluck",
+    "formatDate": "date", "fromJson": "parseJson", "truncate": "slice",
 }  # fmt: skip
+
+_PATTERNS = frozenset({"matches", "findAll", "replaceAll"})
 
 _LISTED = "'bbops explain unknown-filter' lists the filters"
 
 
 def check_filter(at: Checks, node: s.Filter) -> Type:
     """Report the mistakes of `value | name(args)` and return the type of its result."""
-    of, args = at.infer(node.of), [at.infer(arg) for arg in node.args]
-    known = FILTERS.get(node.name)
+    of, known = at.infer(node.of), FILTERS.get(node.name)
+    args, facts = check_arrows(at, node, of)
     if known is None:
         usual = _TYPED_AS.get(node.name)
         near = did_you_mean(node.name, usual) if usual else suggest(node.name, FILTERS)
@@ -77,11 +83,11 @@ def check_filter(at: Checks, node: s.Filter) -> Type:
     args = _check_arguments(at, node, args, kinds or _ARGUMENTS.get(node.name, ()))
     if known.least <= len(args) <= known.most and t.NEVER not in args:
         check_constants(at, node, of)
-    if _has_wrong_members(at, node, of) or _misnames(at, node, of):
+    if _has_wrong_members(at, node, of) or check_members(at, node, of) or _misnames(at, node, of):
         return t.mistaken(hides=of.hides)
     if known.gives == "boolean" and args:
         refuse_guess(at, node.of, of, node.args[0], args[0])
-    found = _filtered(node, of, args, known.gives)
+    found = arrow_result(node, of, args, facts) or _filtered(node, of, args, known.gives)
     return replace(found, what="") if node.name in _HASHES and t.is_secret(found) else found
 
 
@@ -116,7 +122,9 @@ def _check_arguments(
     for place, (arg, of) in enumerate(zip(node.args, args, strict=True)):
         wanted = kinds[min(place, len(kinds) - 1)] if kinds else "any?"
         words = wanted.rstrip("?").split()
-        if not any(t.fits(of, kind) for kind in words):
+        if isinstance(arg, s.Arrow):
+            found.append(of)
+        elif not any(t.fits(of, kind) for kind in words):
             message = f"'{node.name}' needs {' or '.join(words)} here, got {of}"
             found.append(at.wrong(arg.start, "type", message, hides=of.hides))
         elif wanted.endswith("?"):
@@ -128,7 +136,7 @@ def _check_arguments(
 
 def _check_pattern(at: Checks, node: s.Filter) -> None:
     """A constant regular expression is compiled now, so a request never meets a bad one."""
-    if node.name != "matches" or not node.args or not isinstance(node.args[0], s.Literal):
+    if node.name not in _PATTERNS or not node.args or not isinstance(node.args[0], s.Literal):
         return
     try:
         compile_pattern(str(node.args[0].value))
@@ -196,6 +204,8 @@ def _filtered(node: s.Filter, of: Type, args: list[Type], gives: str) -> Type:
     if name == "pluck" and of.item and of.item.fields and (chosen := _chosen(node)):
         member = of.item.fields.get(chosen[0], of.item.rest or t.ANY)
         return t.concealed(t.list_of(member), by=[of] if of.private else [])
+    if name == "divide":
+        return t.concealed(Type("decimal"), by=[of, *args])
     if name in _CHOOSES:
         return t.joined([of, *args]).not_null()
     if gives == "same":

@@ -10,6 +10,7 @@ from bbops.language.expressions.operations import check_binary, check_compare, c
 from bbops.language.expressions.reads import check_index, check_member, check_name
 from bbops.language.expressions.related import asks_related, check_related
 from bbops.language.expressions.types import Type
+from bbops.language.expressions.windows import asks_window, check_window
 
 
 class Inference(Checks):
@@ -47,7 +48,14 @@ class Inference(Checks):
                 return self.choice(node)
             case s.Filter():
                 return check_filter(self, node)
+            case s.Arrow():
+                return self.wrong(
+                    node.start, "type", "an arrow function is an argument of a filter of lists",
+                    "write 'list | map(row => row.name)'",
+                )  # fmt: skip
             case s.Call():
+                if asks_window(self.scope, node):
+                    return check_window(self, node)
                 related = asks_related(self.scope, node)
                 return check_related(self, node) if related else check_call(self, node)
             case _:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from bbops.language.expressions.nodes import Logic, Node, children
-from bbops.language.expressions.values import Expression, ListValue, MapValue, Template
+from bbops.language.expressions.values import Expression, Holder, ListValue, MapValue, Template
 from bbops.source.yaml.document import Mark
 
 
@@ -33,6 +33,8 @@ def expressions(value: Any) -> Iterator[Found]:
         case list() | tuple():
             for one in value:
                 yield from expressions(one)
+        case Holder():
+            yield from expressions(value.held())
         case MapValue():
             for _, one in value.items:
                 yield from expressions(one)

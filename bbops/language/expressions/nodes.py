@@ -5,8 +5,8 @@ Offsets count characters from the start of the scalar the expression stands in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, fields
 from typing import Any
 
 
@@ -119,12 +119,65 @@ class Call(Node):
     args: tuple[Node, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrow(Node):
+    """`name => body` or `(name, place) => body`: an argument of a filter of lists.
+
+    Attributes:
+        names: of a member, and of its place from 0 on where it has two.
+        starts: where the names stand.
+    """
+
+    names: tuple[str, ...]
+    starts: tuple[int, ...]
+    body: Node
+
+
+_PLACES = frozenset({"start", "end", "name_start", "starts"})
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Return whether two expressions, or parts of them, say the same, wherever they stand."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    if type(one) is not type(other):
+        return False
+    if not isinstance(one, Node):
+        return bool(one == other)
+    names = [part.name for part in fields(one) if part.name not in _PLACES]
+    return all(is_same(getattr(one, name), getattr(other, name)) for name in names)
+
+
 def names_in(node: Node) -> Iterator[str]:
     """Yield every name in an expression: of values, and of what is read of them."""
     if isinstance(node, Name | Member):
         yield node.name
     for part in children(node):
         yield from names_in(part)
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Yield a node and those inside it."""
+    yield node
+    for inner in children(node):
+        yield from walk(inner)
+
+
+def relations_in(node: Node, roots: Container[str]) -> Iterator[str]:
+    """Yield every name that may be a relation of a row: not what is read of `input` or `vars`."""
+    root = node
+    while isinstance(root, Member):
+        root = root.of
+    if (
+        isinstance(root, Name)
+        and root.name != "row"
+        and (root.name in roots or root.name == "vars")
+    ):
+        return
+    if isinstance(node, Name | Member):
+        yield node.name
+    for part in children(node):
+        yield from relations_in(part, roots)
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -144,8 +197,20 @@ def children(node: Node) -> tuple[Node, ...]:
             return (node.of, *node.args)
         case Call():
             return node.args
+        case Arrow():
+            return (node.body,)
         case _:
             return ()
+
+
+def levels_of(node: Node) -> int:
+    """Return how many nodes are inside each other at most. Does not recurse."""
+    found, todo = 0, [(node, 1)]
+    while todo:
+        one, level = todo.pop()
+        found = max(found, level)
+        todo += [(inner, level + 1) for inner in children(one)]
+    return found
 
 
 def request_field(*nodes: Node) -> str:

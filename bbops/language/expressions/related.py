@@ -1,4 +1,4 @@
-"""What a query asks of the rows that refer to its row: `exists`, `count`, `sum` and `list`."""
+"""What a query asks of the rows that refer to its row: `exists`, `count`, `sum` and the like."""
 
 from __future__ import annotations
 
@@ -10,8 +10,29 @@ from bbops.language.expressions.known import Facts
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import Type
 
-RELATED = {"exists": 1, "count": 1, "sum": 2, "list": 2}
+RELATED = {
+    "exists": 1, "count": 1, "sum": 2, "list": 2, "avg": 2, "min": 2, "max": 2, "first": 2,
+    "last": 2,
+}  # fmt: skip
 """Functions of a query's relations, and how many arguments they need; a condition may follow."""
+
+
+RELATED_WORDS = {
+    "exists": "exists(relation, condition?) → boolean",
+    "count": "count(relation, condition?) → integer",
+    "sum": "sum(relation, column, condition?) → number, 0 of nothing",
+    "list": "list(relation, column, condition?) → list",
+    "avg": "avg(relation, column, condition?) → number or null",
+    "min": "min(relation, column, condition?) → the column's type, or null",
+    "max": "max(relation, column, condition?) → the column's type, or null",
+    "first": "first(relation, column, condition?) → the column's type, or null",
+    "last": "last(relation, column, condition?) → the column's type, or null",
+}
+"""How each is written, and what it gives."""
+_NEEDS = {
+    "sum": "number", "avg": "number", "min": "number text datetime date",
+    "max": "number text datetime date",
+}  # fmt: skip
 
 
 def asks_related(scope: Scope, node: s.Call) -> bool:
@@ -66,10 +87,19 @@ def _result(at: Checks, node: s.Call, facts: Facts) -> Type:
     if node.name == "list":
         with at.scope.knowing(facts):
             return t.list_of(at.infer(node.args[1]))
-    of = at.infer(node.args[1])
-    if not t.fits(of, "number"):
-        return at.wrong(node.args[1].start, "type", f"'sum' needs a number, got {of}")
-    return of.not_null()  # a null is not added
+    with at.scope.knowing(facts):
+        of = at.infer(node.args[1])
+    words = _NEEDS.get(node.name, "")
+    if words and not any(t.fits(of, kind) for kind in words.split()):
+        wanted = "a number" if words == "number" else words.replace(" ", ", ")
+        message = f"'{node.name}' needs {wanted}, got {of}"
+        return at.wrong(node.args[1].start, "type", message, hides=of.hides)
+    if node.name == "sum":
+        return of.not_null()  # a null is not added
+    if node.name == "avg":
+        found = Type("decimal") if of.kind == "decimal" else t.NUMBER
+        return t.concealed(found.or_null(), by=[of])
+    return of.or_null()
 
 
 def names_of(node: s.Node) -> tuple[str, ...] | None:

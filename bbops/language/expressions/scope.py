@@ -48,6 +48,7 @@ class Scope:
         row: how facts name the row whose columns stand bare; each inner row has a name of its own.
         is_complete: every variable is known; not behind middleware that could not be read.
         watch: is told of each node whose type was found, with the scope it was found in.
+        windows: `rank` and `rowNumber` may be asked for.
         roles: those that tokens of the project may have; empty where nobody knows.
     """
 
@@ -66,6 +67,7 @@ class Scope:
     related: Related | None = None
     row: str = "row"
     roles: tuple[str, ...] = ()
+    windows: bool = False
 
     def inside(
         self, table: str, columns: Mapping[str, Type], *, bare: bool = True,
@@ -92,7 +94,7 @@ class Scope:
         self.known.forget(row)
         return replace(
             self, columns={**(self.columns or {}), **columns}, table=related.name,
-            related=related, row=row,
+            related=related, row=row, windows=False,
         )  # fmt: skip
 
     def type_of(self, node: Node) -> Type:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from bbops.base.diagnostics import Hint, ReplaceWord
 from bbops.language.expressions.nodes import (  # fmt: skip
+    Arrow,
     Binary,
     Call,
     Choice,
@@ -24,13 +25,16 @@ from bbops.language.expressions.nodes import (  # fmt: skip
     Name,
     Node,
     Unary,
+    levels_of,
 )
 
 MAX_DEPTH = 50
 """Nested parentheses, operators and calls."""
 
-MAX_TOKENS = 500
-"""Both bounds keep every later walk of the tree off Python's stack limit."""
+MAX_LEVELS = 260
+"""Of the tree: with `MAX_DEPTH` it keeps every walk off Python's stack limit."""
+
+MAX_TOKENS = 4_000
 
 
 class SyntaxProblem(Exception):
@@ -47,7 +51,7 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)"
     r"|(?P<text>'(?:[^'\\]|\\.)*')"
     r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
-    r"|(?P<op>\?\.|==|!=|<=|>=|\|\||&&|\*\*|//|[-+*/%<>()\[\],.|!?:={}]))",
+    r"|(?P<op>\?\.|=>|==|!=|<=|>=|\|\||&&|\*\*|//|[-+*/%<>()\[\],.|!?:={}]))",
     re.DOTALL,
 )
 _WORDS = frozenset({"and", "or", "not", "in", "if", "else", "true", "false", "null"})
@@ -84,6 +88,11 @@ def parse(source: str, base: int = 0) -> Node:
     return _Parser(_tokens(source, base)).whole()
 
 
+def _too_long(start: int, end: int) -> SyntaxProblem:
+    hint = "move its parts into variables"
+    return SyntaxProblem("the expression is too long", start, end, hint)
+
+
 def _tokens(source: str, base: int) -> list[_Token]:
     found: list[_Token] = []
     at, end = 0, len(source.rstrip())
@@ -102,9 +111,7 @@ def _tokens(source: str, base: int) -> list[_Token]:
             kind = "word"
         found.append(_Token(kind, text, start, base + at))
         if len(found) > MAX_TOKENS:
-            raise SyntaxProblem(
-                "the expression is too long", start, base + at, "move its parts into variables"
-            )
+            raise _too_long(start, base + at)
     found.append(_Token("end", "", base + end, base + end))
     return found
 
@@ -131,6 +138,8 @@ class _Parser:
         node = self.choice()
         if self.peek.kind != "end":
             raise self.unexpected(self.peek)
+        if levels_of(node) > MAX_LEVELS:
+            raise _too_long(node.start, node.end)
         return node
 
     @property
@@ -155,6 +164,8 @@ class _Parser:
         if token.kind == "end":
             return SyntaxProblem("the expression is incomplete", token.start, token.start + 1)
         hint = "compare two values at a time and join with 'and'" if token.text in "<=>=!=" else ""
+        if token.text == "=>":
+            hint = "write '>=' to compare; 'row => row.name' is an argument of a filter of lists"
         return SyntaxProblem(f"unexpected '{token.text}'", token.start, token.end, hint)
 
     def choice(self) -> Node:
@@ -279,10 +290,34 @@ class _Parser:
         self.expect("(")
         return self.members(")")
 
+    def argument(self) -> Node:
+        """Return an argument: `name => body` and `(name, place) => body` are arrow functions."""
+        most = self.at + 5  # of `(name, place)`
+        ahead = [one.text for one in self.tokens[self.at : most + 1]]
+        size = 1 if self.peek.kind == "name" else ahead.index(")") + 1 if ")" in ahead[:5] else 0
+        if not size or ahead[size : size + 1] != ["=>"] or not self.may_name(size):
+            return self.choice()
+        names = [self.next() for _ in range(size)]
+        names = [one for one in names if one.kind == "name"]
+        self.next()
+        body = self.choice()
+        return Arrow(
+            names[0].start, body.end, tuple(one.text for one in names),
+            tuple(one.start for one in names), body,
+        )  # fmt: skip
+
+    def may_name(self, size: int) -> bool:
+        """Return whether so many tokens are a name, or one or two names in parentheses."""
+        kinds = [
+            one.kind if one.kind == "name" else one.text
+            for one in self.tokens[self.at : self.at + size]
+        ]
+        return kinds in (["name"], ["(", "name", ")"], ["(", "name", ",", "name", ")"])
+
     def members(self, closing: str) -> tuple[tuple[Node, ...], int]:
         items: list[Node] = []
         while not self.is_next(closing):
-            items.append(self.choice())
+            items.append(self.argument() if closing == ")" else self.choice())
             if self.is_next(","):
                 self.next()
             elif not self.is_next(closing):

@@ -21,6 +21,16 @@ from bbops.language.expressions.syntax import SyntaxProblem, parse
 from bbops.source.yaml.document import Map, Mark, Seq, Text
 
 
+class Holder:
+    """What a step's field is read into that has expressions in it, beside models."""
+
+    __slots__ = ()
+
+    def held(self) -> tuple[Any, ...]:
+        """Return what stands in it: expressions, models, or others that hold some."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Constant:
     """A value without expressions."""

@@ -26,9 +26,14 @@ _PATTERNS = {
     "^[1-9][0-9]{0,6}(B": "a size such as 500KB or 5MB",
     "^[a-z][A-Za-z0-9_-]{0,62}\\.": "an event such as user.registered",
     "^[a-z][A-Za-z0-9_.-]": "the name of an event such as comment.created",
+    "^[a-z0-9][a-z0-9.-]{0,99}": "the id of a tenant, or 'common'",
     "^[a-z0-9](": "a host such as example.com",
     "^[a-z]+/": "a media type such as image/png",
+    "^sha256": "a digest such as sha256:5feceb66…, of 64 digits",
+    "^[0-9a-f]{40": "the whole id of a commit",
     "^[2-5]": "a status such as 200",
+    "^(?:[a-z]": "a column such as done or author.role",
+    "^(?:(?:[a-z]": "an order such as title or created_at.desc",
     "^(?::": "a topic such as posts/:slug/comments, without a slash at either end",
     "^https": "an address that begins with https://",
     "^[A-Za-z0-9!": "a word such as Bearer",
@@ -207,6 +212,8 @@ def _keys_at(model: type[BaseModel], node: Any, path: KeyPath) -> list[str]:
                 current = next(filter(None, map(find_step_kind, node)), None)
             continue
         current = _field(current, part)
+        if isinstance(node, dict) and _is_steps(current) and "list[" not in str(current):
+            current = next(filter(None, map(find_step_kind, node)), current)
     found = _model_in(current)
     return [field.alias or name for name, field in found.model_fields.items()] if found else []
 

@@ -17,9 +17,12 @@ from pydantic import ValidationError
 from bbops.base.diagnostics import Diagnostic, Place, Severity, article, find_nearest
 from bbops.base.model import Model
 from bbops.base.registry import members
+from bbops.language.loading.crud import Made, expand
 from bbops.language.loading.explain import explain
+from bbops.language.loading.likes import resolved, resolved_tables
 from bbops.language.loading.recovery import mended
 from bbops.language.project import Project, Resource
+from bbops.language.resources._crud import Crud, is_crud
 from bbops.language.resources._kind import ANY, Kind, references_of
 from bbops.language.resources.addon import addon_model
 from bbops.source.tree import BlobId, Entry, FilePath, Tree
@@ -64,6 +67,7 @@ class Cache:
     outcomes: dict[Entry, Outcome] = field(default_factory=dict)
     documents: dict[BlobId, Document] = field(default_factory=dict)
     models: dict[tuple[type[Model], BlobId], Model | ValidationError] = field(default_factory=dict)
+    made: Made = field(default_factory=Made)
 
     def forget(self, used: Collection[Entry]) -> None:
         """Drop what no file of the newest tree has; keeps memory flat over many commits."""
@@ -94,6 +98,13 @@ def kinds() -> Mapping[str, type[Kind]]:
         model = vars(module)[name[0].upper() + name[1:]]
         found[model.folder] = model
     return found
+
+
+def model_of(folder: str, name: str, root: object) -> type[Kind]:
+    """Return the model of a file of a kind's folder, by its name and what is in it."""
+    if folder == "addons":
+        return addon_model(name)
+    return Crud if folder == "endpoints" and is_crud(root) else kinds()[folder]
 
 
 @cache
@@ -129,7 +140,7 @@ def load(tree: Tree, cache: Cache | None = None) -> Loaded:
     new = [_File(entry, cache) for entry in entries if entry not in known]
     texts = tree.read([file.entry.blob for file in new if file.is_unread])
     read = {file.entry: file.read(texts) for file in new}
-    loaded = _put_together(known.get(entry) or read[entry] for entry in entries)
+    loaded = _put_together((known.get(entry) or read[entry] for entry in entries), cache.made)
     loaded = replace(loaded, diagnostics=judge_strays(loaded, entries))
     # one that vanished between listing and reading may be there next time
     known |= {file.entry: read[file.entry] for file in new if not file.is_gone}
@@ -150,7 +161,7 @@ def _find_too_large(entries: Sequence[Entry]) -> Diagnostic | None:
     return Diagnostic(Place("project.yaml"), "yaml-too-large", message, hint)
 
 
-def _put_together(outcomes: Iterable[Outcome]) -> Loaded:
+def _put_together(outcomes: Iterable[Outcome], made: Made) -> Loaded:
     found: dict[str, dict[str, Resource[Any]]] = {folder: {} for folder in kinds()}
     wrong, broken, mended_files = list[Diagnostic](), set[tuple[str, str]](), set[str]()
     for one in outcomes:
@@ -166,8 +177,19 @@ def _put_together(outcomes: Iterable[Outcome]) -> Loaded:
         if not any(d.place.file in _SETTINGS for d in wrong):
             wrong.append(_NO_PROJECT)
         return Loaded(None, tuple(sorted(wrong)))
-    resources = {folder: found[folder] for folder in named_kinds()}
-    project = Project(settings, resources, frozenset(broken), frozenset(mended_files))
+    found["tables"] = resolved_tables(found["tables"])
+    tables = {name: one.model for name, one in found["tables"].items()}
+    resources = {
+        folder: {name: resolved(one, tables) for name, one in found[folder].items()}
+        for folder in named_kinds()
+    }
+    cruds = {name: one for name, one in found["endpoints"].items() if isinstance(one.model, Crud)}
+    expanded = expand(cruds, found["tables"], mended_files, made)
+    files = {name: one for name, one in resources["endpoints"].items() if name not in cruds}
+    resources["endpoints"] = {**expanded.endpoints, **files}
+    resources["functions"] = {**expanded.functions, **resources["functions"]}
+    broken |= expanded.broken
+    project = Project(settings, resources, frozenset(broken), frozenset(mended_files), cruds)
     return Loaded(project, tuple(sorted(wrong)))
 
 
@@ -282,7 +304,8 @@ class _File:
     def _check_name(self, folder: str, name: str) -> bool:
         kind = kinds()[folder]
         pattern = f"{kind.segment}(?:/{kind.segment})*" if kind.nests else kind.segment
-        if re.fullmatch(pattern, name) and len(name) <= 200:
+        is_deep = 0 < kind.deepest <= name.count("/")
+        if re.fullmatch(pattern, name) and len(name) <= 200 and not is_deep:
             return True
         self.broken = (folder, name)
         where = "" if kind.nests or "/" not in name else f", directly in {folder}/"
@@ -311,12 +334,12 @@ class _File:
         self._report(document.warnings, severity="warning")
         if document.problems and document.root is None:
             return None
-        kind = addon_model(name) if folder == "addons" else kinds()[folder]
+        kind = model_of(folder, name, document.root)
         model = self._model(kind, document)
         if model is None:
             return None
         file, blob = self.entry.path, self.entry.blob
-        return Resource(kind.__name__.lower(), name, file, blob, model, document)
+        return Resource(kind.id(), name, file, blob, model, document)
 
     def _report(self, problems: Sequence[Problem], severity: Severity = "error") -> None:
         for one in problems:
@@ -329,10 +352,10 @@ class _File:
             known[blob] = load_document(texts[blob])
         return known.get(blob)
 
-    def _model(self, kind: type[Model], document: Document) -> Model | None:
+    def _model(self, kind: type[Kind], document: Document) -> Model | None:
         """Return what a document means; where it has mistakes, as far as it can be told."""
         if not isinstance(document.root, Map):
-            self._wrong("not-a-map", f"{article(kind.__name__.lower())} is a map of keys")
+            self._wrong("not-a-map", f"{article(kind.id())} is a map of keys")
             return None
         model = self._validated(kind, document)
         if document.problems or isinstance(model, ValidationError):
@@ -343,7 +366,7 @@ class _File:
             self.found += explain(self.entry.path, document, kind, model)
         return mended(kind, document.root, model)
 
-    def _validated(self, kind: type[Model], document: Document) -> Model | ValidationError:
+    def _validated(self, kind: type[Kind], document: Document) -> Model | ValidationError:
         key = (kind, self.entry.blob)
         found = self.cache.models.get(key)
         if found is None:

@@ -23,6 +23,7 @@ class Kind(Model):
         noun: what people call one of them; the name of the class if empty.
         rank: kinds with a smaller one are shown before others.
         nests: a name may have folders in it, such as `orders/list`.
+        deepest: how many parts such a name has at most; 0 for any number.
         segment: the pattern of each part of a name, and `style` what it looks like.
         skeleton: what `bbops new` writes, with `{name}`, `{words}`, `{sentence}`,
             `{authentication}` and `{function}`, which is made if it is not there.
@@ -32,6 +33,7 @@ class Kind(Model):
     noun: ClassVar[str] = ""
     rank: ClassVar[int] = 100
     nests: ClassVar[bool] = True
+    deepest: ClassVar[int] = 0
     segment: ClassVar[str] = r"[a-z0-9]+(?:-[a-z0-9]+)*"
     style: ClassVar[str] = "lower-case kebab-case"
     skeleton: ClassVar[str] = "description: {sentence}\n"

@@ -11,6 +11,7 @@ from pydantic import create_model
 from bbops.base.model import Plain
 from bbops.language.addons._base import kind
 from bbops.language.resources._kind import Kind
+from bbops.language.resources._own_addon import OwnAddon, OwnStep
 from bbops.runtime.vendors import module_of
 
 
@@ -31,7 +32,7 @@ class Addon(Kind):
 
     folder: ClassVar[str] = "addons"
     rank: ClassVar[int] = 90
-    nests: ClassVar[bool] = False
+    deepest: ClassVar[int] = 2
     segment: ClassVar[str] = r"[a-z][A-Za-z0-9]*"
     style: ClassVar[str] = "ids of addons, in camelCase"
 
@@ -46,12 +47,21 @@ class Addon(Kind):
 
 
 @cache
-def addon_model(name: str) -> type[Addon]:
-    """Return the model of the file of one addon, whose `config` is typed; else the general one."""
+def _catalog_model(name: str) -> type[Addon] | None:
     found = kind(name)
     if found is None:
-        return Addon
+        return None
     config: Any = (found.config | None, None)
     model = create_model("Addon", __base__=Addon, config=config)
     model.run_by = module_of(name)
     return model
+
+
+def addon_model(name: str) -> type[Kind]:
+    """Return the model of a file in addons/ by its name: `payments`, `billing`, `billing/refund`.
+
+    An addon of the catalog has a typed `config`; any other one is the project's own.
+    """
+    if "/" in name:
+        return OwnStep
+    return _catalog_model(name) or OwnAddon

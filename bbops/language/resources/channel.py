@@ -8,6 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, StringConstraints
 
 from bbops.base.model import Model
+from bbops.base.names import Duration, Size
+from bbops.language.resources._access import History, RateLimit, RoleName
 from bbops.language.resources._kind import FunctionName, Kind
 from bbops.language.resources.endpoint import RoutePath
 
@@ -30,11 +32,14 @@ class Channel(Kind):
 
     - Each endpoint that names the channel has its base path, authentication, limit, origins and
       middleware.
+    - `authentication: Optional` takes users and anybody without a token, and `roles` lists the
+      roles of which a user needs one; endpoints may say others, see there. `timeout`, `maxBody`
+      and `history` hold for endpoints that do not say their own.
     - `API Key` takes a key in the header `X-API-Key`, or as `api_key` in the query; the step
       `createApiKey` makes them, and `vars.apiKey` holds `id`, `name` and `claims`.
-    - `rateLimit` counts requests a minute for each client: the user where a valid token came
-      along, else the address. Every answer tells in `ratelimit` what is left, for how many
-      seconds; beyond it the answer is 429 with `retry-after`. Counters survive publications.
+    - `rateLimit` counts requests a minute, or in `per`, for each client: the user where a valid
+      token came along, else the address. Every answer tells in `ratelimit` what is left, for how
+      many seconds; beyond it the answer is 429 with `retry-after`. Counters survive publications.
     - Middleware runs in order, before the body is read: it declares no `input`. `params` and
       `query` it may declare: they are typed for it alone. What it puts into `vars` is there for
       what follows; its `return` with a value, or a `throw`, answers at once.
@@ -48,10 +53,14 @@ class Channel(Kind):
 
     name: str
     base_path: RoutePath
-    authentication: Literal["None", "JWT", "API Key"]
-    rate_limit: Annotated[int, Field(ge=0)] = 0
+    authentication: Literal["None", "JWT", "API Key", "Optional"]
+    roles: list[RoleName] | None = None
+    rate_limit: RateLimit = RateLimit(limit=0)
     cors: Cors = Cors()
     middleware: list[FunctionName] = []
+    timeout: Duration | None = None
+    max_body: Size | None = None
+    history: History | None = None
 
     @classmethod
     def summarize(cls, body: Mapping[str, Any]) -> str:

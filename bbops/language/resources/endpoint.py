@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model
 from bbops.base.names import Duration, Size
+from bbops.base.one_of import need_one_of
+from bbops.language.resources._access import History, RateLimit, RoleName
 from bbops.language.resources._kind import ChannelName, FunctionName, Kind
-from bbops.language.shape import FieldName
+from bbops.language.resources.function import Function, Status
+from bbops.language.shape import Field as ShapeField
+from bbops.language.shape import FieldName, Shape
+from bbops.language.steps._base import Steps
 
 RoutePath = Annotated[
     str,
@@ -36,16 +42,33 @@ class Upload(Model):
     many: bool = False
 
 
+OF_STEPS: Final = ("input", "query", "strictQuery", "params", "output")
+"""Keys that say what the steps beside them take and give."""
+
+
 class Endpoint(Kind):
-    """A route, and the function that answers it.
+    """A route, and the function, or the steps, that answer it.
 
     - The full path is the channel's `basePath` and then `path`. Segments written `:name` are
       parameters; a literal segment beats a parameter. Two endpoints never answer the same.
+    - `steps` stand in place of `function` where nothing else runs them, with the `input`, `query`,
+      `strictQuery`, `params` and `output` that a function would have. Nothing can `call` them: what
+      several run is a function.
     - `authentication` is required without a channel, so that an open route is a decision. Inside
-      one it may be left out, and is then the channel's, or set, which overrides it.
+      one it may be left out, and is then the channel's, or set, which overrides it. `Optional`
+      takes a user who has a token, and anybody who sends none: `vars.auth` is null then. A token
+      that is not valid is 401. In a channel of API keys there is no user who could be there.
+    - `roles` lists the roles of which a signed-in user needs one, else the answer is 403, before
+      any middleware. They come from the `enum` of the column `role` of the users' table. What
+      counts is the role in the token: another role counts with the next token. It replaces the
+      `roles` of the channel; `[]` lets in every signed-in user.
+    - `middleware` runs behind that of the channel, of which none can be taken away.
+    - `rateLimit` replaces that of the channel, with a counter of its own: a number a minute, or
+      `{ limit: 5, per: 1h, by: address }`. 0 is any number.
     - A request passes in this order: route, rate limit, authentication, middleware, shapes, steps.
     - Whether the function reads `vars.auth` is checked against this: where an endpoint of it is
       open, that is a mistake.
+    - `maxBody`, `timeout` and `history` replace those of the channel.
     - A body is JSON, or a form (`application/x-www-form-urlencoded`, `multipart/form-data`) whose
       texts are typed by the shape as those of a query are; another type is 415, another charset
       than UTF-8 too. `maxBody` bounds all of it, files included where it is given.
@@ -56,6 +79,8 @@ class Endpoint(Kind):
     - Of each request the server keeps a line, for 14 days; with `history: full` also query,
       headers, input and output, up to 8 KB each, without what is a secret by its name or its form;
       with `off` nothing. `bbops requests` shows it.
+    - A file with `table` and `actions` in place of `method` is the usual routes of a table, see
+      docs/language/crud.md.
     - What is declared under `files` stands in `input` as `{path, name, size, contentType}`, with
       `many` as a list of them; `name?` may be left out.
     """
@@ -65,8 +90,11 @@ class Endpoint(Kind):
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: RoutePath
-    function: FunctionName
-    authentication: Literal["None", "JWT"] | None = None
+    function: FunctionName | None = None
+    authentication: Literal["None", "JWT", "Optional"] | None = None
+    roles: list[RoleName] | None = None
+    rate_limit: RateLimit | None = None
+    middleware: list[FunctionName] = []
     description: str | None = None
     docs_visibility: Literal["visible", "hidden"] = "visible"
     channel: ChannelName | None = None
@@ -74,11 +102,50 @@ class Endpoint(Kind):
     files: dict[FieldName, Upload] = {}
     max_body: Size | None = None
     idempotency: bool = False
-    history: Literal["full", "meta", "off"] | None = None
+    history: History | None = None
+    input: Shape | None = None
+    query: Shape | None = None
+    strict_query: bool = False
+    params: Shape | None = None
+    output: dict[Status, ShapeField] = {}
+    steps: Steps | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def check_code(cls, data: Any) -> Any:
+        """Refuse a route that runs two things, and shapes of no steps."""
+        if isinstance(data, dict) and "function" in data:
+            need_one_of(cls, data, "function", "steps")
+            for key in OF_STEPS:
+                if key in data:
+                    message = "'{key}' cannot be combined with 'function'"
+                    hint = f"declare it in functions/{data['function']}.yaml"
+                    context = {"key": key, "first": "function", "hint": hint}
+                    raise PydanticCustomError("one_of", message, context)
+        return data
+
+    @model_validator(mode="after")
+    def need_code(self) -> Self:
+        """Refuse a route that runs nothing."""
+        if self.function is None and self.steps is None:
+            need_one_of(type(self), {}, "function", "steps")
+        return self
+
+    @property
+    def inline(self) -> Function | None:
+        """Its steps with their shapes, as a function; None where it names one."""
+        if self.steps is None:
+            return None
+        return Function.model_construct(
+            description=self.description, input=self.input, query=self.query,
+            strict_query=self.strict_query, params=self.params, payload=None,
+            output=self.output, job=None, steps=self.steps,
+        )  # fmt: skip
 
     @classmethod
     def summarize(cls, body: Mapping[str, Any]) -> str:
         """Return what a list says of a resource beside its description."""
         inside = f" in channel {body['channel']}" if body.get("channel") else ""
         who = f", {body['authentication']}" if body.get("authentication") else ""
-        return f"{body.get('method')} {body.get('path')} → {body.get('function')}{inside}{who}"
+        runs = body.get("function") or f"{len(body.get('steps') or ())} steps"
+        return f"{body.get('method')} {body.get('path')} → {runs}{inside}{who}"

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import StringConstraints
 
-import bbops.language.addons._base  # noqa: F401 - it adds the steps of addons
+import bbops.language.addons._own  # noqa: F401 - it and `_base` add the steps of addons
 from bbops.base.model import RunBy
 from bbops.language.resources._job import Job
 from bbops.language.resources._kind import Kind
@@ -28,6 +28,12 @@ class Function(Kind):
     - `input` is the body, `query` and `params` are parts of the address, `payload` is what an event
       brings. `name: type` must be there, `name?: type` may be left out, `type?` may be null. What
       does not fit is answered with 400 and every wrong field; what is not declared is dropped.
+    - A field of `query` may have `fields`, one level of them: `created_at: { fields: { gte?: date }
+      }` is `?created_at[gte]=2026-01-01`, and `query.created_at?.gte`. A text without brackets is
+      the field `eq`, where there is one; a list takes every text of a repeated name.
+    - With `strictQuery: true` a name of the query that no shape declares is 400, too, also one in
+      brackets; the shapes of middleware count. Middleware that says it does so for each of its
+      routes.
     - A path parameter that it needs stands in every path that leads to it. What no shape declares
       of `query` and `params` arrives as text; of `input` nothing does.
     - The types of `input`, `query`, tables and steps flow through the whole function: `bbops
@@ -46,6 +52,7 @@ class Function(Kind):
     description: str | None = None
     input: Shape | None = None
     query: Shape | None = None
+    strict_query: bool = False
     params: Shape | None = None
     payload: Annotated[Shape | None, RunBy("bbops.runtime.work.triggers")] = None
     output: dict[Status, Field] = {}

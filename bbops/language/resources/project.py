@@ -12,10 +12,10 @@ from bbops.base.names import Duration, EnvName, EnvReference, VariableName, env_
 from bbops.base.one_of import need_one_of
 from bbops.language.resources._automatic import Errors
 from bbops.language.resources._kind import EndpointName, Kind, TableName
+from bbops.language.resources._sign_in import Host, Profile, Provider, ProviderName
 from bbops.language.resources.channel import HeaderName
 
 Scheme = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,40}$")]
-Host = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")]
 CookieName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
 _PART = r"[A-Za-z0-9_-][A-Za-z0-9_.-]*"
 Folder = Annotated[str, StringConstraints(pattern=rf"^{_PART}(/{_PART})*$")]
@@ -58,7 +58,11 @@ class Refresh(Model):
 
 
 class Auth(Model):
-    """How session tokens are signed; `schemes` are the words before a token."""
+    """How session tokens are signed; `schemes` are the words before a token.
+
+    `providers` are services at which users sign in, by the name in the route `/~auth/NAME`; they
+    need `session.cookie`. `profile` says which columns of `users` such an account is made of.
+    """
 
     users: TableName | None = None
     signing_key: EnvReference
@@ -69,6 +73,8 @@ class Auth(Model):
     schemes: list[Scheme] = Field(default=["Bearer"], min_length=1)
     keys: list[VerifyingKey] = []
     refresh: Refresh | None = None
+    providers: dict[ProviderName, Provider] = {}
+    profile: Profile = Field(default_factory=Profile)
 
     @property
     def key_name(self) -> str:
@@ -95,6 +101,8 @@ class Session(Model):
     `login` and `signup` take 10 requests a minute for one email from one address, 100 for it from
     anywhere, and 30 from one address, unless their channel has a `rateLimit`.
 
+    `login` may only be missing where users sign in at `auth.providers`.
+
     With `cookie` the answers of `login`, `signup` and `refresh` carry `tokenField` and
     `refreshField` in cookies instead; that of the refresh token goes to `refresh` and `logout`
     alone and fills the field there, and `logout` clears them all. JWT endpoints take the cookie
@@ -102,7 +110,7 @@ class Session(Model):
     that is given, and from a page of an origin that the channel does not list with `credentials`.
     """
 
-    login: EndpointName
+    login: EndpointName | None = None
     signup: EndpointName | None = None
     refresh: EndpointName | None = None
     logout: EndpointName | None = None

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, cast
 
-from pydantic import Field, StringConstraints
+from pydantic import (
+    Field,
+    PrivateAttr,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    model_serializer,
+    model_validator,
+)
 
 from bbops.base.model import Model, Plain
 from bbops.base.names import ColumnName
-from bbops.language.expressions.values import BareField
+from bbops.base.one_of import need_one_of
+from bbops.language.expressions.nodes import names_in
+from bbops.language.expressions.values import Bare, BareField, Expression
 from bbops.language.resources._kind import Kind
 
 ColumnType = Literal[
@@ -22,9 +31,18 @@ Reference = Annotated[
 
 
 class Column(Model):
-    """One column. Nothing is nullable unless it says so."""
+    """One column. Nothing is nullable unless it says so.
 
-    type: ColumnType
+    - `{ like: tickets.state }` has the type, the `enum` and the bounds of that column, and nothing
+      else of it. Other keys beside it may be stricter, never looser.
+    - `{ computed: quantity * price }` is computed out of columns of its own row wherever it is
+      read, and cannot be written. It is not in the database: `where`, `orderBy`, groups and rules
+      of the table read it, events and topics do not have it. It may be `private`.
+    """
+
+    type: ColumnType = cast("ColumnType", "")  # until it is known what it is like
+    like: Reference | None = None
+    computed: BareField | None = Field(default=None, exclude=True)
     primary_key: bool = False
     nullable: bool = False
     unique: bool = False
@@ -42,12 +60,80 @@ class Column(Model):
     renamed_from: ColumnName | None = None
     description: str | None = None
 
+    @property
+    def reads(self) -> frozenset[str]:
+        """The columns that it is computed out of; none where it is stored."""
+        value = self.computed
+        return frozenset(names_in(value.node) if isinstance(value, Expression) else ())
+
+    @model_validator(mode="before")
+    @classmethod
+    def check_type(cls, data: Any) -> Any:
+        """Refuse a column without a type, or with one of its own beside `like`."""
+        ways = ("type", "like", "computed")
+        has_one = isinstance(data, dict) and not data.keys().isdisjoint(ways)
+        return need_one_of(cls, data, *(ways if has_one else ("type",)))
+
 
 class Index(Model):
-    """An index over one or more columns, in that order."""
+    """An index over one or more columns, in that order.
+
+    - With `where` only of the rows that meet it: a condition on columns of the table, and
+      constants. `onConflict` knows such an index by its columns.
+    """
 
     columns: list[ColumnName] = Field(min_length=1)
     unique: bool = False
+    where: BareField | None = Field(default=None, exclude=True)  # see `write`
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The columns that it cannot be without."""
+        where = names_in(self.where.node) if isinstance(self.where, Expression) else ()
+        return frozenset({*self.columns, *where})
+
+    def __eq__(self, other: object) -> bool:
+        """Compare what they say, wherever it stands."""
+        return isinstance(other, Index) and self._said == other._said
+
+    def __hash__(self) -> int:
+        """Return a hash that equal ones share."""
+        return hash(self._said)
+
+    @property
+    def _said(self) -> tuple[tuple[str, ...], bool, str | None]:
+        return tuple(self.columns), self.unique, self._text
+
+    @property
+    def _text(self) -> str | None:
+        return self.where.text if isinstance(self.where, Expression) else None
+
+    @model_serializer(mode="wrap")
+    def write(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Write the condition as it was written."""
+        said: dict[str, Any] = handler(self)
+        return said if self._text is None else {**said, "where": self._text}
+
+
+OPERATIONS: Final = ("read", "insert", "update", "delete")
+"""What `access` says of a table, each by its own condition."""
+RULES: Final = frozenset({"access", "scope", "soft_delete"})
+"""What a table says of who sees its rows: queries keep to it, and the database does not know."""
+
+
+class Access(Model):
+    """Who may do what with each row; `write` is short for insert, update and delete."""
+
+    read: BareField | None = None
+    write: BareField | None = None
+    insert: BareField | None = None
+    update: BareField | None = None
+    delete: BareField | None = None
+
+    def of(self, operation: str) -> Bare | None:
+        """Return the condition of an operation; None where nothing says it."""
+        own: Bare | None = getattr(self, operation)
+        return self.write if own is None and operation != "read" else own
 
 
 class Table(Kind):
@@ -60,6 +146,11 @@ class Table(Kind):
       meets, a default that breaks them.
     - `seed` rows are inserted into every database where no row has their primary key (or, of one
       without it, what it has in a unique column or index); they are never changed or deleted.
+    - `access` says of each row who may read, insert, update and delete it (`write` is short for
+      the last three), by its columns, related rows and `vars.auth`; all of them must be said, and
+      `true` is everybody. `scope` says which rows count, by own columns only. `softDelete` names a
+      nullable datetime: `delete` sets it, and what has it set does not count. Every step obeys;
+      `bypassAccess` and `unscoped` look past them, each with a reason for each table.
     - A text in a column without `maxLength` or `enum` has at most 10,000 characters (`string`) or
       100,000 (`text`); a longer one is answered with 400 and the column's name. `maxLength` raises
       or lowers that. Rows that are there already stay as they are.
@@ -82,12 +173,16 @@ class Table(Kind):
         "  created_at: { type: datetime, auto: created }\n"
     )
 
+    _computed: dict[str, Column] = PrivateAttr(default_factory=dict)
     description: str | None = None
     renamed_from: ColumnName | None = None
     columns: dict[ColumnName, Column] = Field(min_length=1)
     primary_key: list[ColumnName] | None = Field(default=None, min_length=1)
     indexes: dict[ColumnName, Index] = {}
     checks: dict[ColumnName, BareField] = {}
+    access: Access | None = None
+    scope: BareField | None = None
+    soft_delete: ColumnName | None = None
     seed: list[dict[ColumnName, Plain]] = []
 
     @property
@@ -96,6 +191,23 @@ class Table(Kind):
         if self.primary_key is not None:
             return tuple(self.primary_key)
         return tuple(name for name, column in self.columns.items() if column.primary_key)
+
+    @model_validator(mode="after")
+    def part_computed(self) -> Self:
+        """Keep computed columns apart: the database does not have them."""
+        for name in [name for name, one in self.columns.items() if one.computed is not None]:
+            self._computed[name] = self.columns.pop(name)
+        return self
+
+    @property
+    def computed(self) -> Mapping[str, Column]:
+        """The columns that are computed where they are read; `columns` has the others."""
+        return self._computed
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether some of its rows may not be there for everybody."""
+        return not (self.access is None and self.scope is None and self.soft_delete is None)
 
     @classmethod
     def summarize(cls, body: Mapping[str, Any]) -> str:

@@ -167,6 +167,9 @@ class Test(Kind):
       whole answer `{status, headers, body}`, any other one a body, and `{ error: { status,
       message } }` a failure. A call that no mock answers fails the case, even where the function
       catches it.
+    - A step that is sent as a `stream` is mocked by `{ pieces, result }`: its texts, and the whole;
+      with `error` in the place of `result` it breaks off. `expect.value` is then the list of
+      events, each `{ event, data }`.
     - Values under `params` and `query` arrive as a request brings them. A case without `auth` asks
       without a token.
     - `files` are uploads by their names in the endpoint, one of each; beside them the fields of

@@ -11,11 +11,12 @@ from pydantic_core import PydanticCustomError
 from bbops.base.model import Model, RunBy
 from bbops.base.names import Duration, EnvReference, EventName
 from bbops.base.one_of import need_one_of
+from bbops.language.addons._base import Setting
 from bbops.language.expressions.values import BareField
 from bbops.language.resources._job import Debounce, Lane, Priority, Retry, Unique
 from bbops.language.resources._kind import FunctionName, KebabName, Kind, TableName
 from bbops.language.resources.channel import HeaderName
-from bbops.runtime.work.signatures import Scheme
+from bbops.runtime.work.signatures import KEY_PAIRS, Scheme
 
 Operation = Literal["insert", "update", "delete"]
 WebhookPath = Annotated[
@@ -25,6 +26,8 @@ WebhookPath = Annotated[
 
 class DatabaseTrigger(Model):
     """Rows of a table; `where` reads `newRow`, `oldRow` and the row's columns by their names."""
+
+    sees_all_rows: ClassVar[bool] = True  # what happens is told to the project, not to a user
 
     table: TableName
     operation: list[Operation] = Field(min_length=1)
@@ -42,21 +45,41 @@ class Signature(Model):
 
     - `hmac`: HMAC-SHA256 in `header`, in hex or base64, with or without `sha256=` before it.
     - `standard`: as Standard Webhooks says, with a secret in base64, `whsec_` before it or not.
-    - `stripe` and `github`: as those services do.
+    - `stripe`, `github`, `slack`, `twilio` and `hubspot`: as those services do. The secret is the
+      signing secret of Slack's app, the auth token of Twilio, the client secret of HubSpot's app.
+    - `discord` and `sendgrid` sign with a private key: `publicKey` is theirs, in hex or base64, in
+      place of `secret`.
     - `tolerance` is how far the clock of a service may be from the server's, where it says when it
-      signed: `standard` and `stripe`.
+      signed: all but `hmac`, `github` and `twilio`.
     """
 
     scheme: Scheme = "hmac"
     header: HeaderName | None = None
-    secret: list[EnvReference] = Field(min_length=1, max_length=10)
+    secret: list[EnvReference] = Field(default=[], max_length=10)
+    public_key: list[Setting] = Field(default=[], max_length=10)
     tolerance: Duration = "5m"
 
-    @field_validator("secret", mode="before")
+    @field_validator("secret", "public_key", mode="before")
     @classmethod
     def read_one(cls, data: Any) -> Any:
         """Read a single secret as a list of one."""
         return [data] if isinstance(data, str) else data
+
+    @model_validator(mode="after")
+    def check_secret(self) -> Self:
+        """Refuse a secret of a service with a key pair, and a public key of another one."""
+        right, wrong = ("publicKey", "secret") if self.scheme in KEY_PAIRS else (
+            "secret", "publicKey"
+        )  # fmt: skip
+        given = {"secret": self.secret, "publicKey": self.public_key}
+        if given[wrong]:
+            message = f"the scheme '{self.scheme}' has no '{wrong}'"
+            hint = f"write '{right}' in its place"
+            raise PydanticCustomError("one_of", message, {"key": wrong, "hint": hint})
+        if not given[right]:
+            message = f"'{right}' is missing: the scheme '{self.scheme}' needs it"
+            raise PydanticCustomError("one_of", message, {"key": "", "hint": ""})
+        return self
 
     @model_validator(mode="after")
     def check_header(self) -> Self:

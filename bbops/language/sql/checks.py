@@ -1,4 +1,4 @@
-"""A table's own conditions as the text of a CHECK: columns and constants, and nothing else."""
+"""A table's own conditions as the text of a CHECK, or of an index: columns and constants alone."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from bbops.language.expressions.check import check_condition
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.values import Expression
 from bbops.language.sql.dialect import Dialect, Slot, Use
+from bbops.language.sql.moment_filters import MOMENT_FILTERS
 from bbops.language.sql.parts import NotInSql, read_constant
 from bbops.language.sql.query import Query, check_nesting
 from bbops.language.sql.template import Template
@@ -25,34 +26,53 @@ _OURS: Final = frozenset({"lower", "upper", "trim"})
 def check_sql(
     name: str, columns: Mapping[str, Column], condition: Expression, dialect: Dialect
 ) -> str:
-    """Return the condition as SQL that is true or false, never null.
+    """Return the condition of a CHECK as SQL that is true or false, never null; see `kept_sql`."""
+    return f"({kept_sql(name, columns, condition, dialect)}) IS TRUE"
+
+
+def kept_sql(
+    name: str, columns: Mapping[str, Column], condition: Expression, dialect: Dialect,
+    what: str = "a check",
+) -> str:  # fmt: skip
+    """Return a condition that the database keeps as SQL; it may be null.
 
     Args:
         name: the table's.
         columns: all of it.
         condition: one that is sound.
-        dialect: of what the database keeps; see `bbops.language.sql.sqlite.SQLITE_CHECK`.
+        dialect: of what the database keeps; see `Dialect.kept`.
+        what: what the condition is of, for messages.
 
     Raises:
-        NotInSql: it asks for more than a CHECK may look at.
+        NotInSql: it asks for more than the database may look at there.
     """
     table = Table(name, columns, ())
     scope = Scope({}, lambda *_: None, columns=table.column_types, table=name)
     check_condition(condition, scope)
-    template = _Check(table, scope, dialect).condition(condition.node)
+    template = _Kept(table, scope, dialect, what).condition(condition.node)
     check_nesting(condition.node, template)
-    return f"({Statement(template, 0, dialect.words).sql}) IS TRUE"
+    return Statement(template, 0, dialect.words).sql
 
 
-class _Check(Query):
-    """Writes constants into the SQL: a CHECK has no parameters."""
+class _Kept(Query):
+    """Writes constants into the SQL: it has no parameters, and no functions of ours."""
 
-    def __init__(self, table: Table, scope: Scope, dialect: Dialect) -> None:
-        super().__init__(table, scope, _refuse, bare=True, dialect=dialect)
+    has_functions = False
+
+    def __init__(self, table: Table, scope: Scope, dialect: Dialect, what: str) -> None:
+        super().__init__(table, scope, self.refuse, bare=True, dialect=dialect)
+        self.what = what
+
+    def refuse(self, node: s.Node) -> ast.expr:
+        raise NotInSql(node.start, self.only)
+
+    @property
+    def only(self) -> str:
+        return f"{self.what} compares columns and constants"
 
     def given(self, node: s.Node, beside: str = "any", use: Use = "value") -> Template:
         del beside, use
-        return _literal(read_constant(node, _ONLY), self.dialect)
+        return literal(read_constant(node, self.only), self.dialect)
 
     def searched(self, node: s.Node, field: str) -> Template:
         del field
@@ -60,35 +80,31 @@ class _Check(Query):
 
     def given_list(self, node: s.Node, beside: str) -> Template:
         del beside
-        raise NotInSql(node.start, _ONLY)
+        raise NotInSql(node.start, self.only)
 
     def constant_text(self, text: str) -> Template:
-        return _literal(text, self.dialect)
+        return literal(text, self.dialect)
 
     def bound(self, node: s.Node, slot: Slot) -> ast.expr:
         del slot
-        return _refuse(node)
+        return self.refuse(node)
 
-    def reach(self, node: s.Node, alias: str, table: Table, path: tuple[str, ...]) -> str:
-        del alias, table
+    def reach(
+        self, node: s.Node, alias: str, table: Table, path: tuple[str, ...], *, seen: bool = False
+    ) -> str:
+        del alias, table, seen
         if len(path) > 1:
-            raise NotInSql(node.start, "a check looks at one row only")
+            raise NotInSql(node.start, f"{self.what} looks at one row only")
         return self.dialect.column(quote(path[0]), self.table.columns[path[0]].type)
 
     def scalar(self, node: s.Node, beside: str = "any") -> Template:
-        if isinstance(node, s.Filter) and node.name in _OURS:
-            raise NotInSql(node.name_start, f"a check cannot use the filter '{node.name}'")
+        if isinstance(node, s.Filter) and node.name in _OURS | MOMENT_FILTERS:
+            raise NotInSql(node.name_start, f"{self.what} cannot use the filter '{node.name}'")
         return super().scalar(node, beside)
 
 
-_ONLY: Final = "a check compares columns and constants"
-
-
-def _refuse(node: s.Node) -> ast.expr:
-    raise NotInSql(node.start, _ONLY)
-
-
-def _literal(value: Any, dialect: Dialect) -> str:
+def literal(value: Any, dialect: Dialect) -> str:
+    """Return a constant of an expression as SQL."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):

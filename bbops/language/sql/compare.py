@@ -77,8 +77,7 @@ def _is_json(query: Parts, node: s.Node) -> bool:
 
 
 def _by_value(query: Parts, node: s.Node, found: Template) -> Template:
-    if query.path(node) is None:
-        raise NotInSql(node.start, "arithmetic on decimals is not supported in SQL")
+    found = found if query.path(node) else query.dialect.exact(found)
     return seq(found, query.dialect.by_value)
 
 

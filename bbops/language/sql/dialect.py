@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from bbops.language.sql.moments import Moments
 from bbops.language.sql.template import Template
 from bbops.language.sql.types import Column
 
@@ -46,8 +47,14 @@ class Dialect(ABC):
         list_alias: what stands behind a SELECT in FROM that needs no name.
         last_character: the greatest one, as SQL.
         by_value: what stands behind a decimal that is compared or ordered.
+        by_code_point: what stands behind a computed text that is ordered.
+        moments: what it makes of datetimes and dates.
         own: the module with `bind_own`.
         own_rows: the function of `rows` for what an author's own statement gives; may be empty.
+        main: stands before a table that a name in WITH may hide; empty where such a name is not
+            known before it is defined.
+        casts: by kind, what stands behind a parameter of an author's own statement.
+        alone: the same of kinds that the database finds out, where it cannot.
         meets_others: whether a transaction may have to be done again, because of another one.
     """
 
@@ -63,9 +70,23 @@ class Dialect(ABC):
     list_alias: ClassVar[str]
     last_character: ClassVar[str]
     by_value: ClassVar[str]
+    by_code_point: ClassVar[str]
+    moments: ClassVar[Moments]
     own: ClassVar[str]
     own_rows: ClassVar[str]
+    main: ClassVar[str]
+    casts: ClassVar[Mapping[str, str]]
+    alone: ClassVar[Mapping[str, str]]
     meets_others: ClassVar[bool]
+
+    @property
+    def kept(self) -> Dialect:
+        """Itself, as it writes what the database keeps: in a CHECK, in an index."""
+        return self
+
+    @abstractmethod
+    def computed(self, value: Template, of: str) -> Template:
+        """Return a computed value as a column of that type gives it."""
 
     # ---- values
     @abstractmethod
@@ -146,12 +167,26 @@ class Dialect(ABC):
         """Return `min`, `max` or `clamp`; with `null` one of them may be null, and then it is."""
 
     @abstractmethod
-    def adding(self, kind: str) -> tuple[str, str]:
-        """Return the SQL before and after a value that is added; decimals without loss."""
+    def aggregated(self, name: str, of: Template, kind: str, only: Template = "") -> Template:
+        """Return `countDistinct`, `sum`, `avg`, `min` or `max` of values of this kind.
+
+        Decimals lose nothing; their average has six places.
+
+        Args:
+            only: what stands behind the function where it takes some rows only.
+        """
 
     @abstractmethod
-    def aggregated(self, name: str, of: Template, kind: str) -> Template:
-        """Return `avg`, `min` or `max` of values of this kind."""
+    def exact(self, value: Template) -> Template:
+        """Return a computed decimal as it is compared."""
+
+    @abstractmethod
+    def exact_binary(self, op: str, left: Template, right: Template) -> Template:
+        """Return `+`, `-` or `*` of decimals and whole numbers."""
+
+    @abstractmethod
+    def exact_divided(self, left: Template, right: Template, places: int) -> Template:
+        """Return a quotient with so many places, halves away from zero; by zero it is null."""
 
     # ---- JSON
     @abstractmethod

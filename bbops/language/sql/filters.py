@@ -6,7 +6,8 @@ import ast
 from collections.abc import Mapping
 
 from bbops.language.expressions import nodes as s
-from bbops.language.sql.parts import NotInSql, Parts
+from bbops.language.sql.moment_filters import MOMENT_FILTERS, moment
+from bbops.language.sql.parts import NotInSql, Parts, read_constant
 from bbops.language.sql.sqlite import SQLITE
 from bbops.language.sql.template import Template, filled, joined, seq
 
@@ -16,7 +17,9 @@ _BESIDE: Mapping[str, str] = dict.fromkeys(
 """The kind of what a filter takes beside what it filters."""
 _NUMERIC = frozenset({"abs", "floor", "ceil", "min", "max", "clamp", "round"})
 _SEARCHES = frozenset({"contains", "endsWith", "replace", "startsWith"})
-COLUMN_FILTERS = frozenset({*SQLITE.filters, *_NUMERIC, "slice", "toString"})
+COLUMN_FILTERS = frozenset(
+    {*SQLITE.filters, *_NUMERIC, *MOMENT_FILTERS, "divide", "slice", "toString"}
+)
 """Filters that also run on columns."""
 
 
@@ -29,6 +32,10 @@ def filtered(query: Parts, node: s.Filter) -> Template:
             node.name_start, f"filter '{node.name}' does not work on columns",
             "use it on the value it is compared with, or on the rows",
         )  # fmt: skip
+    if node.name in MOMENT_FILTERS:
+        return moment(query, node)
+    if node.name == "divide":
+        return _divided(query, node)
     if node.name == "toString":
         return to_text(query, node.of)
     if node.name in _NUMERIC and query.type_of(node.of).kind == "decimal":
@@ -60,6 +67,17 @@ def _search(query: Parts, node: s.Filter, of: Template) -> Template:
     return filled(
         patterns[node.name], [of, query.searched(wanted, s.request_field(wanted)), *others]
     )
+
+
+def _divided(query: Parts, node: s.Filter) -> Template:
+    by, places = node.args
+    message = "on columns the places of 'divide' are a constant"
+    count = read_constant(places, message)
+    kinds = {query.type_of(one).kind for one in (node.of, by)}
+    if not isinstance(count, int) or kinds - {"decimal", "integer"}:
+        message = message if not isinstance(count, int) else "'divide' on numbers is not exact"
+        raise NotInSql(node.name_start, message, "use decimals and whole numbers")
+    return query.dialect.exact_divided(query.scalar(node.of), query.scalar(by), count)
 
 
 def _default(query: Parts, node: s.Filter) -> Template:

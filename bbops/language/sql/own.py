@@ -19,24 +19,32 @@ _PART: Final = re.compile(
     re.DOTALL,
 )
 _PARENTHESIS: Final = re.compile(r"(?:\s+|--[^\n]*|/\*.*?\*/)*\(", re.DOTALL)
+_ALONE: Final = re.compile(r"\s+(?:is|as)\b", re.IGNORECASE)
 _UNICODE: Final = re.compile(r"&['\"]")
 
 
 @dataclass(frozen=True, slots=True)
 class OwnStatement:
-    """A statement, with `?` for its parameters.
+    """A statement, without a final semicolon.
 
     Attributes:
-        sql: its text, without a final semicolon.
-        names: the parameter of each `?`.
+        pieces: its text around its parameters: one more than these.
+        names: the parameters, in their order.
+        alone: for each of them, whether only a cast says its type: in `:since IS NULL`.
         words: its words in lower case, quoted names included; texts are left out.
         problem: what is wrong with it; empty when nothing is known to be.
     """
 
-    sql: str
+    pieces: tuple[str, ...]
     names: tuple[str, ...]
     words: tuple[str, ...]
     problem: str = ""
+    alone: tuple[bool, ...] = ()
+
+    @property
+    def sql(self) -> str:
+        """Its text, with `?` for its parameters."""
+        return "?".join(self.pieces)
 
     @property
     def verb(self) -> str:
@@ -55,9 +63,16 @@ def read_statement(text: str) -> OwnStatement:
     while parts and (parts[-1]["space"] or parts[-1]["other"] == ";"):
         parts.pop()
     names = tuple(part["name"] for part in parts if part["name"])
-    sql = "".join("?" if part["name"] else part[0] for part in parts)
+    pieces, alone = [""], []
+    for part in parts:
+        if part["name"]:
+            pieces.append("")
+            alone.append(_ALONE.match(text, part.end()) is not None)
+        else:
+            pieces[-1] += part[0]
     words = tuple(_words(parts))
-    return OwnStatement(sql, names, words, _problem(parts) or closed(words, called(text)))
+    problem = _problem(parts) or closed(words, called(text))
+    return OwnStatement(tuple(pieces), names, words, problem, tuple(alone))
 
 
 def called(text: str) -> frozenset[str]:

@@ -15,7 +15,8 @@ from bbops.language.expressions.types import TEXT_COLUMNS, Type
 from bbops.language.sql.dialect import Dialect, Slot, Use
 from bbops.language.sql.sqlite import SQLITE
 from bbops.language.sql.template import Template, filled
-from bbops.language.sql.types import Column, Table
+from bbops.language.sql.types import Column, Relation, Table
+from bbops.language.sql.visible import Visible
 from bbops.runtime.data.rows import LONGEST_SEARCHED
 from bbops.runtime.values.identifiers import quote
 
@@ -23,9 +24,36 @@ from bbops.runtime.values.identifiers import quote
 class NotInSql(Exception):
     """A part of an expression over columns has no SQL."""
 
-    def __init__(self, offset: int, message: str, hint: str = "") -> None:
+    def __init__(
+        self, offset: int, message: str, hint: str = "", code: str = "not-in-sql"
+    ) -> None:  # fmt: skip
         super().__init__(message)
-        self.offset, self.message, self.hint = offset, message, hint
+        self.offset, self.message, self.hint, self.code = offset, message, hint, code
+
+
+class Joins:
+    """The rows that relations of a query's row lead to, joined in its FROM; null without one.
+
+    Attributes:
+        aliases: of the query's table, and of what is joined so far.
+        sql: what stands behind the table in FROM.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.aliases, self.sql = {root}, ""
+        self._found: dict[tuple[str, str], str] = {}
+
+    def join(self, alias: str, relation: Relation, source: str, name: Callable[[], str]) -> str:
+        """Return the alias of the row of `source` that a relation of `alias` leads to."""
+        found = self._found.get((alias, relation.column))
+        if found is None:
+            found = self._found[alias, relation.column] = name()
+            self.aliases.add(found)
+            self.sql += (
+                f" LEFT JOIN {source} AS {found}"
+                f" ON {found}.{quote(relation.key)} = {alias}.{quote(relation.column)}"
+            )
+        return found
 
 
 class Parts:
@@ -46,8 +74,11 @@ class Parts:
         self.parameters: list[ast.expr] = []
         self.live: list[ast.expr] = []  # under what switches the part being compiled is used
         self.alias = quote(table.name)
+        self.bare_alias = ""  # of rows that come from the table itself, not from `rows`
         self.outer: Parts = self
         self.aliases = count(1)
+        self.joins: Joins | None = None
+        self.visible = Visible()
 
     def rows_only(self) -> Self:
         """Return this query where only `row.<column>` is a column; its parameters are shared."""
@@ -128,22 +159,43 @@ class Parts:
         owner = self.owner(node, path)
         return owner.reach(node, owner.alias, owner.table, path)
 
-    def reach(self, node: s.Node, alias: str, table: Table, path: tuple[str, ...]) -> str:
+    def reach(
+        self, node: s.Node, alias: str, table: Table, path: tuple[str, ...], *, seen: bool = False
+    ) -> str:
+        """Return the SQL of what a path leads to. Args: `seen`: a key counts only with its row."""
         name, *rest = path
         if name in table.columns or name not in table.relations:
+            is_bare = alias == self.bare_alias and name in table.columns
+            if is_bare and table.columns[name].computed is not None:
+                return self.compute(table, name, alias)
             return f"{alias}.{quote(name)}"
         relation = table.relations[name]
         if not rest:
             message = f"'{name}' is a row of table '{relation.table}', not a value"
             raise NotInSql(node.start, message, f"write '{name}.{relation.key}'")
-        if rest == [relation.key]:  # a foreign key is the key that it points to
-            return f"{alias}.{quote(relation.column)}"
+        target = table.tables[relation.table]
+        if rest == [relation.key] and not (seen and target.hides):
+            return f"{alias}.{quote(relation.column)}"  # it is the key that it points to
+        if self.joins is not None and alias in self.joins.aliases:
+            source = self.visible.source(target)
+            joined = self.joins.join(alias, relation, source, self.alias_of_its_own)
+            return self.reach(node, joined, target, tuple(rest), seen=seen)
         inner = self.alias_of_its_own()
-        value = self.reach(node, inner, table.tables[relation.table], tuple(rest))
+        value = self.reach(node, inner, target, tuple(rest), seen=seen)
         return (
-            f"(SELECT {value} FROM {quote(relation.table)} AS {inner} "
+            f"(SELECT {value} FROM {self.visible.source(target)} AS {inner} "
             f"WHERE {inner}.{quote(relation.key)} = {alias}.{quote(relation.column)})"
         )
+
+    def compute(self, table: Table, name: str, alias: str) -> str:
+        """Return the SQL of a computed column of rows as the database has them."""
+        raise NotImplementedError
+
+    @property
+    def rows(self) -> str:
+        """What stands behind FROM for the rows of its table that the statement sees."""
+        source = self.visible.source(self.table)
+        return source if source == self.alias else f"{source} AS {self.alias}"
 
     def alias_of_its_own(self) -> str:
         """Return a name for a table inside the statement that no table has."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bbops.language.sql.dialect import Dialect, Slot, Use
+from bbops.language.sql.postgres_moments import PostgresMoments
 from bbops.language.sql.template import Template, commas, filled, joined, seq
 from bbops.language.sql.types import Column
 from bbops.runtime.data.postgres_rows import CASE_COLLATION, DECODERS, ENCODERS, TOO_LONG
@@ -28,6 +29,8 @@ _AS_IT_IS: Mapping[str, frozenset[str]] = {
 }  # fmt: skip
 """For each kind, the kinds whose values are parameters of its type."""
 _SPACE = "".join(chr(at) for at in range(0x3001) if chr(at).isspace())
+_AVERAGE = "(sign({0}) * div(2 * abs({0}) * 1000000 + {1}, nullif(2 * {1}, 0)) * 0.000001)"
+"""The average of decimals, with six places and halves away from zero."""
 _MARKS: Mapping[str, str] = {
     "boolean": "?::int::boolean", "decimal": "?::text::numeric",
     "datetime": "?::text::timestamptz", "date": "?::text::date",
@@ -56,8 +59,17 @@ class _Postgres(Dialect):
     list_alias = " AS _list"
     last_character = "chr(1114111)"
     by_value = ""
+    by_code_point = ' COLLATE "C"'
+    moments = PostgresMoments()
     own = "bbops.runtime.data.postgres_rows"
     own_rows = "own_rows"
+    main = ""
+    casts = {
+        "datetime": "::timestamptz", "date": "::date", "boolean": "::boolean",
+        "decimal": "::numeric", "number": "::double precision", "binary": "::bytea",
+    }  # fmt: skip
+    # a text may be a uuid, and a whole number the place of a character
+    alone = {"text": "::text", "integer": "::bigint"}
     meets_others = True
 
     def slot(self, kind: str, beside: str, use: Use) -> Slot:
@@ -90,6 +102,10 @@ class _Postgres(Dialect):
         if _STORED[of] == "bigint":  # by its text, so that a fraction is refused, not rounded
             return seq("trim_scale((", value, ")::numeric)::text::bigint")
         return seq("(", value, f")::{_STORED[of]}")
+
+    def computed(self, value: Template, of: str) -> Template:
+        order = self.by_code_point if of == "text" else ""
+        return seq("(", value, f")::{_STORED[of]}{order}")
 
     def fitted(self, value: Template, column: Column) -> Template:
         # what is no uuid is an error that names it; `left` keeps it from being computed early
@@ -147,13 +163,31 @@ class _Postgres(Dialect):
         known = joined([seq(arg, " IS NOT NULL") for arg in args], " AND ")
         return seq("CASE WHEN ", known, " THEN ", filled(pattern, args), " END")
 
-    def adding(self, kind: str) -> tuple[str, str]:
-        return "coalesce(sum(", f"), 0)::{_TYPES.get(kind, 'numeric')}"
-
-    def aggregated(self, name: str, of: Template, kind: str) -> Template:
+    def aggregated(self, name: str, of: Template, kind: str, only: Template = "") -> Template:
+        if name == "sum":
+            return seq("coalesce(sum(", of, ")", only, f", 0)::{_TYPES.get(kind, 'numeric')}")
+        if name == "avg" and kind == "decimal":
+            total, count = seq("sum(", of, ")", only), seq("count(", of, ")", only)
+            return filled(_AVERAGE, [total, count])
         if name == "avg":
-            return seq("avg((", of, ")::double precision)")
-        return seq(f"{name}(", of, ' COLLATE "C")' if kind == "text" else ")")
+            return seq("avg((", of, ")::double precision)", only)
+        called = "count(DISTINCT " if name == "countDistinct" else f"{name}("
+        return seq(called, of, ' COLLATE "C")' if kind == "text" else ")", only)
+
+    def exact_binary(self, op: str, left: Template, right: Template) -> Template:
+        return seq("(", left, f" {op} ", right, ")")
+
+    def exact_divided(self, left: Template, right: Template, places: int) -> Template:
+        scale, unit = 10**places, f"0.{'0' * (places - 1)}1" if places else "1"
+        pattern = (
+            "(sign({0}) * sign({1}) * div(2 * abs({0}) * SCALE + abs({1}), "
+            "nullif(2 * abs({1}), 0)) * UNIT)"
+        )
+        sides = [seq("(", side, ")::numeric") for side in (left, right)]
+        return filled(pattern.replace("SCALE", str(scale)).replace("UNIT", unit), sides)
+
+    def exact(self, value: Template) -> Template:
+        return value
 
     def json_list(self, value: Template) -> Template:
         return seq("coalesce(json_agg(", value, "), '[]')")

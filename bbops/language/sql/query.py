@@ -8,13 +8,18 @@ Comparisons are two-valued, as everywhere in the language: null equals null.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from bbops.language.expressions import nodes as s
+from bbops.language.expressions.nodes import is_same
 from bbops.language.expressions.related import RELATED
+from bbops.language.expressions.windows import WINDOWS
 from bbops.language.sql.compare import compare
 from bbops.language.sql.filters import filtered
 from bbops.language.sql.parts import NotInSql, Parts
 from bbops.language.sql.related import related
 from bbops.language.sql.template import Template, seq
+from bbops.language.sql.windows import window
 
 _OFF_NUMBERS = {"datetime", "date", "decimal"}
 """Kinds that SQLite keeps as text, so its arithmetic is not ours."""
@@ -25,7 +30,13 @@ LIST_NESTING = 4
 
 
 class Query(Parts):
-    """Compiles the expressions of one statement."""
+    """Compiles the expressions of one statement.
+
+    Attributes:
+        has_functions: SQLite has our own functions where it runs.
+    """
+
+    has_functions: ClassVar[bool] = True
 
     def condition(self, node: s.Node) -> Template:
         """Return the template of a boolean expression."""
@@ -61,12 +72,17 @@ class Query(Parts):
         if path is not None:
             return self.dialect.column(self.read(node, path), self.column_type(node, path))
         match node:
+            case s.Call() if node.name in WINDOWS:
+                return window(self, node)
             case s.Call() if node.name in RELATED:
                 return related(self, node)
             case s.Compare() | s.Logic() | s.Unary(op="not"):
                 return seq("(", self.condition(node), " IS TRUE)")  # as a value it is never null
             case s.Unary():
-                return seq("(-", self.scalar(node.of), ")")
+                of = self.scalar(node.of)
+                if self.type_of(node.of).kind == "decimal" and self.has_functions:
+                    return self.dialect.exact_binary("-", "0", of)
+                return seq("(-", of, ")")
             case s.Binary():
                 return self.binary(node)
             case s.Choice():
@@ -79,6 +95,10 @@ class Query(Parts):
     def binary(self, node: s.Binary) -> Template:
         of = [self.type_of(side).kind for side in (node.left, node.right)]
         left, right = self.scalar(node.left, of[1]), self.scalar(node.right, of[0])
+        if node.op == "-" and "datetime" in of and self.has_functions:
+            return self.dialect.moments.between(left, right)
+        if "decimal" in of and self.has_functions:
+            return self.exact(node, left, right, {*of})
         if _OFF_NUMBERS & {*of}:
             kinds = " and ".join(dict.fromkeys(of))
             hint = "read the columns, and compute it in a step after this one"
@@ -91,6 +111,18 @@ class Query(Parts):
             return self.dialect.remainder(left, right, whole={*of} == {"integer"})
         op = "||" if node.op == "+" and "text" in of else node.op
         return seq("(", left, f" {op} ", right, ")")
+
+    def exact(self, node: s.Binary, left: Template, right: Template, of: set[str]) -> Template:
+        """Return arithmetic with decimals, which loses nothing."""
+        if node.op == "/":
+            hint = "write 'total | divide(3, 2)', which says how many places the result has"
+            message = "'/' of decimals has no exact result"
+            raise NotInSql(node.start, message, hint, "decimal-division")
+        if node.op == "%" or of - {"decimal", "integer"}:
+            kinds = " and ".join(sorted(of))
+            hint = "use decimals and whole numbers, or compute it in a step after this one"
+            raise NotInSql(node.start, f"'{node.op}' on {kinds} is not exact in SQL", hint)
+        return self.dialect.exact_binary(node.op, left, right)
 
     def choice(self, node: s.Choice) -> Template:
         if self.has_columns(node.test):
@@ -147,7 +179,16 @@ def finds_one(query: Parts, node: s.Node) -> bool:
     }  # fmt: skip
     # decimals are unique as they are written, and compared by value
     named = {name for name in named if query.table.columns[name].type != "decimal"}
-    return any(key <= named for key in (frozenset(query.table.key), *query.table.uniques))
+    if any(key <= named for key in (frozenset(query.table.key), *query.table.uniques)):
+        return True
+    scope = query.table.rules.scope if query.table.rules is not None else ()
+    known = [part for of in (node, *(one.node for one in scope)) for part in flatten(of, "and")]
+    return any(
+        one.columns <= named and all(
+            any(is_same(part, other) for other in known) for part in flatten(one.where.node, "and")
+        )
+        for one in query.table.partial
+    )  # fmt: skip
 
 
 def flatten(node: s.Node, op: str) -> list[s.Node]:

@@ -37,12 +37,13 @@ def rows_of(query: Parts, node: s.Node, path: tuple[str, ...]) -> Rows:
     last = owner.table.follow(path[:-1])
     assert last is not None  # noqa: S101 - checked before
     children = last.children[path[-1]]
-    key = owner.reach(node, owner.alias, owner.table, (*path[:-1], children.key))
+    to_key = (*path[:-1], children.key)
+    key = owner.reach(node, owner.alias, owner.table, to_key, seen=True)
     inner = copy(query)
     inner.table, inner.outer = owner.table.tables[children.table], query
     inner.alias = query.alias_of_its_own()
     source = (
-        f"FROM {quote(children.table)} AS {inner.alias} "
+        f"FROM {query.visible.source(inner.table)} AS {inner.alias} "
         f"WHERE {inner.alias}.{quote(children.column)} = {key}"
     )
     order = ", ".join(f"{inner.alias}.{quote(name)}" for name in inner.table.key)
@@ -50,7 +51,7 @@ def rows_of(query: Parts, node: s.Node, path: tuple[str, ...]) -> Rows:
 
 
 def related(query: Parts, node: s.Call) -> Template:
-    """Return `exists`, `count` or `sum` of the rows that refer to this one."""
+    """Return `exists`, `count`, `sum` and the like of the rows that refer to this one."""
     rows = rows_of(query, node.args[0], names_of(node.args[0]) or ())
     if node.name == "list":
         hint = "select it as it is, or look into it with 'in'"
@@ -59,21 +60,19 @@ def related(query: Parts, node: s.Call) -> Template:
         return seq("EXISTS (SELECT 1 ", _wanted(rows, node), ")")
     if node.name == "count":
         return seq("(SELECT count(*) ", _wanted(rows, node), ")")
-    _refuse_json(query, node.args[1], "added")
-    before, after = adding(rows.query, node.args[1])
-    alias = query.dialect.list_alias
-    return seq(f"(SELECT {before}v{after} FROM ", _values(rows, node), f"{alias})")
+    _refuse_json(query, node.args[1], "added" if node.name in {"sum", "avg"} else "compared")
+    if node.name in {"first", "last"}:
+        return _at_end(rows, node)
+    found = query.dialect.aggregated(node.name, "v", query.type_of(node.args[1]).kind)
+    return seq("(SELECT ", found, " FROM ", _values(rows, node), f"{query.dialect.list_alias})")
 
 
-def total(query: Parts, of: s.Node) -> Template:
-    """Return the sum of a value over many rows."""
-    before, after = adding(query, of)
-    return seq(before, query.scalar(of), after)
-
-
-def adding(query: Parts, of: s.Node) -> tuple[str, str]:
-    """Return the SQL before and after a value that is added; decimals without loss."""
-    return query.dialect.adding(query.type_of(of).kind)
+def _at_end(rows: Rows, node: s.Call) -> Template:
+    """Return the value of the first or the last row, in the order of the primary key."""
+    way = " DESC" if node.name == "last" else ""
+    order = ", ".join(f"{one}{way}" for one in rows.order.split(", "))
+    value = rows.query.scalar(node.args[1])
+    return seq("(SELECT ", value, " ", _wanted(rows, node), f" ORDER BY {order} LIMIT 1)")
 
 
 def members(query: Parts, node: s.Call) -> Template:
@@ -101,16 +100,21 @@ def listed(query: Parts, node: s.Call) -> tuple[Template, Column]:
     return seq("(SELECT ", listed, " FROM ", inner, f"{query.dialect.list_alias})"), column
 
 
-def as_json(cells: list[Template], rows: Rows) -> Template:
-    """Return the cells of each row as a JSON list of lists, in the order of the primary key.
+def as_json(
+    cells: list[Template], rows: Rows, *, where: Template = "", order: str = "",
+    limit: int = MOST_RELATED,
+) -> Template:  # fmt: skip
+    """Return the cells of each row as a JSON list of lists.
 
     Args:
         cells: the first one is a column of the row itself; see `_values`.
+        where: which rows, as SQL that begins with AND.
+        order: as SQL; else that of the primary key.
     """
     alias, dialect = rows.query.alias, rows.query.dialect
     return seq(
         "(SELECT ", dialect.json_list(dialect.json_row(commas(cells))), f" FROM (SELECT {alias}.* ",
-        f"{rows.source} ORDER BY {rows.order} LIMIT {MOST_RELATED}) AS {alias})",
+        rows.source, where, f" ORDER BY {order or rows.order} LIMIT {limit}) AS {alias})",
     )  # fmt: skip
 
 

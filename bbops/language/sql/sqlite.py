@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from bbops.language.sql.dialect import Dialect, Slot, Use
+from bbops.language.sql.sqlite_moments import SqliteMoments
 from bbops.language.sql.template import Template, commas, filled, seq
 from bbops.language.sql.types import Column
 from bbops.runtime.data.rows import DECODERS, ENCODERS, JSON_DECODERS
@@ -39,11 +41,22 @@ class _Sqlite(Dialect):
     list_alias = ""
     last_character = "char(0x10ffff)"
     by_value = " COLLATE bbops_decimal"
+    by_code_point = ""
+    moments = SqliteMoments()
     own = "bbops.runtime.steps.own_sql"
     own_rows = ""
+    main = "main."
+    casts: ClassVar[Mapping[str, str]] = {}
+    alone: ClassVar[Mapping[str, str]] = {}
     meets_others = False
 
+    @property
+    def kept(self) -> Dialect:
+        return SQLITE_CHECK
+
     def slot(self, kind: str, beside: str, use: Use) -> Slot:
+        if kind == "null":
+            return Slot(sql="NULL")  # so that an index serves it which has only such rows
         if kind in _AS_IT_IS:
             return Slot()
         if kind == "any" and beside not in {"any", "json"} and use != "value":
@@ -58,6 +71,9 @@ class _Sqlite(Dialect):
 
     def assigned(self, value: Template, of: str) -> Template:
         return value
+
+    def computed(self, value: Template, of: str) -> Template:
+        return self.exact(value) if of == "decimal" else value
 
     def fitted(self, value: Template, column: Column) -> Template:
         return seq("bbops_fit(", value, f", {column.longest}, '{column.name}')")
@@ -101,13 +117,27 @@ class _Sqlite(Dialect):
         pattern = "max({1}, min({2}, {0}))" if name == "clamp" else f"{name}({{0}}, {{1}})"
         return filled(pattern, args)
 
-    def adding(self, kind: str) -> tuple[str, str]:
+    def aggregated(self, name: str, of: Template, kind: str, only: Template = "") -> Template:
+        if name == "countDistinct":
+            by_value = self.by_value if kind == "decimal" else ""
+            return seq("count(DISTINCT ", of, by_value, ")", only)
         if kind == "decimal":
-            return "coalesce(bbops_sum(", "), '0')"
-        return "coalesce(sum(", "), 0)"
+            own = {"sum": "bbops_sum(", "avg": "bbops_avg("}.get(name, f"{name}(")
+            found = seq(own, of, self.by_value if own == f"{name}(" else "", ")", only)
+            return self.exact(seq("coalesce(", found, ", '0')") if name == "sum" else found)
+        found = seq(f"{name}(", of, ")", only)
+        return seq("coalesce(", found, ", 0)") if name == "sum" else found
 
-    def aggregated(self, name: str, of: Template, kind: str) -> Template:
-        return seq(f"{name}(", of, f"{self.by_value})" if kind == "decimal" else ")")
+    def exact_binary(self, op: str, left: Template, right: Template) -> Template:
+        name = {"+": "bbops_plus", "-": "bbops_minus", "*": "bbops_times"}[op]
+        return seq(f"{name}(", left, ", ", right, ")")
+
+    def exact_divided(self, left: Template, right: Template, places: int) -> Template:
+        return seq("bbops_divide(", left, ", ", right, f", {places})")
+
+    def exact(self, value: Template) -> Template:
+        # what is computed has no affinity, and a number beside it would not become a text
+        return seq("CAST(", value, " AS TEXT)")
 
     def json_list(self, value: Template) -> Template:
         return seq("json_group_array(", value, ")")
@@ -137,7 +167,7 @@ class _Sqlite(Dialect):
 
 
 class _SqliteCheck(_Sqlite):
-    """In a CHECK: other programs, which have no collation of ours, must be able to write rows."""
+    """In a CHECK or an index: other programs, which have no collation of ours, write, too."""
 
     by_value = ""
     searches = _Sqlite.filters

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from bbops.language.expressions.nodes import Literal, names_in
 from bbops.language.expressions.types import Type, map_of, named
+from bbops.language.expressions.values import Expression
 from bbops.runtime.data.rows import LONGEST
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. `auto` and `default` say what an insert may leave out."""
+    """A column. `auto` and `default` say what an insert may leave out, `computed` what it must."""
 
     name: str
     type: str
@@ -23,10 +25,13 @@ class Column:
     default: Any = None
     enum: tuple[str | int | float, ...] = ()
     max_length: int | None = None
+    computed: Expression | None = field(default=None, compare=False)
 
     @property
     def longest(self) -> int | None:
         """How many characters it takes where the database keeps no rule about that."""
+        if self.computed is not None:
+            return None
         return LONGEST.get(self.type) if self.max_length is None and not self.enum else None
 
     @property
@@ -38,17 +43,24 @@ class Column:
     @property
     def is_required(self) -> bool:
         """Whether an insert has to give it."""
-        return not (self.nullable or self.auto or self.default is not None)
+        is_filled = self.auto or self.default is not None or self.computed is not None
+        return not (self.nullable or is_filled)
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """The one row that a foreign key points to: `author` for `author_id`."""
+    """The one row that a foreign key points to: `author` for `author_id`.
+
+    Attributes:
+        optional: there may be none, or none that a query may see.
+        hides: a row may be there that a query does not see; its key is known.
+    """
 
     column: str
     table: str
     key: str
     optional: bool
+    hides: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +73,104 @@ class Children:
 
 
 @dataclass(frozen=True, slots=True)
+class Rules:
+    """What the rows of a table must meet to be there for a query.
+
+    Attributes:
+        scope: which rows count, by own columns only.
+        access: who may read, insert, update and delete them; empty where nobody is refused.
+        soft_delete: the column that `delete` sets; empty where it removes rows.
+        within: the tables as rules see them: with their scope, and without their access.
+        file: where they stand.
+    """
+
+    scope: tuple[Expression, ...] = ()
+    access: Mapping[str, Expression] = field(default_factory=dict)
+    soft_delete: str = ""
+    within: Mapping[str, Table] = field(default_factory=dict, compare=False, repr=False)
+    file: str = ""
+
+    @property
+    def hides(self) -> bool:
+        """Whether rows may be there that a query does not see."""
+        return bool(self.scope or self.of("read"))
+
+    def asks_who(self, *operations: str) -> bool:
+        """Return whether what they say depends on who asks."""
+        return any("vars" in names_in(one.node) for one in self.of(*operations))
+
+    def of(self, *operations: str) -> list[Expression]:
+        """Return the conditions of access that these operations ask, each once."""
+        found = {id(self.access[one]): self.access[one] for one in operations if one in self.access}
+        return [one for one in found.values() if not _is_always(one)]
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """Columns that are unique among the rows that meet a condition."""
+
+    columns: frozenset[str]
+    where: Expression
+
+
+def _is_always(condition: Expression) -> bool:
+    return isinstance(condition.node, Literal) and condition.node.value is True
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A table: its columns in order, the names of its primary key, every set that is unique.
 
     Attributes:
+        partial: what is unique among some rows.
         relations: to one row each; a column of the same name comes first.
         children: to many rows each, by the child table's name or its `reverse`.
-        tables: all tables of the project.
+        tables: all tables of the project, with the rules that hold where this one is read.
+        rules: what its rows must meet; None where all are there for everybody.
     """
 
     name: str
     columns: Mapping[str, Column]
     key: tuple[str, ...]
     uniques: frozenset[frozenset[str]] = frozenset()
+    partial: tuple[Partial, ...] = field(default=(), compare=False)
     relations: Mapping[str, Relation] = field(default_factory=dict)
     children: Mapping[str, Children] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict, compare=False, repr=False)
+    rules: Rules | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def hides(self) -> bool:
+        """Whether rows may be there that a query does not see."""
+        return self.rules is not None and self.rules.hides
+
+    @property
+    def seen(self) -> list[Expression]:
+        """What a row must meet to be there for who reads."""
+        return [] if self.rules is None else [*self.rules.scope, *self.rules.of("read")]
+
+    @property
+    def computes(self) -> bool:
+        """Whether it has columns that are not in the database."""
+        return any(column.computed is not None for column in self.columns.values())
+
+    @property
+    def stored(self) -> Table:
+        """The table as the database has it, without computed columns."""
+        if not self.computes:
+            return self
+        kept = {name: one for name, one in self.columns.items() if one.computed is None}
+        return replace(self, columns=kept)
+
+    def has(self, past: str) -> bool:
+        """Return whether there is something that a step's `unscoped` or `bypassAccess` lifts."""
+        rules = self.rules
+        return rules is not None and bool(rules.scope if past == "unscoped" else rules.access)
+
+    def partly_unique(self, columns: Collection[str]) -> list[Partial]:
+        """Return what makes columns unique among some rows, where nothing does among all."""
+        names = frozenset(columns)
+        return [one for one in self.partial if one.columns == names and names not in self.uniques]
 
     @property
     def column_types(self) -> dict[str, Type]:
@@ -96,6 +190,10 @@ class Table:
             target = self.tables[relation.table]
             of = map_of(target.query_types(depth - 1), f"table '{target.name}'")
             found[name] = _all_null(of) if relation.optional else of
+            if relation.hides:  # the key stays, whether or not its row is there
+                own = self.columns[relation.column].value_type
+                fields = {**(found[name].fields or {}), relation.key: own}
+                found[name] = map_of(fields, found[name].what)
         return {**found, **self.column_types}
 
     def follow(self, path: Sequence[str]) -> Table | None:
@@ -137,6 +235,51 @@ class Table:
             "map", fields={name: types[name] for name in names if name in types},
             what=f"table '{self.name}'",
         )  # fmt: skip
+
+
+def linked(tables: Mapping[str, Table]) -> dict[str, Table]:
+    """Return tables that know each other, and of whose rows relations may find none."""
+    found: dict[str, Table] = {}
+    for name, table in tables.items():
+        relations = {
+            key: replace(one, optional=True, hides=not one.optional)
+            if tables[one.table].hides else one
+            for key, one in table.relations.items()
+        }  # fmt: skip
+        found[name] = replace(table, relations=relations, tables=found)
+    return found
+
+
+def lifted(
+    tables: Mapping[str, Table], *, scope: Collection[str] = (), access: Collection[str] = ()
+) -> Mapping[str, Table]:
+    """Return the tables as a step sees them that looks past the rules of some.
+
+    Args:
+        scope: those whose every row counts.
+        access: those of which it may see and change each row.
+    """
+    if not {*scope, *access} & tables.keys():
+        return tables
+    return linked({
+        name: replace(
+            table, rules=_lifted(table.rules, scope=name in scope, access=name in access),
+            relations={key: _as_declared(one) for key, one in table.relations.items()},
+        )
+        for name, table in tables.items()
+    })  # fmt: skip
+
+
+def _lifted(rules: Rules | None, *, scope: bool, access: bool) -> Rules | None:
+    if rules is None:
+        return None
+    if scope:
+        rules = replace(rules, scope=(), soft_delete="")
+    return replace(rules, access={}) if access else rules
+
+
+def _as_declared(relation: Relation) -> Relation:
+    return replace(relation, optional=False, hides=False) if relation.hides else relation
 
 
 @lru_cache(maxsize=1_000)

@@ -1,175 +1,256 @@
-"""`aggregate` of find: numbers about groups of rows."""
+"""`aggregate` and `distinct` of find: what is wrong with them, and the type of a row."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Final
 
-from pydantic import Field
+from pydantic import Field, PlainValidator
 
 from bbops.base.diagnostics import suggest
 from bbops.base.model import Model
 from bbops.base.names import VariableName
 from bbops.language.expressions import nodes as s
-from bbops.language.expressions.types import INTEGER, NEVER, NUMBER, Type, map_of
-from bbops.language.expressions.values import Bare, BareField, Expression
+from bbops.language.expressions.inside import nodes
+from bbops.language.expressions.known import Facts
+from bbops.language.expressions.scope import Report, Scope
+from bbops.language.expressions.types import INTEGER, NEVER, NUMBER, Type, concealed, map_of
+from bbops.language.expressions.values import Bare, BareField, Broken, Expression
+from bbops.language.sql.parts import Joins
 from bbops.language.sql.query import Query
-from bbops.language.sql.related import total
-from bbops.language.sql.template import Template, seq
 from bbops.language.sql.types import Column, Table
-from bbops.language.steps._base import Static
 from bbops.language.steps._checking import Checking, mark_of
-from bbops.language.steps._flow import Flow
 from bbops.language.steps._order import parse_order
-from bbops.language.steps._query import check_columns, query_scope, try_sql
-from bbops.runtime.values.identifiers import quote
-from bbops.source.yaml.document import Mark, Text
+from bbops.language.steps._query import query_scope, report_column, try_sql
+from bbops.language.steps._shape import Groups, read_groups
+from bbops.source.yaml.document import Mark
 
-_TAKES = {
-    "sum": "number", "avg": "number", "min": "number text datetime date",
-    "max": "number text datetime date",
+_COMPARED: Final = "text number boolean datetime date"
+_ORDERED: Final = "number text datetime date"
+_TAKES: Final = {
+    "countDistinct": _COMPARED, "sum": "number", "avg": "number", "min": _ORDERED, "max": _ORDERED,
 }  # fmt: skip
-"""The functions of one argument, and what it may be."""
+"""The functions of a value, and what it may be."""
+FUNCTIONS_OF: Final = {
+    "count": "count(condition?) → integer", "countDistinct": "countDistinct(x) → integer",
+    "sum": "sum(x, condition?) → number, 0 of nothing",
+    "avg": "avg(x, condition?) → number or null",
+    "min": "min(x, condition?) → the type of x, or null",
+    "max": "max(x, condition?) → the type of x, or null",
+}  # fmt: skip
+"""The functions of `values`, each with how it is written and what it gives."""
+_MOST: Final = {"count": 1, "countDistinct": 1}
+_VALUES: Final = (
+    "a value is count(), count(condition), countDistinct(x), sum(x), avg(x), min(x) or max(x)"
+)
+GROUPS: Final = "groups"
+"""How the groups are called in SQL where `having` looks at them."""
 
 
 class Aggregate(Model):
-    """The columns whose values make a group, and what is computed for each group."""
+    """What makes a group, what is computed for each group, and which groups count."""
 
-    group_by: list[Static] = []
+    group_by: Annotated[Groups, PlainValidator(read_groups)] = Field(default_factory=Groups)
     values: Annotated[dict[VariableName, BareField], Field(min_length=1)]
+    having: BareField | None = None
 
 
-# ---- check
-def check_aggregate(at: Checking, table: Table, given: Aggregate, place: Mark | None) -> Type:
-    """Report what is wrong with an aggregate and return the type of a group."""
-    check_columns(at, table, given.group_by)
-    types = table.column_types
-    found = {str(name): types.get(name, NEVER) for name in given.group_by}
+def check_aggregate(
+    at: Checking, table: Table, given: Aggregate, facts: Facts, place: Mark | None
+) -> Type:  # fmt: skip
+    """Report what is wrong with an aggregate and return the type of a group.
+
+    Args:
+        facts: what is known of the rows.
+    """
+    found = check_groups(at, table, given.group_by, facts, "'groupBy'")
+    scope, is_grouped = query_scope(at, table), bool(given.group_by.items)
     for name, value in given.values.items():
         if name in found:
-            message = f"'{name}' is a column of 'groupBy' already"
+            what = "a column" if given.group_by.is_list else "a name"
+            message = f"'{name}' is {what} of 'groupBy' already"
             at.report(mark_of(value) or place, "aggregate", message, "choose another name")
-        found[name] = _check_value(at, table, value, place, grouped=bool(given.group_by))
+        with scope.knowing(facts):
+            found[name] = _check_value(at, scope, table, value, place, grouped=is_grouped)
+    for name in found if given.having is not None else ():
+        if name in {*at.scope.roots, "vars"}:
+            message = f"'{name}' is a reserved word, which 'having' reads as something else"
+            at.report(place, "aggregate", message, "choose another name")
+    if given.having is not None:
+        _check_having(at, found, given.having, place)
     return map_of(found, "the group")
 
 
+def check_groups(
+    at: Checking, table: Table, groups: Groups, facts: Facts, what: str
+) -> dict[str, Type]:  # fmt: skip
+    """Report what rows cannot be grouped by and return the type of each name."""
+    scope, found = query_scope(at, table), dict[str, Type]()
+    for name, value in groups.items:
+        if groups.is_list and name not in table.columns:
+            report_column(at, table, name, mark_of(value))
+            found[name] = NEVER
+            continue
+        with scope.knowing(facts):
+            found[name] = at.value(value, within=scope)
+        at.follows(table, value)
+        _try_group(at, scope, table, name, value, what)
+    return found
+
+
+def _try_group(
+    at: Checking, scope: Scope, table: Table, name: str, value: Bare, what: str
+) -> None:  # fmt: skip
+    if isinstance(value, Broken) or not at.is_sound(value):
+        return
+    query, of = _query(scope, table), scope.type_of(value.node)
+    if not query.has_columns(value.node):
+        message = f"'{name}' of {what} reads no column, so it is the same for all rows"
+        at.report(mark_of(value), "aggregate", message, "remove it, or read a column")
+    elif of.kind in {"any", "null", "list", "map"}:
+        kind = "json" if of.kind == "any" else of.kind
+        message = f"{kind} values are not compared in SQL, so '{name}' makes no groups"
+        at.report(mark_of(value), "not-in-sql", message, "choose another column")
+    else:
+        try_sql(at, value, query)
+
+
+def _query(scope: Scope, table: Table) -> Query:
+    query = Query(table, scope, lambda _: ast.Constant(None), bare=True)
+    query.joins = Joins(query.alias)
+    return query
+
+
+# ---- values
 def _check_value(
-    at: Checking, table: Table, value: Bare, place: Mark | None, *, grouped: bool
+    at: Checking, scope: Scope, table: Table, value: Bare, place: Mark | None, *, grouped: bool
 ) -> Type:
-    node = value.node if isinstance(value, Expression) else None
+    if isinstance(value, Broken):
+        return at.value(value)
+    node, place = value.node, mark_of(value) or place
     if not isinstance(node, s.Call) or node.name not in {"count", *_TAKES}:
-        if node is None:
-            return at.value(value)
-        message = "a value is count(), count(condition), sum(x), avg(x), min(x) or max(x)"
-        at.report(mark_of(value) or place, "aggregate", message)
+        at.report(place, "aggregate", _VALUES)
         return INTEGER
-    most, least = 1, 0 if node.name == "count" else 1
+    most, least = _MOST.get(node.name, 2), 0 if node.name == "count" else 1
     if not least <= len(node.args) <= most:
-        message = f"'{node.name}' takes {'at most ' if not least else ''}one argument"
-        at.report(mark_of(value) or place, "aggregate", message)
+        takes = "at most one argument" if not least else "one argument"
+        takes = "a value and perhaps a condition" if most == 2 else takes
+        at.report(place, "aggregate", f"'{node.name}' takes {takes}")
         return INTEGER
-    return _check_call(at, table, node, mark_of(value) or place, grouped=grouped)
+    return _check_call(at, scope, table, node, place, grouped=grouped)
 
 
 def _check_call(
-    at: Checking, table: Table, node: s.Call, place: Mark | None, *, grouped: bool
+    at: Checking, scope: Scope, table: Table, node: s.Call, place: Mark | None, *, grouped: bool
 ) -> Type:
-    scope = query_scope(at, table)
-    query = Query(table, scope, lambda _: ast.Constant(None), bare=True)
-    if not node.args:
+    argument, condition = (
+        None if part is None else Expression(part, place) for part in parts_of(node)
+    )
+    facts: Facts = {}
+    if condition is not None:
+        at.follows(table, condition)
+        facts, _ = at.condition(condition, place, within=scope)
+        try_sql(at, condition, _query(scope, table))
+    if argument is None:
         return INTEGER
-    argument = Expression(node.args[0], place)
     at.follows(table, argument)
-    if node.name == "count":
-        at.condition(argument, place, within=scope)
-        try_sql(at, argument, query)
-        return INTEGER
-    of = at.value(argument, within=scope)
+    with scope.knowing(facts):
+        of = at.value(argument, within=scope)
     at.fit(argument, of, _TAKES[node.name], f"'{node.name}'", place, null=True)
-    if of.kind == "decimal" and node.name == "avg":
-        hint = "take their sum and their count, and divide"
-        at.report(place, "not-in-sql", "'avg' of decimals is not supported in SQL", hint)
-    try_sql(at, argument, query)
+    if of.kind == "any" and at.is_sound(argument):
+        message = f"'{node.name}' of json is not supported in SQL"
+        at.report(place, "not-in-sql", message, "read the rows first, with find")
+    else:
+        try_sql(at, argument, _query(scope, table))
+    return result_of(node, of, always=grouped and condition is None)
+
+
+def parts_of(node: s.Call) -> tuple[s.Node | None, s.Node | None]:
+    """Return what a function of a value is asked of, and for which rows."""
+    if node.name == "count":
+        return None, node.args[0] if node.args else None
+    return node.args[0], node.args[1] if len(node.args) > 1 else None
+
+
+def result_of(node: s.Call, of: Type, *, always: bool) -> Type:
+    """Return the type of `sum(x)` and its like; a value made of private ones is private.
+
+    Args:
+        always: there is always a row.
+    """
+    if node.name == "countDistinct":
+        return concealed(INTEGER, by=[of])
     if node.name == "sum":
         return of.not_null()
-    found = NUMBER if node.name == "avg" else of
-    return found if grouped and not of.nullable else found.or_null()
+    found = of
+    if node.name == "avg":
+        average = Type("decimal") if of.kind == "decimal" else NUMBER
+        found = concealed(replace(average, nullable=of.nullable), by=[of])
+    return found if always and not of.nullable else found.or_null()
 
 
-def check_group_order(
-    at: Checking, given: Aggregate, texts: Sequence[tuple[str, Mark | None]] | None,
-    place: Mark | None,
+# ---- having
+def _check_having(
+    at: Checking, types: Mapping[str, Type], having: Bare, place: Mark | None
 ) -> None:  # fmt: skip
-    """Report an order by anything but the names of a group."""
-    names = [*given.group_by, *given.values]
+    if isinstance(having, Expression):
+        for node in nodes(having.node):
+            if isinstance(node, s.Call) and node.name in {"count", *_TAKES}:
+                message = "'having' compares names of 'groupBy' and 'values'"
+                hint = f"give '{node.name}(…)' a name in 'values', and write that name here"
+                at.scope.report(having.mark or place, node.start, "having", message, hint)
+                return
+    scope = groups_scope(at.scope, types)
+    scope.report = _as_having(at.scope.report)
+    at.condition(having, place, within=scope)
+    if isinstance(having, Expression):
+        try_sql(at, having, Query(groups_table(types), scope, _nothing, bare=True))
+
+
+def _as_having(report: Report) -> Report:
+    """Return what reports an unknown name as one of the groups, not of a table."""
+    unknown = f"table '{GROUPS}' has no column"
+
+    def told(mark: Mark | None, offset: int, code: str, message: str, hint: str) -> None:
+        if code == "unknown-column" and message.startswith(unknown):
+            code, message = "having", message.replace(unknown, "'aggregate' has no name")
+        report(mark, offset, code, message, hint)
+
+    return told
+
+
+def _nothing(_node: s.Node) -> ast.expr:
+    return ast.Constant(None)
+
+
+def groups_scope(scope: Scope, types: Mapping[str, Type]) -> Scope:
+    """Return the scope in which the names of groups and values stand bare."""
+    return scope.inside(GROUPS, types)
+
+
+def groups_table(types: Mapping[str, Type]) -> Table:
+    """Return the groups as a table that `having` asks."""
+    kinds = {"text": "string", "any": "json", "null": "json"}
+    columns = {
+        name: Column(name, kinds.get(of.kind, of.kind), nullable=True) for name, of in types.items()
+    }
+    return Table(GROUPS, columns, ())
+
+
+# ---- order
+def check_group_order(
+    at: Checking, names: Sequence[str], texts: Sequence[tuple[str, Mark | None]] | None,
+    place: Mark | None, *, of: str = "aggregate",
+) -> None:  # fmt: skip
+    """Report an order by anything but names: of a group, of what is `distinct`, of a `union`."""
+    code = "distinct-order" if of == "distinct" else "order"
+    what = "aggregate" if of == "aggregate" else "select"
     if texts is None:
-        at.report(place, "order", "with 'aggregate' the order is 'name.desc', or a list of such")
+        at.report(place, code, f"with '{of}' the order is 'name.desc', or a list of such")
     for text, mark in texts or ():
         name = ".".join(parse_order(text)[0])
         if name not in names:
             hint = suggest(name, names) or "known here: " + ", ".join(names)
-            at.report(mark or place, "order", f"'{text}' is not a name in 'aggregate'", hint)
-
-
-# ---- code
-def aggregate_code(
-    flow: Flow, query: Query, table: Table, given: Aggregate
-) -> tuple[list[Template], list[Column]]:
-    """Return what is selected, and how each value comes out of the database."""
-    columns = [table.columns[name] for name in given.group_by]
-    selected: list[Template] = [_column(query, name) for name in given.group_by]
-    for name, value in given.values.items():
-        assert isinstance(value, Expression)  # noqa: S101 - checked before
-        assert isinstance(value.node, s.Call)  # noqa: S101 - checked before
-        selected.append(_computed(query, value.node))
-        columns.append(Column(Text(name), _type_of(flow, value.node), nullable=True))
-    return selected, columns
-
-
-def _type_of(flow: Flow, node: s.Call) -> str:
-    if node.name in {"min", "max"}:
-        kind = flow.emitter.scope.type_of(node.args[0]).kind
-        return "string" if kind == "text" else kind
-    if node.name == "sum" and flow.emitter.scope.type_of(node.args[0]).kind == "decimal":
-        return "decimal"
-    return "number"
-
-
-def _computed(query: Query, node: s.Call) -> Template:
-    if node.name == "count":
-        if not node.args:
-            return "count(*)"
-        return seq("count(CASE WHEN ", query.condition(node.args[0]), " THEN 1 END)")
-    if node.name == "sum":
-        return total(query, node.args[0])
-    kind = query.type_of(node.args[0]).kind
-    return query.dialect.aggregated(node.name, query.scalar(node.args[0]), kind)
-
-
-def group_clauses(
-    query: Query, given: Aggregate, texts: Sequence[tuple[str, Mark | None]]
-) -> tuple[str, str]:
-    """Return GROUP BY with its columns, or nothing, and the order, which ends with the group."""
-    groups = [_by_value(query, name, _column(query, name)) for name in given.group_by]
-    names = [*given.group_by, *given.values]
-    keys = [(".".join(path), way) for path, way in (parse_order(text) for text, _ in texts)]
-    used = {name for name, _ in keys}
-    keys += [(name, "asc") for name in given.group_by if name not in used]
-    order = ", ".join(_ordered(query, names, name, direction) for name, direction in keys)
-    return (f" GROUP BY {', '.join(groups)}" if groups else ""), order or "1"
-
-
-def _column(query: Query, name: str) -> str:
-    return f"{query.alias}.{quote(name)}"
-
-
-def _by_value(query: Query, name: str, sql: str) -> str:
-    column = query.table.columns.get(name)
-    return sql + query.dialect.by_value if column and column.type == "decimal" else sql
-
-
-def _ordered(query: Query, names: Sequence[str], name: str, direction: str) -> str:
-    up, down = query.dialect.ways(nullable=True)
-    at = str(names.index(name) + 1)
-    return _by_value(query, name, at) + (down if direction == "desc" else up)
+            at.report(mark or place, code, f"'{text}' is not a name in '{what}'", hint)

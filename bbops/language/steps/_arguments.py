@@ -9,7 +9,7 @@ from bbops.language.expressions.conversions import conversion
 from bbops.language.expressions.types import Type, find_misfit
 from bbops.language.expressions.values import MapValue, Value
 from bbops.language.steps._base import Checking, Step, mark_of
-from bbops.language.steps._checking import Signature
+from bbops.language.steps._surroundings import Signature
 from bbops.source.yaml.document import Text
 
 

@@ -16,8 +16,10 @@ from bbops.base.model import Model
 from bbops.base.names import Duration, VariableName
 from bbops.base.registry import members
 from bbops.language.expressions.types import Type
+from bbops.language.sql.types import Table
 from bbops.language.steps._checking import Checking, mark_of
 from bbops.language.steps._flow import Flow
+from bbops.language.steps._ruled import Past
 from bbops.runtime.values.durations import seconds
 from bbops.source.yaml.document import Map, Mark, Text
 
@@ -64,6 +66,7 @@ class Step(Model):
         waits: it may take time or fail for a while, so `timeout` and `retry` make sense.
         fits_transaction: it does nothing that a rollback does not undo.
         sleeps: it ends the run of a job, which goes on later.
+        keeps_rules: it keeps to the rules of tables; any other step is refused where they are.
     """
 
     title: ClassVar[str]
@@ -72,6 +75,7 @@ class Step(Model):
     waits: ClassVar[bool] = True
     fits_transaction: ClassVar[bool] = False
     sleeps: ClassVar[bool] = False
+    keeps_rules: ClassVar[bool] = False
 
     as_: VariableName | None = Field(default=None, alias="as")
     name: str | None = None
@@ -80,6 +84,7 @@ class Step(Model):
     _mark: Mark | None = PrivateAttr(default=None)
     _places: Mapping[str, Mark] = PrivateAttr(default_factory=dict)
     _keys: Mapping[str, Mark] = PrivateAttr(default_factory=dict)
+    _action_at: Mark | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def check_patience(self) -> Self:
@@ -98,10 +103,28 @@ class Step(Model):
         return self._mark
 
     @property
+    def action_mark(self) -> Mark | None:
+        """Where its action stands."""
+        return self._action_at or self._mark
+
+    @property
     def key(self) -> str:
         """The action, as it is written."""
         own = next(name for name in type(self).model_fields if name not in Step.model_fields)
         return type(self).model_fields[own].alias or own
+
+    @property
+    def past(self) -> Past:
+        """The rules of tables that it looks past."""
+        given = [one for one in vars(self).values() if isinstance(one, Model)]
+        for one in given:
+            if hasattr(one, "bypass_access"):
+                return Past(one.unscoped, one.bypass_access)  # type: ignore[attr-defined]
+        return Past()
+
+    def seen(self, tables: Mapping[str, Table]) -> Mapping[str, Table]:
+        """Return the tables with the rules that hold for this step."""
+        return self.past.seen(tables)
 
     def line(self, flow: Flow) -> ast.expr:
         """Return the code of where the step stands, such as `functions/greet.yaml:4`."""
@@ -125,13 +148,30 @@ class Step(Model):
 
     def whole_code(self, flow: Flow) -> list[ast.stmt]:
         """Return the step's code with what `timeout` and `retry` put around it."""
-        code = self.code(flow)
+        with flow.seeing(self.seen(flow.tables)):
+            code = self.code(flow)
         if self.timeout is not None:
             code = flow.in_time(seconds(self.timeout), code, repeats=self.repeats())
-        if self.retry is not None:
-            again = self.retry
-            code = flow.repeated(again.attempts, seconds(again.backoff), again.factor, code)
-        return code
+        return self.again(flow, code)
+
+    def again(self, flow: Flow, code: list[ast.stmt]) -> list[ast.stmt]:
+        """Return code with what `retry` puts around it."""
+        if self.retry is None:
+            return code
+        again = self.retry
+        return flow.repeated(again.attempts, seconds(again.backoff), again.factor, code)
+
+    def is_streamed(self) -> bool:
+        """Return whether `return: { stream: … }` can send what it gives piece by piece."""
+        return False
+
+    def stream_seconds(self) -> float:
+        """Return how long all pieces may take."""
+        return 0.0
+
+    def stream_code(self, flow: Flow, name: str) -> list[ast.stmt]:
+        """Return the code that begins the step, and keeps what comes piece by piece as `name`."""
+        raise NotImplementedError
 
     def repeats(self) -> bool:
         """Return whether it may be done again where nobody knows if it was done."""
@@ -188,7 +228,9 @@ _USUAL_STEPS = {
     "error": "throw", "assign": "set", "let": "set", "var": "set", "print": "log",
     "condition": "if", "run": "call", "invoke": "call", "function": "call",
 }  # fmt: skip
-_BESIDE = frozenset({"as", "name", "timeout", "retry", "then", "else", "catch", "finally"})
+_BESIDE = frozenset({
+    "as", "name", "timeout", "retry", "then", "elif", "else", "cases", "catch", "finally",
+})  # fmt: skip
 
 
 @cache
@@ -253,7 +295,9 @@ def read_step(data: Any) -> Step:
         inner = data[actions[0]]
         places = inner.values_at if isinstance(inner, Map) else {}
         step._mark, step._places = data.mark, {**data.values_at, **places}  # noqa: SLF001 - ours
-        step._keys = inner.keys_at if isinstance(inner, Map) else {}  # noqa: SLF001 - ours
+        step._action_at = data.keys_at.get(actions[0])  # noqa: SLF001 - ours
+        named = next((one for one in (inner, *data.values()) if isinstance(one, Map)), None)
+        step._keys = named.keys_at if named is not None else {}  # noqa: SLF001 - ours
     return step
 
 

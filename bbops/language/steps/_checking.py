@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Protocol
 
 from bbops.base.diagnostics import suggest_resource
+from bbops.base.names import moved_hint
 from bbops.language.expressions.check import check_condition, check_value, refuse_null
 from bbops.language.expressions.known import Facts, Known, rejoined
 from bbops.language.expressions.narrow import Outcomes
-from bbops.language.expressions.nodes import names_in
+from bbops.language.expressions.nodes import relations_in
 from bbops.language.expressions.scope import SIGNED_IN, Report, Scope
 from bbops.language.expressions.types import (
     ANY,
@@ -26,6 +28,14 @@ from bbops.language.expressions.types import (
 )
 from bbops.language.expressions.values import Bare, Expression, ListValue, MapValue, Value
 from bbops.language.sql.types import Table
+from bbops.language.steps._notes import Notes, Round
+from bbops.language.steps._own_actions import OwnAction
+from bbops.language.steps._ruled import Asking, Kept, check_kept, keep_rules
+from bbops.language.steps._surroundings import (
+    SentWebhook,
+    Signature,
+    Topic,
+)
 from bbops.runtime.http.headers import can_set
 from bbops.source.yaml.document import Mark, Text
 
@@ -37,92 +47,16 @@ _WORDS = {
     "list": "a list",
 }  # fmt: skip
 
-
 Mistake = tuple[Mark | None, int, str, str, str]
 
 
-class Checked(Protocol):
+class Checked(Kept, Protocol):
     """A step, seen from its check."""
 
     @property
     def as_(self) -> str | None: ...
-    @property
-    def mark(self) -> Mark | None: ...
-    def place(self, key: str) -> Mark | None: ...
+    def seen(self, tables: Mapping[str, Table]) -> Mapping[str, Table]: ...
     def check(self, at: Checking) -> Type: ...
-
-
-Arguments = frozenset[tuple[str, str]]
-"""Names of a function's parameters: ("input", "email")."""
-
-
-Hidden = frozenset[tuple[str, str, bool]]
-"""The same of those that are given something private, and whether a secret of env is in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Leak:
-    """A step of a called function that does what may not be done with what it is given."""
-
-    code: str
-    place: str
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """What `call` has to know of a function.
-
-    Attributes:
-        arguments: for input, params and query a map of what it takes; a field that may be left
-            out is `absent`.
-        required: those that a call must give.
-        call: takes the arguments that are private; returns the type of the result, and what the
-            function would do wrong with them.
-    """
-
-    arguments: Mapping[str, Type]
-    required: Arguments
-    call: Callable[[Hidden], tuple[Type, Sequence[Leak]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """What `publish` has to know of a file in realtime/: its parameters, its events' payloads."""
-
-    parameters: Sequence[str]
-    events: Mapping[str, Type]
-
-
-@dataclass(frozen=True, slots=True)
-class SentWebhook:
-    """What `send` has to know of a file in webhooks/: its events' payloads, and its owner's kind.
-
-    `owner` is `text` or `integer`; None where the receivers have no owner.
-    """
-
-    events: Mapping[str, Type]
-    owner: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Notes:
-    """What the steps of one function say beside their mistakes.
-
-    Attributes:
-        reads: (kind, name) of everything looked up: what the code depends on.
-        gives: the types of what it returns.
-        leaves: what is known wherever it ends without a value.
-        places: where each variable is set for the first time.
-        had: every type that each variable had.
-        rounds: what is known when a round of a loop begins, by the loop's identity.
-    """
-
-    reads: set[tuple[str, str]] = field(default_factory=set)
-    gives: list[Type] = field(default_factory=list)
-    leaves: list[Known] = field(default_factory=list)
-    places: dict[str, Mark | None] = field(default_factory=dict)
-    had: dict[str, list[Type]] = field(default_factory=dict)
-    rounds: dict[int, Known] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +65,17 @@ class Checking:
 
     Attributes:
         answers: a `return` reaches a client; not in a function that is only called.
-        topics: each file in realtime/ by its name.
-        webhooks: each file in webhooks/ by its name.
+        why_whole: why its answer cannot go on as a stream; empty where it can.
+        has_files: it runs for a request, which may have files; not in a job, or where it is called.
+        topics, webhooks: each file in realtime/ and webhooks/ by its name.
         payloads: for an event the types that the functions of its triggers take.
         channels: the authentication of each channel.
         user: the type of a user's id.
+        addons: the steps of each addon of the project's own, by their names behind the dot.
+        inline: the endpoints that have steps of their own.
+        asking: who asks, as the rules of tables read it.
+        ruled: the tables with rules that the step has asked for.
+        used: all tables that it has asked for.
     """
 
     scope: Scope
@@ -144,12 +84,19 @@ class Checking:
     step: Mark | None
     broken: frozenset[tuple[str, str]] = frozenset()
     answers: bool = True
+    has_files: bool = True
+    why_whole: str = ""
     notes: Notes = field(default_factory=Notes)
     topics: Mapping[str, Topic] = field(default_factory=dict)
     webhooks: Mapping[str, SentWebhook] = field(default_factory=dict)
     payloads: Mapping[str, Sequence[Type]] = field(default_factory=dict)
     channels: Mapping[str, str] = field(default_factory=dict)
     user: Type = TEXT
+    addons: Mapping[str, Mapping[str, OwnAction]] = field(default_factory=dict)
+    inline: Container[str] = ()
+    asking: Asking = field(default_factory=Asking)
+    ruled: set[str] = field(default_factory=set)
+    used: set[str] = field(default_factory=set)
 
     def report(self, at: Mark | None, code: str, message: str, hint: str = "") -> None:
         """Take a mistake at `at`, or at the step."""
@@ -264,17 +211,21 @@ class Checking:
         for step in steps:
             if self.scope.known.ended and not was_ended:
                 was_ended = True
+                in_loop = self.notes.around and isinstance(self.notes.around[-1], Round)
+                leave = "leave this round, return or throw" if in_loop else "return or throw"
                 self.report(
                     step.mark, "unreachable", "this step never runs",
-                    "the steps before it always return or throw",
+                    f"the steps before it always {leave}",
                 )  # fmt: skip
             self.scope.known.ended = False
             self.one(step)
         self.scope.known.ended |= was_ended
 
     def one(self, step: Checked) -> None:
-        inner = replace(self, step=step.mark or self.step)
+        tables = step.seen(self.tables)
+        inner = replace(self, step=step.mark or self.step, tables=tables, ruled=set(), used=set())
         found = step.check(inner)
+        check_kept(self, step, inner.ruled, inner.used)
         if step.as_ is not None:
             inner.set(step.as_, found, step.place("as"))
 
@@ -351,9 +302,20 @@ class Checking:
             report(*mistake)
         self.rejoin(("", before), (why, end))
 
+    @contextmanager
+    def within(self, around: Round | str) -> Iterator[None]:
+        """While it lasts, steps stand in a loop's round, or in what no loop is left out of."""
+        self.notes.around.append(around)
+        yield
+        self.notes.around.pop()
+
     # ---- what is around
-    def table(self, name: Text) -> Table | None:
-        """Return the table of that name, or report that there is none."""
+    def table(self, name: Text, *operations: str) -> Table | None:
+        """Return the table of that name, or report that there is none.
+
+        Args:
+            operations: what the step does with its rows, beside reading them.
+        """
         self.notes.reads.add(("table", str(name)))
         found = self.tables.get(name)
         if found is None and ("tables", name) not in self.broken:
@@ -361,13 +323,29 @@ class Checking:
                 mark_of(name), "unknown-table", f"table '{name}' does not exist",
                 suggest_resource(name, "tables", self.tables),
             )  # fmt: skip
+        if found is not None:
+            self.keep_rules(found, "read", *operations)
         return found
 
     def follows(self, table: Table, expression: Bare) -> None:
         """Note the tables that a query's expression reads through relations."""
         if isinstance(expression, Expression):
-            others = table.reachable(set(names_in(expression.node)))
-            self.notes.reads.update(("table", other) for other in others)
+            self.reads(table.reachable(set(relations_in(expression.node, self.scope.roots))))
+
+    def reads(self, names: Iterable[str]) -> None:
+        """Note the tables that a query reads beside its own."""
+        for name in names:
+            self.notes.reads.add(("table", name))
+            if name in self.tables:
+                self.keep_rules(self.tables[name], "read")
+
+    def keep_rules(self, table: Table, *operations: str) -> None:
+        """Check the rules that a step must keep to, for who asks there."""
+        self.used.add(table.name)
+        if table.rules is not None:
+            self.ruled.add(table.name)
+            reads = keep_rules(self, table, table.rules, operations)
+            self.notes.reads.update(("table", name) for name in reads)
 
     def function(self, name: Text) -> Signature | None:
         """Return the signature of the function of that name, or report that there is none."""
@@ -376,7 +354,8 @@ class Checking:
         if found is None and ("functions", name) not in self.broken:
             self.report(
                 mark_of(name), "unknown-function", f"function '{name}' does not exist",
-                suggest_resource(name, "functions", self.functions),
+                moved_hint(self.inline, name)
+                or suggest_resource(name, "functions", self.functions),
             )  # fmt: skip
         return found
 

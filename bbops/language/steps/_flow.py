@@ -1,8 +1,7 @@
 """What a step may ask while it is turned into code: expressions, names, queries, blocks.
 
-Code is written as Python text with holes: `flow.run("await run.sleep(length)", length=…)`. A hole
-takes an AST, a list of statements (`BODY` standing alone), or `module:name`, which the linker
-resolves. Only text that stands in a step's file can use attributes; expressions never do.
+Code is Python text with holes: `flow.run("await run.sleep(length)", length=…)`. A hole takes an
+AST, statements (`BODY` alone), or `module:name` for the linker. Only such text has attributes.
 """
 
 from __future__ import annotations
@@ -14,15 +13,17 @@ from functools import cache
 from typing import Any, Protocol
 
 from bbops.language.expressions.emit import Emitter, load
-from bbops.language.expressions.nodes import Node
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import Type
 from bbops.language.expressions.values import Bare, Constant, Expression, Value
-from bbops.language.sql.dialect import Dialect, Slot
+from bbops.language.sql.dialect import Dialect
 from bbops.language.sql.query import Query
+from bbops.language.sql.ruled import with_visible
 from bbops.language.sql.sqlite import SQLITE
 from bbops.language.sql.template import Template
 from bbops.language.sql.types import Column, Table
+from bbops.language.steps._bound_query import BoundQuery
+from bbops.language.steps._own_actions import OwnAction
 from bbops.runtime.data.statements import Statement
 from bbops.source.yaml.document import Mark
 
@@ -41,25 +42,22 @@ class Flow:
     """Collects the code of one function and what the linker must give it."""
 
     def __init__(
-        self,
-        name: str,
-        scope: Scope,
-        tables: Mapping[str, Table],
-        *,
-        variables: Sequence[str],
-        exports: bool,
-        dialect: Dialect = SQLITE,
-        is_durable: bool = False,
-    ) -> None:
+        self, name: str, scope: Scope, tables: Mapping[str, Table], *, home: str = "",
+        variables: Sequence[str], exports: bool, dialect: Dialect = SQLITE,
+        is_durable: bool = False, actions: Mapping[str, OwnAction] | None = None,
+    ) -> None:  # fmt: skip
         """Make an empty one.
 
         Args:
+            actions: the steps of the project's own addons, by their keys.
+            home: the file of a function of its name, which names what clients keep of it.
             exports: what it sets is kept for the functions after it (middleware).
             is_durable: a job runs it: it says which step it has come to.
         """
-        self.dialect, self.is_durable = dialect, is_durable
+        self.dialect, self.is_durable, self.actions = dialect, is_durable, actions or {}
         self.arrivals: dict[str, int] = {}
         self.name, self.tables, self.exports = name, tables, exports
+        self.home = home or name
         self.variables = {variable: f"v_{variable}" for variable in variables}
         self.emitter = Emitter(scope, self)
         self.roots: set[str] = set()
@@ -121,9 +119,9 @@ class Flow:
         """Return the type that the check found for an expression."""
         return self.emitter.scope.type_of(value.node)
 
-    def html(self, value: Value) -> ast.expr:
+    def html(self, value: Value, escape: str = "filter:escapeHtml") -> ast.expr:
         """Return the code of a value as HTML: what its expressions give is escaped."""
-        return self.emitter.html(value)
+        return self.emitter.html(value, escape)
 
     def condition(self, bare: Bare) -> ast.expr:
         """Return the code of a condition."""
@@ -169,9 +167,12 @@ class Flow:
 
     def one(self, step: Coded) -> list[ast.stmt]:
         code = [*self.arrive(step), *self.at_one_time(lambda: step.whole_code(self))]
-        at = step.mark
+        return self.placed(code, step.mark)
+
+    def placed(self, code: list[ast.stmt], at: Mark | None) -> list[ast.stmt]:
+        """Return code whose lines are that of a step, where they are not one inside it."""
         for node in (node for statement in code for node in ast.walk(statement)):
-            if isinstance(node, ast.stmt | ast.expr) and not hasattr(node, "lineno"):
+            if isinstance(node, ast.stmt | ast.expr | ast.arg) and not hasattr(node, "lineno"):
                 node.lineno = node.end_lineno = _line_of(node) or (at.line if at else 1)
                 node.col_offset = node.end_col_offset = 0
         return code
@@ -283,15 +284,34 @@ class Flow:
         return load(name)
 
     # ---- queries
-    def query(self, table: str, *, bare: bool = True) -> Query:
-        """Return a Query whose parts without columns are emitted by this flow."""
+    def query(self, table: str, *, bare: bool = True, writes: bool = False) -> Query:
+        """Return a Query whose parts without columns are emitted by this flow.
+
+        Args:
+            writes: its rows are those of the table itself, which a statement writes.
+        """
         found = self.tables[table]
-        types = found.query_types() if bare else found.column_types
-        inner = self.emitter.scope.inside(table, types, bare=bare)
-        return _BoundQuery(found, inner, Emitter(inner, self), bare=bare, flow=self)
+        inner = self.emitter.scope.inside(table, found.query_types(), bare=bare)
+        query = BoundQuery(found, inner, Emitter(inner, self), bare=bare, flow=self)
+        query.bare_alias = query.alias if writes else ""
+        return query
+
+    @contextmanager
+    def seeing(self, tables: Mapping[str, Table]) -> Iterator[None]:
+        """While it lasts, these rules of tables hold."""
+        before, self.tables = self.tables, tables
+        yield
+        self.tables = before
 
     def statement(self, query: Query, template: Template) -> tuple[list[ast.stmt], str, str]:
-        """Return code that picks the SQL, and the names that then hold (text, parameters)."""
+        """Return code that picks the SQL, and the names that then hold (text, parameters).
+
+        Each table with rules is in it as the rows that whoever asks may see.
+        """
+        return self.rendered(query, with_visible(query, template))
+
+    def rendered(self, query: Query, template: Template) -> tuple[list[ast.stmt], str, str]:
+        """Return the same of a part of a statement, which has no tables of its own."""
         words = () if self.dialect is SQLITE else (self.dialect.words,)
         arguments = (template, len(query.switches), *words)
         statement = self.constant("bbops.runtime.data.statements:Statement", *arguments)
@@ -340,25 +360,6 @@ class Flow:
     def is_static(self, value: Value | None) -> bool:
         """Return whether a value holds no expression."""
         return value is None or isinstance(value, Constant)
-
-
-class _BoundQuery(Query):
-    """A Query whose parameters are made by the flow it stands in."""
-
-    def __init__(
-        self, table: Table, scope: Scope, emitter: Emitter, *, bare: bool, flow: Flow
-    ) -> None:
-        super().__init__(table, scope, emitter.node, bare=bare, dialect=flow.dialect)
-        self.emitter, self.flow = emitter, flow
-
-    def bound(self, node: Node, slot: Slot) -> ast.expr:
-        if not slot.binder:
-            return self.host(node)
-        given = [ast.Constant(one) for one in slot.given]
-        return ast.Call(self.flow.row_code(slot.binder), [self.host(node), *given], [])
-
-    def decided(self, node: Node) -> ast.expr:
-        return self.emitter.boolean(node)
 
 
 def _line_of(node: ast.AST) -> int | None:

@@ -9,12 +9,13 @@ from typing import Any
 from bbops.base.diagnostics import Hint, ReplaceWord, suggest
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions.known import Facts
-from bbops.language.expressions.types import Type
-from bbops.language.expressions.values import Constant, ListValue, Value
+from bbops.language.expressions.types import NEVER, Type
+from bbops.language.expressions.values import Constant, Expression, ListValue, Value
 from bbops.language.sql.parts import Parts
 from bbops.language.sql.types import Column, Table
 from bbops.language.steps._checking import Checking
 from bbops.language.steps._query import report_column
+from bbops.language.steps._shape import Selected
 from bbops.runtime.data.orders import OrderBy, Sortable
 from bbops.runtime.values.identifiers import quote
 from bbops.source.yaml.document import Mark
@@ -48,22 +49,66 @@ def order_texts(order: Value | None) -> Sequence[tuple[str, Any]] | None:
 
 # ---- check
 def check_order(
-    at: Checking, table: Table, order: Value | None, place: Mark | None, *, paged: bool
-) -> None:
+    at: Checking, table: Table, order: Value | None, place: Mark | None, *, paged: bool,
+    selected: object = None, row: Type = NEVER,
+) -> None:  # fmt: skip
     """Report what is no order.
 
     Args:
         paged: the values that order the rows go into a cursor.
+        selected: the `select` of the step, whose names may order the rows, too.
+        row: the type of what it makes.
     """
     found, texts = at.value(order), order_texts(order)
     if order is not None and texts is None:
+        at.reads([one.table for one in table.relations.values()])
         _check_computed(at, order, found, place, _choices(table, paged=paged))
+    computed = computed_names(table, selected)
     for text, mark in texts or ():
-        column = _check_part(at, table, text, mark or place)
+        name = ".".join(parse_order(text)[0])
+        if name in computed:
+            _check_computed_name(at, table, name, row, mark or place, paged=paged)
+            continue
+        column = _check_part(at, table, _own(text), mark or place)
         if paged and column is not None:
             _check_cursor(at, column, mark or place)
     for name in table.key if paged else ():
         _check_cursor(at, table.columns[name], place)
+
+
+def computed_names(table: Table, selected: object) -> frozenset[str]:
+    """Return the names in `select` that are something else than the column of that name."""
+    if not isinstance(selected, Selected):
+        return frozenset()
+    return frozenset(
+        name for name, value in selected.items
+        if not (
+            isinstance(value, Expression) and name in table.columns
+            and isinstance(value.node, s.Name) and value.node.name == name
+        )
+    )  # fmt: skip
+
+
+def _check_computed_name(
+    at: Checking, table: Table, name: str, row: Type, place: Mark | None, *, paged: bool
+) -> None:
+    """Report a computed value of `select` that rows cannot be ordered by."""
+    of = (row.fields or {}).get(name, NEVER)
+    if name in table.columns:
+        message = f"'{name}' is a column, and another value in 'select'"
+        at.report(
+            place, "order", message, f"write 'row.{name}' for the column, or rename the other"
+        )
+    elif paged:
+        message = f"a cursor cannot hold '{name}', which 'select' computes"
+        at.report(place, "paging", message, "order by a column, or use 'offset'")
+    elif of.kind in {"list", "map"}:
+        at.report(place, "order", f"'{name}' is a {of.kind}, and orders no rows")
+
+
+def _own(text: str) -> str:
+    """Return an order without the `row.` that tells a column from a name in `select`."""
+    return text.removeprefix("row.")
 
 
 def _check_cursor(at: Checking, column: Column, place: Mark | None) -> None:
@@ -101,7 +146,7 @@ def _check_part(at: Checking, table: Table, text: str, place: Mark | None) -> Co
         message = f"'{text}' does not end with '.asc' or '.desc'"
         at.report(place, "order", message, _cure(text))
         return None
-    at.notes.reads.update(("table", name) for name in table.reachable(set(path)))
+    at.reads(table.reachable(set(path)))
     *relations, name = path
     for relation in relations:
         if relation not in table.relations:
@@ -135,7 +180,7 @@ def _write(text: str, meant: str) -> Hint:
 # ---- code
 def fixed_order(texts: Iterable[tuple[str, Any]]) -> list[tuple[str, bool]]:
     """Return the (name, is_down) parts of constant texts."""
-    parsed = [parse_order(text) for text, _ in texts]
+    parsed = [parse_order(_own(text)) for text, _ in texts]
     return [(".".join(path), direction == "desc") for path, direction in parsed]
 
 
@@ -154,9 +199,28 @@ def order_by(
     return found, table.key
 
 
-def order_clause(query: Parts, fixed: Sequence[tuple[str, bool]]) -> str:
-    """Return the ORDER BY clause of an order that no request changes."""
-    return OrderBy(*order_by(query, {}, fixed, paged=False)).order(fixed).clause
+def order_clause(
+    query: Parts, texts: Sequence[tuple[str, Any]], places: Mapping[str, str] | None = None
+) -> str:  # fmt: skip
+    """Return the ORDER BY clause of an order that no request changes.
+
+    Args:
+        places: of what `select` computes, as SQL.
+    """
+    table, (up, down) = query.table, query.dialect.ways(nullable=True)
+    names = [".".join(parse_order(text)[0]) for text, _ in texts]
+    computed = [name in (places or {}) and name not in table.columns for name in names]
+    fixed = fixed_order(texts)
+    own = [one for one, is_computed in zip(fixed, computed, strict=True) if not is_computed]
+    is_down = bool(fixed and fixed[-1][1])
+    used = {name for name, _ in own}
+    own += [(name, is_down) for name in table.key if name not in used]
+    keys = iter(OrderBy(*order_by(query, {}, own, paged=False)).order(own).keys)
+    parts = [
+        f"{(places or {})[name]}{down if way else up}" if is_computed else str(next(keys))
+        for name, (_, way), is_computed in zip(names, fixed, computed, strict=True)
+    ]
+    return ", ".join([*parts, *map(str, keys)])
 
 
 def _choices(table: Table, *, paged: bool) -> list[str]:
@@ -207,4 +271,5 @@ def _again(query: Parts, path: tuple[str, ...], column: Column) -> str:
     identity = " AND ".join(f"{alias}.{quote(name)} = {mark}" for name, mark in marks.items())
     mark, last = query.dialect.cursor_mark(column.type), query.dialect.last_character
     same = f"{identity} AND {sql} >= {mark} AND {sql} < {mark} || {last}"
-    return f"coalesce((SELECT {sql} FROM {quote(table.name)} AS {alias} WHERE {same}), {mark})"
+    rows = f"{query.visible.source(table)} AS {alias}"
+    return f"coalesce((SELECT {sql} FROM {rows} WHERE {same}), {mark})"

@@ -53,7 +53,7 @@ def begin_page(
     fixed = None if texts is None else fixed_order(texts)
     known = outcomes(where.node, query.scope)[0] if isinstance(where, Expression) else {}
     words = () if flow.dialect is SQLITE else (flow.dialect.words,)
-    given = (f"{flow.name} {name}", *order_by(query, known, fixed, paged=True), fixed, *words)
+    given = (f"{flow.home} {name}", *order_by(query, known, fixed, paged=True), fixed, *words)
     page, sample = flow.temporary(), Pages(*given).sample()
     begin = flow.run(
         f"{page} = pages(order, cursor, size, env)",

@@ -12,7 +12,9 @@ from bbops.language.expressions import nodes as s
 from bbops.language.expressions.check import braces_hint
 from bbops.language.expressions.conversions import conversion
 from bbops.language.expressions.emit import constant
+from bbops.language.expressions.inside import expressions
 from bbops.language.expressions.known import Facts
+from bbops.language.expressions.nodes import relations_in
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import INTEGER, Type, map_of, may_be_null
 from bbops.language.expressions.values import (
@@ -25,13 +27,16 @@ from bbops.language.expressions.values import (
     Value,
 )
 from bbops.language.expressions.values import Template as ValueTemplate
+from bbops.language.sql.computed import returned_columns
 from bbops.language.sql.filters import text_of
 from bbops.language.sql.parts import NotInSql
 from bbops.language.sql.query import Query, check_nesting, finds_one
+from bbops.language.sql.ruled import allowed, seen
 from bbops.language.sql.template import Template, commas, seq
 from bbops.language.sql.types import Column, Table
 from bbops.language.steps._base import Checking, mark_of
 from bbops.language.steps._flow import Flow
+from bbops.language.steps._written import report_computed
 from bbops.runtime.data.rows import ENCODERS, fit
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.identifiers import quote
@@ -44,7 +49,7 @@ COUNT = map_of({"count": INTEGER}, "the result")
 def query_scope(at: Checking, table: Table, *, bare: bool = True) -> Scope:
     """Return the scope in which `row.<name>`, and with `bare` also names, are columns."""
     if not bare:
-        return at.scope.inside(table.name, table.column_types, bare=False)
+        return at.scope.inside(table.name, table.query_types(), bare=False)
     return at.scope.inside(table.name, table.query_types(), related=table)
 
 
@@ -68,7 +73,7 @@ def try_sql(at: Checking, value: Expression, query: Query) -> None:
         if at.is_sound(value):
             check_nesting(value.node, query.condition(value.node))
     except NotInSql as problem:
-        at.scope.report(value.mark, problem.offset, "not-in-sql", problem.message, problem.hint)
+        at.scope.report(value.mark, problem.offset, problem.code, problem.message, problem.hint)
 
 
 def try_assigned(at: Checking, value: Value, query: Query, place: Mark | None) -> None:
@@ -79,7 +84,7 @@ def try_assigned(at: Checking, value: Value, query: Query, place: Mark | None) -
         assigned_in_sql(query, value)
     except NotInSql as problem:
         mark = getattr(value, "mark", None) or place
-        at.scope.report(mark, problem.offset, "not-in-sql", problem.message, problem.hint)
+        at.scope.report(mark, problem.offset, problem.code, problem.message, problem.hint)
 
 
 def assigned_in_sql(query: Query, value: Value) -> Template | None:
@@ -135,10 +140,15 @@ def check_data(
     found: dict[str, Type] = {}
     with scope.knowing(facts or {}):
         for name, value in data.items:
+            roots = {*at.scope.roots} - {"row"}
+            names = {one for part in expressions(value) for one in relations_in(part.node, roots)}
+            at.reads(table.reachable(names))
             found[name] = at.value(value, within=scope)
             mark = mark_of(value) or (data.keys_at or {}).get(name)
             if name not in table.columns:
                 report_column(at, table, name, (data.keys_at or {}).get(name))
+            elif table.columns[name].computed is not None:
+                report_computed(at, name, (data.keys_at or {}).get(name))
             elif isinstance(value, Constant):
                 _check_constant(at, table.columns[name], value, mark)
             elif _check_column(at, table.columns[name], value, found[name], mark) and row:
@@ -173,6 +183,8 @@ def _check_whole(at: Checking, table: Table, data: Value, place: Mark | None) ->
     for name, one in (given.fields or {} if given else {}).items():
         if name not in table.columns:
             report_column(at, table, name, place)
+        elif table.columns[name].computed is not None:
+            report_computed(at, name, place)
         elif one.absent or not may_be_null(one) or table.columns[name].nullable:
             _check_column(at, table.columns[name], data, one.not_null(), place)
         else:
@@ -292,6 +304,17 @@ def assignments(flow: Flow, query: Query, table: Table, data: MapValue) -> Templ
     return commas(parts)
 
 
+def set_deleted(flow: Flow, query: Query, table: Table) -> Template:
+    """Return what `delete` sets in a table with `softDelete`; nothing where it removes rows."""
+    if table.rules is None or not table.rules.soft_delete:
+        return ""
+    column = table.columns[table.rules.soft_delete]
+    at = query.parameter(_stamped(flow, table.name, column))
+    moved = assignments(flow, query, table, MapValue(()))
+    own = seq(f"{quote(column.name)} = ", at)
+    return commas([own, moved]) if moved != commas(()) else own
+
+
 def _assigned(flow: Flow, query: Query, table: Table, name: str, value: Value) -> Template:
     computed, column = assigned_in_sql(query, value), table.columns[name]
     if computed is not None:
@@ -300,35 +323,59 @@ def _assigned(flow: Flow, query: Query, table: Table, name: str, value: Value) -
     return query.parameter(encoded(flow, table.name, column, value))
 
 
-def returning(table: Table, columns: Sequence[str]) -> tuple[str, list[Column]]:
-    """Return the list of columns as SQL, and the columns."""
-    names = ", ".join(f"{quote(table.name)}.{quote(name)}" for name in columns)
-    return names, [table.columns[name] for name in columns]
-
-
-def bare_columns(columns: Sequence[str]) -> str:
-    """Return columns for RETURNING, where SQLite wants them without their table."""
-    return ", ".join(map(quote, columns))
-
-
 def write_rows(
     flow: Flow, table: Table, query: Query, head: Template, where: Bare, *,
-    one: One, as_: str | None,
+    one: One, as_: str | None, operation: str, looks: bool = False,
 ) -> list[ast.stmt]:  # fmt: skip
-    """Return the code of an update or delete: the changed row with `one`, or how many."""
+    """Return the code of an update or delete: the changed row with `one`, or how many.
+
+    Args:
+        operation: what the rules of the table say of it.
+        looks: the new row must meet them, too.
+    """
     assert isinstance(where, Expression)  # noqa: S101 - checked before
-    template, method = seq(head, query.condition(where.node)), "change"
+    template, returned = seq(head, _matching(query, table, where, operation)), list[Template]()
     if one:
-        template = seq(template, f" RETURNING {bare_columns(list(table.columns))}")
-        method = "write"
+        returned.append(returned_columns(table, list(table.columns), flow.dialect))
+    if looks and (meets := allowed(query, table, operation)) is not None:
+        returned.append(as_value(meets))
+    is_checked = len(returned) > bool(one)
+    if not returned and query.visible.found:
+        returned.append("1")  # behind WITH the driver of SQLite does not say how many it changed
+    if returned:
+        template = seq(template, " RETURNING ", commas(returned))
     code, sql, parameters = flow.statement(query, template)
     limit = ", at_most=1" if one and not finds_one(query, where.node) else ""
-    write = flow.expression(
-        f"await host.database.{method}({sql}, {parameters}{limit})", host=flow.root("host")
-    )
+    host = flow.root("host")
+    if is_checked:
+        write = flow.expression(
+            f"await write_allowed(host.database, {sql}, {parameters}{limit})",
+            write_allowed="bbops.runtime.data.rules:write_allowed", host=host,
+        )  # fmt: skip
+    else:
+        method = "write" if returned else "change"
+        write = flow.expression(
+            f"await host.database.{method}({sql}, {parameters}{limit})", host=host
+        )
+    if returned and not one:
+        changed = "bbops.runtime.data.rules:changed"
+        write = flow.expression("changed(write)", changed=changed, write=write)
     if not one:
         return code + flow.store(as_, flow.expression("{'count': write}", write=write))
     return code + first_row(flow, as_, flow.row(table.columns.values()), write, one)
+
+
+def _matching(query: Query, table: Table, where: Expression, operation: str) -> Template:
+    """Return which rows a write changes: those that it may see, and may change."""
+    wanted = query.condition(where.node)
+    if table.rules is None:
+        return wanted
+    return ("and", seen(query, table, operation), wanted)
+
+
+def as_value(condition: Template) -> Template:
+    """Return a condition as a column of RETURNING: it may be decided before SQL."""
+    return seq("(", condition, ") IS TRUE")
 
 
 def first_row(

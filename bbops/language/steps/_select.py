@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TypeGuard
 
+from bbops.base.diagnostics import suggest
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions.known import Facts
 from bbops.language.expressions.related import related_scope
@@ -14,12 +15,15 @@ from bbops.language.expressions.types import NEVER, Type, list_of, map_of
 from bbops.language.expressions.values import Bare, Broken, Expression
 from bbops.language.sql.parts import NotInSql, Parts
 from bbops.language.sql.query import check_nesting
-from bbops.language.sql.related import Rows, as_json, listed, rows_of
-from bbops.language.sql.template import Template
+from bbops.language.sql.related import MOST_RELATED, Rows, as_json, listed, rows_of
+from bbops.language.sql.template import Template, seq
 from bbops.language.sql.types import Column, Table
-from bbops.language.steps._checking import Checking
+from bbops.language.steps._checking import Checking, mark_of
 from bbops.language.steps._flow import Flow
-from bbops.language.steps._shape import Many, Selected, leaves
+from bbops.language.steps._order import check_order, order_clause, order_texts
+from bbops.language.steps._query import check_columns
+from bbops.language.steps._shape import Listed, Many, NestedFind, Selected, leaves
+from bbops.runtime.values.identifiers import quote
 
 MOST_LISTS = 4
 """Lists in lists; what is read in the innermost one has no room for parentheses."""
@@ -35,7 +39,55 @@ def check_select(
         facts: what is known of the rows.
     """
     with scope.knowing(facts):
-        return _check(at, shape, scope, query)
+        return _check(at, opened(shape, query.table, at), scope, query)
+
+
+def opened(shape: Selected, table: Table, at: Checking | None = None) -> Selected:
+    """Return a shape whose lists of columns are written out: `author: [id]` as `{ id: author.id }`.
+
+    Args:
+        at: what is told of names that are no relations, and of columns that are not there.
+    """
+    items = (
+        (name, _opened(name, value, table, at) if isinstance(value, Selected | Many | Listed)
+         else value) for name, value in shape.items
+    )  # fmt: skip
+    return Selected(tuple((name, one) for name, one in items if one is not None), shape.mark)
+
+
+def _opened(
+    name: str, value: Selected | Many | Listed, table: Table, at: Checking | None
+) -> Selected | Many | None:
+    if isinstance(value, Selected):
+        return opened(value, table, at)
+    one, many = table.relations.get(name), table.children.get(name)
+    if isinstance(value, Many):
+        if value.find is not None:
+            return value  # its own `select` is written out where its table is known
+        inner = table.tables[many.table] if many is not None else None
+        return Many(opened(value.each, inner, at), value.mark) if inner is not None else value
+    if (one is None or name in table.columns) and many is None:
+        if at is not None and all(folder != "tables" for folder, _ in at.broken):
+            at.report(
+                value.mark, "relation", f"'{name}' is not a relation of table '{table.name}'",
+                suggest(name, {**table.relations, **table.children}) or _write_out(name, table),
+            )  # fmt: skip
+        return None
+    is_one = one is not None and name not in table.columns
+    target = table.tables[one.table if is_one and one is not None else many.table]  # type: ignore[union-attr]
+    if at is not None:
+        check_columns(at, target, value.columns)
+        at.reads([target.name])
+    found = [of for of in (value.of_one if is_one else value.of_many) if of[0] in target.columns]
+    shape = Selected(tuple(found), value.mark)
+    return shape if is_one else Many(shape, value.mark)
+
+
+def _write_out(name: str, table: Table) -> str:
+    if name in table.columns:
+        return f"'{name}' is a column: write '{name}: {name}'"
+    known = sorted({*table.relations, *table.children})
+    return f"its relations: {', '.join(known) or 'none'}"
 
 
 def _check(at: Checking, shape: Selected, scope: Scope, query: Parts) -> Type:
@@ -46,7 +98,7 @@ def _check(at: Checking, shape: Selected, scope: Scope, query: Parts) -> Type:
             found[name] = of.or_null() if optional_relation(query, value) else of
         elif isinstance(value, Many):
             found[name] = _check_many(at, name, value, scope, query)
-        else:
+        elif not isinstance(value, Listed):
             for table in _tables(query):
                 at.follows(table, value)
             found[name] = at.value(value, within=scope)
@@ -55,22 +107,57 @@ def _check(at: Checking, shape: Selected, scope: Scope, query: Parts) -> Type:
 
 
 def _check_many(at: Checking, name: str, many: Many, scope: Scope, query: Parts) -> Type:
+    path = path_to(name, many)
     if len(list(_tables(query))) > MOST_LISTS:
         message = f"lists can be nested at most {MOST_LISTS} deep"
         at.report(many.mark, "not-in-sql", message, "find the inner rows in a separate step")
         return NEVER
-    inner = related_scope(scope, (name,))
+    inner = related_scope(scope, path)
     if isinstance(inner, str):
-        message = f"'{name}' is not a relation of table '{query.table.name}' to many rows"
-        at.report(many.mark, "relation", message, inner)
+        message = f"'{'.'.join(path)}' is not a relation of table '{query.table.name}' to many rows"
+        mark = many.mark if many.find is None else mark_of(many.find.relation)
+        at.report(mark, "relation", message, inner)
         return NEVER
-    rows = _rows(query, name)
-    at.notes.reads.add(("table", rows.query.table.name))
-    return list_of(_check(at, many.each, inner, rows.query))
+    rows = _rows(query, path)
+    at.reads(query.table.reachable(set(path)))
+    at.reads([rows.query.table.name])
+    if many.find is None:
+        return list_of(_check(at, many.each, inner, rows.query))
+    return _check_nested(at, many, many.find, inner, rows.query)
 
 
-def _rows(query: Parts, name: str) -> Rows:
-    return rows_of(query, s.Name(0, 0, name), (name,))
+def _check_nested(
+    at: Checking, many: Many, find: NestedFind, scope: Scope, query: Parts
+) -> Type:  # fmt: skip
+    """Check `{ find: … }` in `select`; `scope` and `query` are those of the relation's rows."""
+    facts: Facts = {}
+    if find.where is not None:
+        facts, _ = at.condition(find.where, many.mark, within=scope)
+        for table in _tables(query):
+            at.follows(table, find.where)
+        _try(at, find.where, query)
+    if order_texts(find.order_by) is None:
+        message = "'orderBy' of a nested list is 'column.desc', or a list of such"
+        at.report(mark_of(find.order_by) or many.mark, "nested-find", message)
+    else:
+        check_order(at, query.table, find.order_by, many.mark, paged=False)
+    columns = find.select if isinstance(find.select, tuple) else ()
+    check_columns(at, query.table, columns)
+    if isinstance(find.select, Selected):
+        with scope.knowing(facts):
+            row = _check(at, opened(find.select, query.table, at), scope, query)
+    else:
+        row = query.table.row_type(columns or None)
+    return row.or_null() if find.one else list_of(row)
+
+
+def path_to(name: str, many: Many) -> tuple[str, ...]:
+    """Return the relation that a list follows."""
+    return (name,) if many.find is None else tuple(str(many.find.relation).split("."))
+
+
+def _rows(query: Parts, path: tuple[str, ...]) -> Rows:
+    return rows_of(query, s.Name(0, 0, path[0]), path)
 
 
 def _tables(query: Parts) -> Iterator[Table]:
@@ -89,7 +176,7 @@ def _try(at: Checking, value: Bare, query: Parts) -> None:
     try:
         check_nesting(node, _compile(query, node)[0], lists=lists)
     except NotInSql as problem:
-        at.scope.report(value.mark, problem.offset, "not-in-sql", problem.message, problem.hint)
+        at.scope.report(value.mark, problem.offset, problem.code, problem.message, problem.hint)
 
 
 def _compile(query: Parts, node: s.Node) -> tuple[Template, Column]:
@@ -154,7 +241,22 @@ class SelectCode:
         keys: list[ast.expr | None] = [ast.Constant(name) for name, _ in shape.items]
         return ast.Dict(keys, [self.value(name, value) for name, value in shape.items])
 
-    def value(self, name: str, value: Bare | Selected | Many) -> ast.expr:
+    def whole(self, shape: Selected) -> tuple[ast.expr, dict[str, str]]:
+        """Return the code that builds a row, and where computed values stand, for ORDER BY."""
+        keys: list[ast.expr | None] = []
+        code, places = [], dict[str, str]()
+        for name, value in shape.items:
+            at = len(self.columns)
+            keys.append(ast.Constant(name))
+            code.append(self.value(name, value))
+            if isinstance(value, Expression) and not is_list(value.node):
+                kind = self.query.type_of(value.node).kind
+                places[name] = str(at + 1) + (self.query.dialect.by_value * (kind == "decimal"))
+                if kind == "text":
+                    self.columns[at] = seq(self.columns[at], self.query.dialect.by_code_point)
+        return ast.Dict(keys, code), places
+
+    def value(self, name: str, value: Bare | Selected | Many | Listed) -> ast.expr:
         if isinstance(value, Selected):
             return self.map(value)
         if isinstance(value, Many):
@@ -174,10 +276,38 @@ class SelectCode:
 
     def many(self, name: str, many: Many) -> ast.expr:
         """Return the code of a list of rows, which the database gives as JSON."""
-        rows = _rows(self.query, name)
-        inner = SelectCode(self.flow, rows.query, rows=rows)
-        row = inner.row(many.each)
-        return self.each(as_json(inner.columns, rows), row)
+        rows = _rows(self.query, path_to(name, many))
+        inner, find = SelectCode(self.flow, rows.query, rows=rows), many.find
+        if find is None:
+            row = inner.row(many.each)
+            return self.each(as_json(inner.columns, rows), row)
+        row = inner.nested(find, rows)
+        condition = find.where.node if isinstance(find.where, Expression) else None
+        wanted = "" if condition is None else seq(" AND ", rows.query.condition(condition))
+        order = order_clause(rows.query, order_texts(find.order_by) or ())
+        limit = 1 if find.one else find.limit or MOST_RELATED
+        cells = as_json(inner.columns, rows, where=wanted, order=order, limit=limit)
+        members = self.each(cells, row)
+        if not find.one:
+            return members
+        first = self.flow.use("filter:first")
+        return self.flow.expression("first(members)", first=first, members=members)
+
+    def nested(self, find: NestedFind, rows: Rows) -> ast.expr:
+        """Return the code that builds a row of a nested list."""
+        if isinstance(find.select, Selected):
+            return self.row(opened(find.select, rows.query.table))
+        table = rows.query.table
+        codes = []
+        for name in find.select or tuple(table.columns):
+            column = table.columns[name]
+            cell = self.query.dialect.column(f"{rows.query.alias}.{quote(name)}", column.type)
+            at = self.take(self.query.dialect.in_json(cell, column.type))
+            codes.append(self.flow.decoded(f"r[{at}]", column, in_json=True))
+        names: list[ast.expr | None] = [
+            ast.Constant(str(name)) for name in find.select or tuple(table.columns)
+        ]
+        return ast.Dict(names, codes)
 
     def each(self, sql: Template, member: ast.expr) -> ast.expr:
         """Return the code that makes every `r` of a JSON list a `member`."""

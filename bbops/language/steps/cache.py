@@ -17,6 +17,7 @@ from bbops.language.expressions.types import Type
 from bbops.language.expressions.values import Constant, ValueField
 from bbops.language.steps._base import Checking, Example, Step, Steps, refuse_return, variables
 from bbops.language.steps._flow import Flow
+from bbops.language.steps._ruled import CACHED
 from bbops.runtime.values.durations import seconds
 
 
@@ -64,7 +65,8 @@ class Cache(Step):
         at.scope.known = before.copy()
         watch, read = at.scope.watch, list[str]()
         at.scope.watch = _noting(read, watch)
-        at.steps(given.steps or ())
+        with at.within(CACHED):
+            at.steps(given.steps or ())
         of = at.value(given.value)
         at.scope.watch = watch
         self.check_key(at, read)
@@ -109,6 +111,8 @@ def _noting(read: list[str], watch: Watch | None) -> Watch:
     def note(node: Node, scope: Scope) -> None:
         path = path_of(node, scope) or ()
         is_signed_in = path[:1] == ("vars",) and len(path) > 2 and path[1] in SIGNED_IN
+        if path == ("vars", "auth") and "auth" in scope.roots and scope.roots["auth"].nullable:
+            is_signed_in = True  # who asks, or nobody
         if (path[:1] and path[0] in _OF_REQUEST and len(path) > 1) or is_signed_in:
             read.append(spelt(path, scope))
         if watch is not None:

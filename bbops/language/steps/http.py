@@ -38,8 +38,9 @@ class Http(Step):
       was connected, or the answer is 429, 503 or 529. With a header `idempotency-key` it is sent
       again as other methods are: where there is no answer, too, and after 408, 425, 500, 502, 504
       and 520 to 524. It waits as long as `retry-after` asks for, at most a minute.
-    - Redirects are followed; to another origin only the headers `accept`, `accept-language`,
-      `content-type` and `user-agent` are sent (and the body, by a 307 or 308).
+    - Redirects are followed; to another origin only with the headers `accept`, `accept-language`,
+      `content-type` and `user-agent`, and without a body: a redirect that would take one there (a
+      307, say) is the answer, and as such an error.
     - `allowStatus: [404]` makes such an answer no error. In `catch`, `error.status` is the status
       that was answered, and `error.code` one of `httpFailed`, `httpTimeout` (30 s, or the step's
       `timeout`), `httpUnreachable`, `httpRefused`, `httpTooLarge` (over 10 MB), `httpInvalid`.

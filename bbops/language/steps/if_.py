@@ -1,4 +1,4 @@
-"""if: run one of two lists of steps."""
+"""if: run one of several lists of steps."""
 
 from __future__ import annotations
 
@@ -8,14 +8,23 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from bbops.base.model import Model
+from bbops.language.expressions.known import Known
 from bbops.language.expressions.types import NULL, Type
 from bbops.language.expressions.values import BareField
 from bbops.language.steps._base import Checking, Example, Step, Steps
 from bbops.language.steps._flow import Flow
 
 
+class ElseIf(Model):
+    """Another condition, looked at where those before do not hold, and its steps."""
+
+    if_: BareField = Field(alias="if")
+    then: Steps
+
+
 class If(Step):
-    """Run `then` when the condition holds, otherwise `else`.
+    """Run `then` when the condition holds, otherwise the first of `elif` that does, or `else`.
 
     - The condition is an expression without `${ }`, and true or false: an empty text or zero means
       nothing by itself.
@@ -26,6 +35,17 @@ class If(Step):
     title: ClassVar[str] = "If/Else"
     fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "Choose among several",
+            "- if: input.count == 0\n"
+            "  then:\n    - set: { size: none }\n"
+            "  elif:\n"
+            "    - if: input.count < 10\n      then:\n        - set: { size: few }\n"
+            "  else:\n    - set: { size: many }\n"
+            "- return: { value: '${ vars.size }' }",
+            input={"count": 3},
+            value="few",
+        ),
         Example(
             "Refuse what is too large",
             "- if: input.count > 10\n"
@@ -39,21 +59,33 @@ class If(Step):
 
     if_: BareField = Field(alias="if")
     then: Steps
+    elif_: list[ElseIf] = Field(default=[], alias="elif", max_length=50)
     else_: Steps | None = Field(default=None, alias="else")
 
     def check(self, at: Checking) -> Type:
-        yes, no = at.condition(self.if_, self.place("if"))
-        if not at.is_clear(self.if_):
-            at.scope.known.doubtful = True
-        then, other = at.branch(self.then, yes), at.branch(self.else_ or (), no)
-        where = f"of the 'if' on line {at.line} sets it"
-        at.rejoin((f"only 'then' {where}", then), (f"only 'else' {where}", other))
+        before, where = at.scope.known, f"of the 'if' on line {at.line} sets it"
+        ends: list[tuple[str, Known]] = []
+        for number, one in enumerate(self.ways()):
+            yes, no = at.condition(one.if_, self.place("if") if one is self else None)
+            if not at.is_clear(one.if_):
+                at.scope.known.doubtful = True
+            part = f"'elif' {number}" if number else "'then'"
+            ends.append((f"only {part} {where}", at.branch(one.then, yes)))
+            at.scope.known = at.scope.known.copy(no)
+        ends.append((f"only 'else' {where}", at.branch(self.else_ or ())))
+        at.scope.known = before
+        at.rejoin(*ends)
         return NULL
 
+    def ways(self) -> Sequence[If | ElseIf]:
+        """Return each condition with its steps, the first one first."""
+        return [self, *self.elif_]
+
     def blocks(self) -> Sequence[Sequence[Step]]:
-        return (self.then, self.else_ or ())
+        return (self.then, *(one.then for one in self.elif_), self.else_ or ())
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         other = flow.block(self.else_) if self.else_ else []
-        test = flow.condition(self.if_)
-        return [ast.If(test, flow.block(self.then), other)]
+        for one in reversed(self.ways()):
+            other = [ast.If(flow.condition(one.if_), flow.block(one.then), other)]
+        return other

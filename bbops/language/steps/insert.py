@@ -17,20 +17,25 @@ from bbops.language.expressions.values import (
     Value,
     ValueField,
 )
+from bbops.language.sql.checks import kept_sql
+from bbops.language.sql.computed import returned_columns
 from bbops.language.sql.query import Query
+from bbops.language.sql.ruled import allowed, seen, visible
 from bbops.language.sql.template import Template, commas, seq
 from bbops.language.sql.types import Table
 from bbops.language.steps._base import Checking, Example, Static, Step, mark_of
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._query import (  # fmt: skip
+    as_value,
     assignments,
     automatic,
-    bare_columns,
     check_columns,
     check_data,
     filled,
     first_row,
 )
+from bbops.language.steps._ruled import Reasons
+from bbops.language.steps._written import bare_columns, check_written, is_looked_at
 from bbops.runtime.data.writes import conflict_clause
 from bbops.runtime.values.identifiers import quote
 
@@ -48,6 +53,8 @@ class InsertParameters(Model):
     table: Static
     data: ValueField
     on_conflict: OnConflict | None = None
+    unscoped: Reasons = {}
+    bypass_access: Reasons = {}
 
 
 class Insert(Step):
@@ -62,6 +69,7 @@ class Insert(Step):
 
     title: ClassVar[str] = "Database Query: insert"
     fits_transaction: ClassVar[bool] = True
+    keeps_rules: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Add a note",
@@ -91,9 +99,12 @@ class Insert(Step):
 
     def check(self, at: Checking) -> Type:
         insert = self.insert
-        table = at.table(insert.table)
+        conflict = insert.on_conflict
+        updates = conflict is not None and _does(conflict) != "ignore"
+        table = at.table(insert.table, "insert", *(["update"] if updates else []))
         if table is None:
             return ANY
+        check_written(at, table, insert.data, *(["insert", "update"] if updates else ["insert"]))
         of = ANY
         for data in insert.data.items if isinstance(insert.data, ListValue) else (insert.data,):
             of = check_data(at, table, data, row=False, place=self.place("data"))
@@ -125,10 +136,23 @@ class Insert(Step):
             )  # fmt: skip
 
     def check_conflict(self, at: Checking, table: Table, conflict: OnConflict) -> None:
+        rules = table.rules
+        is_one = rules is None or len(rules.of("insert", "update")) < 2
+        if _does(conflict) != "ignore" and not is_one:
+            at.report(
+                self.place("onConflict"), "on-conflict",
+                f"table '{table.name}' has one rule for 'insert' and another for 'update'",
+                "give it one rule for 'write', or insert and update in steps of their own",
+            )  # fmt: skip
         check_columns(at, table, conflict.columns)
         is_known = set(conflict.columns) <= set(table.columns)
-        if is_known and frozenset(conflict.columns) not in table.uniques:
-            names = ", ".join(conflict.columns)
+        partly, names = table.partly_unique(conflict.columns), ", ".join(conflict.columns)
+        if len(partly) > 1:
+            at.report(
+                self.place("onConflict"), "on-conflict", f"several indexes make '{names}' unique",
+                f"keep one of them in tables/{table.name}.yaml, or one without 'where'",
+            )  # fmt: skip
+        elif is_known and not partly and frozenset(conflict.columns) not in table.uniques:
             at.report(
                 self.place("onConflict"), "on-conflict", f"no constraint makes '{names}' is unique",
                 f"'unique: true' for the column, or a unique index, in tables/{table.name}.yaml",
@@ -151,20 +175,66 @@ class Insert(Step):
         if not isinstance(data, MapValue):
             return self.dynamic(flow, table)
         values = filled(flow, table, dict(data.items))
-        query = flow.query(table.name, bare=False)
+        query = flow.query(table.name, bare=False, writes=True)
         holes: list[Template] = [query.parameter(value) for value in values.values()]
         row = seq(f"({bare_columns(list(values))}) VALUES (", commas(holes), ")")
+        returned: list[Template] = [
+            seq(returned_columns(table, list(table.columns), flow.dialect),
+                "".join(m for name, m in self.moved(flow, table).items() if name in values))
+        ]  # fmt: skip
+        conflict = seq(
+            self.conflict(flow, query, table, list(dict(data.items))), self.existing(query, table)
+        )
+        after = self.after(query, table)
         template = seq(
-            f"INSERT INTO {quote(table.name)} ", row if values else "DEFAULT VALUES",
-            self.conflict(flow, query, table, list(dict(data.items))),
-            f" RETURNING {bare_columns(list(table.columns))}",
-            "".join(more for name, more in self.moved(flow, table).items() if name in values),
+            f"INSERT INTO {quote(table.name)} ", row if values else "DEFAULT VALUES", conflict,
+            " RETURNING ", commas([*returned, after] if after else returned),
         )  # fmt: skip
         code, sql, parameters = flow.statement(query, template)
-        write = flow.expression(
-            f"await host.database.write({sql}, {parameters})", host=flow.root("host")
-        )
+        host = flow.root("host")
+        if after:
+            write = flow.expression(
+                f"await write_allowed(host.database, {sql}, {parameters})",
+                write_allowed="bbops.runtime.data.rules:write_allowed", host=host,
+            )  # fmt: skip
+        else:
+            write = flow.expression(f"await host.database.write({sql}, {parameters})", host=host)
+        if self.updates_ruled(table):
+            write = flow.expression(
+                "updated(write)", updated="bbops.runtime.data.rules:updated", write=write
+            )
         return code + first_row(flow, self.as_, flow.row(table.columns.values()), write, one=True)
+
+    @property
+    def updates(self) -> bool:
+        """Whether a row that is there already may be updated."""
+        conflict = self.insert.on_conflict
+        return conflict is not None and _does(conflict) != "ignore"
+
+    def updates_ruled(self, table: Table) -> bool:
+        """Whether a row that is there already may be one that may not be updated."""
+        rules = table.rules
+        return self.updates and rules is not None and bool(rules.hides or rules.of("update"))
+
+    def existing(self, query: Query, table: Table) -> Template:
+        """Return which of the rows that are there already may be updated, behind ON CONFLICT."""
+        if not self.updates_ruled(table):
+            return ""
+        return seq(" WHERE ", seen(query, table, "update"))
+
+    def after(self, query: Query, table: Table) -> Template:
+        """Return what RETURNING says last: whether the row meets the rules; else nothing."""
+        data = self.insert.data
+        operations = ["insert", "update"] if self.updates else ["insert"]
+        conflict = self.insert.on_conflict
+        is_new = is_looked_at(table, data, "insert")
+        is_old = conflict is not None and self.updates and is_looked_at(
+            table, conflict.do if isinstance(conflict.do, MapValue) else data, "update"
+        )  # fmt: skip
+        if not (is_new or is_old):
+            return ""
+        found = allowed(query, table, *operations)
+        return "" if found is None else as_value(found)
 
     def moved(self, flow: Flow, table: Table) -> dict[str, str]:
         """Return what RETURNING adds where a row brings its own number of a column."""
@@ -176,29 +246,45 @@ class Insert(Step):
         if conflict is None:
             return ""
         if isinstance(conflict.do, MapValue):
-            head = f" ON CONFLICT ({bare_columns(conflict.columns)}) DO UPDATE SET "
+            only = self.only(flow, table)
+            head = f" ON CONFLICT ({bare_columns(conflict.columns)}){only} DO UPDATE SET "
             return seq(head, assignments(flow, query, table, conflict.do))
         mode = str(_does(conflict))
         updated = [name for name, column in table.columns.items() if column.auto == "updated"]
-        return conflict_clause(conflict.columns, mode, given, updated)
+        return conflict_clause(conflict.columns, mode, self.only(flow, table), given, updated)
+
+    def only(self, flow: Flow, table: Table) -> str:
+        """Return of which rows the columns of a conflict are unique; empty of all."""
+        conflict = self.insert.on_conflict
+        for one in table.partly_unique(conflict.columns) if conflict is not None else ():
+            where = kept_sql(table.name, table.columns, one.where, flow.dialect.kept)
+            return f" WHERE ({where})"
+        return ""
 
     def dynamic(self, flow: Flow, table: Table) -> list[ast.stmt]:
         """`data: ${ … }`: the columns are known only at run time."""
         conflict = self.insert.on_conflict
         mode = str(_does(conflict)) if conflict else ""
         updated = [name for name, column in table.columns.items() if column.auto == "updated"]
-        columns = {name: column.type for name, column in table.columns.items()}
+        columns = {name: column.type for name, column in table.stored.columns.items()}
+        computed = {
+            name: (returned_columns(table, [name], flow.dialect), column.type)
+            for name, column in table.columns.items() if column.computed is not None
+        }  # fmt: skip
         makes = [name for name, column in table.columns.items() if column.auto != "increment"]
         fills = {n: v for n in makes if (v := automatic(flow, table.columns[n])) is not None}
         inserter = flow.constant(
             f"{flow.dialect.writes}:Inserter", table.name, columns,
             [str(name) for name in conflict.columns] if conflict else [], mode, updated,
-            self.moved(flow, table), table.longest,
+            self.moved(flow, table), table.longest, self.only(flow, table),
+            computed,
         )  # fmt: skip
-        return flow.store(
+        code, pieces = self.pieces(flow, table)
+        return code + flow.store(
             self.as_,
             flow.expression(
-                "await inserter(host.database, data, fills)",
+                "await inserter(host.database, data, fills, pieces)",
+                pieces=pieces,
                 inserter=inserter,
                 host=flow.root("host"),
                 data=flow.value(self.insert.data),
@@ -208,6 +294,24 @@ class Insert(Step):
                 ),
             ),
         )
+
+    def pieces(self, flow: Flow, table: Table) -> tuple[list[ast.stmt], ast.expr]:
+        """Return the code of what rules add to the statement; null where they add nothing."""
+        query = flow.query(table.name, bare=False, writes=True)
+        existing, after = self.existing(query, table), self.after(query, table)
+        if not (existing or after):
+            return [], ast.Constant(None)
+        code, made = list[ast.stmt](), list[ast.expr]()
+        for piece in (visible(query), existing, after):
+            begin, sql, parameters = flow.rendered(query, piece)
+            code += begin
+            made.append(flow.expression(f"({sql}, {parameters})"))
+        before, behind, last = made
+        return code, flow.expression(
+            "pieces(before, behind, last, updates)",
+            pieces="bbops.runtime.data.rules:RulePieces", before=before, behind=behind, last=last,
+            updates=ast.Constant(bool(existing)),
+        )  # fmt: skip
 
 
 def _does(conflict: OnConflict) -> object:

@@ -51,7 +51,8 @@ class Parallel(Step):
         for name, steps in self.parallel.items():
             refuse_return(at, steps, "'parallel'")
             scope.reads = reads[name] = set()
-            ends[name] = at.branch(steps)
+            with at.within("'parallel'"):
+                ends[name] = at.branch(steps)
         kept = {steps[-1].as_ for steps in self.parallel.values()} if self.as_ else set()
         scope.reads = before.union(*reads.values(), filter(None, kept))
         self.check_shared(at, reads)

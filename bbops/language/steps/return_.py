@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import ClassVar
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, PlainValidator, SerializeAsAny, model_validator
+from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model
-from bbops.language.expressions.types import NULL, Type, fits
+from bbops.language.expressions.types import ANY, NULL, TEXT, Type, fits, list_of, map_of
 from bbops.language.expressions.values import Constant, Expression, Value, ValueField
-from bbops.language.steps._base import Checking, Example, Static, Step
+from bbops.language.steps._base import Checking, Example, Static, Step, read_step
 from bbops.language.steps._flow import Flow
+from bbops.source.yaml.document import Mark
 
 
 class ReturnParameters(Model):
@@ -21,19 +25,49 @@ class ReturnParameters(Model):
     status: ValueField = Constant(200)
     value: ValueField | None = None
     file: ValueField | None = None
+    stream: Annotated[SerializeAsAny[Step], PlainValidator(read_step)] | None = None
+    from_: Annotated[
+        Literal["localStorage"] | None,
+        Field(alias="from", description="where `file` is, if it is not a file of this run"),
+    ] = None
     headers: ValueField | None = None
     content_type: Static | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_short_value(cls, data: Any) -> Any:
+        """Read `${ x }` as `{ value: ${ x } }`."""
+        if isinstance(data, str) and "${" in data:
+            return {"value": data}
+        if isinstance(data, dict) or data is None:
+            return data
+        hint = (
+            "write 'return: { value: … }'"
+            if not isinstance(data, str)
+            else (f"write 'return: {{ value: {data} }}', or 'return: ${{ … }}' for an expression")
+        )
+        message = "'return' takes a map, or one '${ … }'"
+        raise PydanticCustomError("bad_value", message, {"hint": hint})
 
 
 class Return(Step):
     """Answer with `value` as JSON, as text where `contentType` is another type, or with a `file`.
 
     - Without `value` the body is empty. 204 and 304 never have one.
+    - `return: ${ x }` is short for `return: { value: ${ x } }`.
     - `file` answers with a file of the request, by the `path` that it has in `input`, or that a
       step wrote. What is outside of the request's folder is no such file. Its type is found out by
       name and content where `contentType` does not say it; HTML, SVG, XML and scripts, which a
       browser would run, need it said. A GET may ask for a part of it.
+    - With `from: localStorage`, `file` is the path of a file that the addon keeps. Such an answer
+      has an `etag`; one that is not there is 404.
     - A `value` of type `binary` with a `contentType` is sent as the bytes that it is.
+    - `stream` answers with what a step of a model gives, piece by piece, as server-sent events:
+      `text` with `{ text }` as the vendor sends them, and at the end `done` with what the step
+      would have returned, or `error` with `{ code, message, requestId }`. What goes wrong before
+      the vendor answers is an ordinary error with its status. `retry` and `timeout` are keys
+      beside that step: the time is for all pieces, and that of the endpoint counts, too. Only
+      functions that endpoints alone run can do this.
     - Steps behind it never run, which is a warning.
     """
 
@@ -49,9 +83,21 @@ class Return(Step):
             status=201,
             value={"hello": "Ada"},
         ),
+        Example(
+            "Answer with one value",
+            "- find: { table: notes, select: [title], orderBy: id, limit: 1 }\n"
+            "  as: notes\n"
+            "- return: ${ vars.notes }",
+            value=[{"title": "one"}],
+        ),
     )
 
     return_: ReturnParameters = Field(alias="return")
+
+    def place(self, key: str) -> Mark | None:
+        """Return where a parameter stands; the short form is nothing but the value."""
+        found = super().place(key)
+        return super().place("return") if found is None and key == "value" else found
 
     def check(self, at: Checking) -> Type:
         answer = self.return_
@@ -60,16 +106,45 @@ class Return(Step):
             at.report(self.place("status"), "status", "a status is a whole number from 200 to 599")
         else:
             at.refuse_null(answer.status, status, "'status'", self.place("status"))
-        if answer.file is not None:
+        if answer.stream is not None:
+            self.check_stream(at, answer.stream)
+        elif answer.file is not None:
             self.check_file(at, answer.file)
         else:
             self.check_value(at)
+            if answer.from_ is not None:
+                message, hint = "'from' says where a 'file' is, and there is none", "remove it"
+                at.report(self.place("from"), "bad-value", message, hint)
         at.headers(answer.headers, "this answer's headers")
         if answer.content_type is not None and not _CONTENT_TYPE(answer.content_type):
             message = f"expected a content type such as 'text/html', got '{answer.content_type}'"
             at.report(self.place("contentType"), "bad-value", message)
         at.ends()
         return NULL
+
+    def check_stream(self, at: Checking, step: Step) -> None:
+        """A stream is no value either: it begins here, and ends behind the function."""
+        at.notes.gives.append(_EVENTS)
+        at.notes.leaves.append(at.scope.known.copy())
+        for name in sorted(self.return_.model_fields_set - {"stream", "headers"}):
+            key = _KEYS.get(name, name)
+            message = f"a response with a 'stream' has no '{key}'"
+            at.report(self.key_place(key) or self.place(key), "bad-value", message, "remove it")
+        if step.as_ is not None:
+            message, hint = "a stream goes to the client, not into a variable", "remove 'as'"
+            at.report(step.place("as"), "bad-value", message, hint)
+        if at.why_whole:
+            at.report(
+                step.mark, "stream-place",
+                f"only a function that endpoints alone run answers with a 'stream': {at.why_whole}",
+                "return the step's result as a 'value'",
+            )  # fmt: skip
+        if not step.is_streamed():
+            at.report(
+                step.mark, "not-streamed", f"'{step.key}' does not answer piece by piece",
+                f"return its result as a 'value'; these steps do: {', '.join(_STREAMED)}",
+            )  # fmt: skip
+        step.check(replace(at, step=step.mark or at.step))
 
     def check_file(self, at: Checking, file: Value) -> None:
         """A file is no value: it goes to a client, and nowhere else."""
@@ -106,8 +181,19 @@ class Return(Step):
             hint = "remove 'value', or use status 200"
             at.report(self.place("value"), "no-content", message, hint)
 
+    def blocks(self) -> Sequence[Sequence[Step]]:
+        return () if self.return_.stream is None else ((self.return_.stream,),)
+
     def code(self, flow: Flow) -> list[ast.stmt]:
         answer = self.return_
+        if answer.stream is not None:
+            found = flow.temporary()
+            begun = answer.stream.stream_code(flow, found)
+            headers, kind = flow.value(answer.headers), ast.Constant("text/event-stream")
+            given = flow.run(
+                f"return (200, {found}, headers, kind)", headers=headers, kind=kind
+            )  # fmt: skip
+            return [*begun, *given]
         if answer.file is not None:
             return self.file_code(flow, answer.file)
         value = flow.use("bbops.runtime.values.failures:NOTHING")
@@ -125,6 +211,14 @@ class Return(Step):
         """Return the code that answers with a file, which is looked for at this line."""
         answer, found = self.return_, flow.temporary()
         said = None if answer.content_type is None else str(answer.content_type)
+        if answer.from_ is not None:
+            return flow.run(
+                "return await answer(run, status, path, headers, contentType)",
+                answer="bbops.runtime.http.stored_answers:answer_stored",
+                path=flow.value(file),
+                status=flow.value(answer.status), headers=flow.value(answer.headers),
+                contentType=ast.Constant(said),
+            )  # fmt: skip
         return flow.run(
             f"{found} = await find(folder, path, contentType)\n"
             f"return (status, {found}, headers, {found}.type)",
@@ -148,6 +242,10 @@ class Return(Step):
         return flow.html(answer.value)
 
 
+_STREAMED = ("aiModel.chatCompletion", "chatModel.createMessage")
+_EVENTS = list_of(map_of({"event": TEXT, "data": ANY}, "the event"))
+"""What a test sees of a stream."""
+_KEYS = {"from_": "from", "content_type": "contentType"}
 _EMPTY = frozenset({204, 304})
 _MARKUP = frozenset({"text/html", "application/xhtml+xml", "image/svg+xml"})
 _WRITTEN = "text number boolean datetime date binary"

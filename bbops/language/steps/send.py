@@ -10,9 +10,9 @@ from bbops.base.model import Model
 from bbops.language.expressions.types import NULL, TEXT, Type, map_of
 from bbops.language.expressions.values import ValueField
 from bbops.language.steps._base import Checking, Example, Static, Step, mark_of
-from bbops.language.steps._checking import SentWebhook
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._mismatches import check_payload, refuse_unknown
+from bbops.language.steps._surroundings import SentWebhook
 
 
 class SendParameters(Model):

@@ -13,11 +13,14 @@ from bbops.base.model import Model
 from bbops.base.names import VariableName
 from bbops.language.expressions.emit import load
 from bbops.language.expressions.types import ANY, Type, list_of
-from bbops.language.expressions.values import ValueField
+from bbops.language.expressions.values import Expression, Value, ValueField
 from bbops.language.sql.own import READS, WRITES, OwnStatement, read_statement
+from bbops.language.sql.own_rules import behind_rules, names_table, past_rules
 from bbops.language.sql.types import Column, Table
 from bbops.language.steps._base import Checking, Example, Static, Step, mark_of
 from bbops.language.steps._flow import Flow
+from bbops.language.steps._own_statement import OwnColumnTypes, OwnTexts, cast, kind_of, row_of
+from bbops.language.steps._ruled import Reasons
 
 _ADD_MODE = Hint("add 'mode: write'", SetEntry("mode", "write"))
 
@@ -25,10 +28,13 @@ _ADD_MODE = Hint("add 'mode: write'", SetEntry("mode", "write"))
 class SqlParameters(Model):
     """One statement; `:name` in it is a value of `params`."""
 
-    statement: Static
+    statement: OwnTexts
     params: dict[VariableName, ValueField] = {}
+    columns: OwnColumnTypes = {}
     mode: Literal["read", "write"] = "read"
     one: bool | Literal["required"] = False
+    unscoped: Reasons = {}
+    bypass_access: Reasons = {}
 
 
 class Sql(Step):
@@ -36,10 +42,17 @@ class Sql(Step):
 
     - One statement, without `${ }`: values travel as `:name` parameters; lists and maps arrive as
       JSON text.
-    - Rows are as they are stored: booleans as 0 and 1, times as text.
+    - Parameters have the types of their expressions: on PostgreSQL `:since` of a datetime is
+      `$1::timestamptz`. A value of json needs a conversion: `${ vars.body.x | toNumber }`.
+    - `statement: { sqlite: …, postgres: … }` is a statement for each database.
+    - `columns: { day: date, revenue: decimal? }` says the columns that it gives, with their types;
+      `?` is for null. Without it rows are as they are stored: booleans as 0 and 1, times as text.
     - It reads and writes the project's tables, and nothing else: not the database's catalog, not
       other files or servers. A value in it has at most 4,000,000 bytes, the pattern of a `LIKE`
       128, all rows that it gives 64 MiB.
+    - Of a table with rules it sees the visible rows, under the table's name. Such a statement names
+      no table behind a dot, and has no comments, backslashes or backquotes: what could be read in
+      two ways is refused. One that writes names no table with rules at all.
     - It ends after 10 s at the latest, and is then answered with 503 `statementTimeout`.
     - `bbops validate` has the statement compiled for the declared tables, by SQLite, unless
       `database.engine` of the project is `postgres`.
@@ -47,6 +60,7 @@ class Sql(Step):
 
     title: ClassVar[str] = "Database Query: sql"
     fits_transaction: ClassVar[bool] = True
+    keeps_rules: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Count by a column",
@@ -56,6 +70,15 @@ class Sql(Step):
             "  as: found\n"
             "- return: { value: '${ vars.found }' }",
             value=[{"done": 0, "n": 2}, {"done": 1, "n": 1}],
+        ),
+        Example(
+            "Rows with types",
+            "- sql:\n"
+            "    statement: SELECT done, count(*) AS n FROM notes GROUP BY done ORDER BY done\n"
+            "    columns: { done: boolean, n: integer }\n"
+            "  as: found\n"
+            "- return: { value: '${ vars.found }' }",
+            value=[{"done": False, "n": 2}, {"done": True, "n": 1}],
         ),
         Example(
             "Write",
@@ -74,46 +97,89 @@ class Sql(Step):
 
     @property
     def own(self) -> OwnStatement:
-        """The statement, read."""
-        return read_statement(self.sql.statement)
+        """The statement, read; that of SQLite, where each database has its own."""
+        return self.own_on("sqlite")
+
+    def own_on(self, database: str) -> OwnStatement:
+        """Return the statement of a database, read."""
+        texts = self.sql.statement
+        return read_statement(texts.postgres if database == "postgres" else texts.sqlite)
 
     def check(self, at: Checking) -> Type:
-        own, given = self.own, self.sql.params
-        types = [at.value(value) for value in given.values()]
-        self.check_statement(at, own)
-        for name in dict.fromkeys(own.names):
-            if name not in given:
-                message = f"'params' has no value for ':{name}'"
-                at.report(
-                    mark_of(self.sql.statement), "sql-parameter", message, suggest(name, given)
-                )
+        given, named = self.sql.params, set[str]()
+        types = {name: at.value(value) for name, value in given.items()}
+        for text in self.sql.statement.every.values():
+            own = read_statement(text)
+            named.update(own.names)
+            self.check_statement(at, own, text)
+            for name in dict.fromkeys(own.names):
+                if name not in given:
+                    message = f"'params' has no value for ':{name}'"
+                    at.report(mark_of(text), "sql-parameter", message, suggest(name, given))
         for name, value in given.items():
-            if name not in own.names:
-                place = self.place("params") or mark_of(value)
+            place = self.place("params") or mark_of(value)
+            if name not in named:
                 at.report(place, "sql-parameter", f"the statement has no ':{name}'")
-        return self.result(at, own, is_private=any(of.hides for of in types))
+            elif types[name].kind == "any" and not _is_wrong(at, value):
+                at.report(
+                    mark_of(value) or place, "sql-parameter",
+                    f"':{name}' may be of any type, and a parameter has one",
+                    "add '| toString', '| toNumber' or another conversion",
+                )  # fmt: skip
+        return self.result(at, is_private=any(of.hides for of in types.values()))
 
-    def check_statement(self, at: Checking, own: OwnStatement) -> None:
+    def check_statement(self, at: Checking, own: OwnStatement, text: Static) -> None:
         verbs = WRITES if self.sql.mode == "write" else READS
+        if self.sql.columns and not own.problem and not own.gives_rows:
+            message = "the statement gives no rows, so 'columns' has nothing to describe"
+            at.report(self.place("columns"), "sql-columns", message, "add 'RETURNING'")
         if own.problem:
-            at.report(mark_of(self.sql.statement), "sql", own.problem)
+            at.report(mark_of(text), "sql", own.problem)
         elif own.verb not in verbs:
             listed = ", ".join(sorted(verbs))
             hint = _ADD_MODE if own.verb in WRITES else ""
             message = f"with 'mode: {self.sql.mode}' a statement must begin with one of {listed}"
-            at.report(mark_of(self.sql.statement), "sql", message, hint)
+            at.report(mark_of(text), "sql", message, hint)
 
-    def result(self, at: Checking, own: OwnStatement, *, is_private: bool) -> Type:
-        row = PRIVATE if is_private or _reads_private(own, at.tables) else ANY
-        for name in at.tables:
-            if name in own.words:
+    def check_rules(self, at: Checking, table: Table, text: Static) -> None:
+        """Refuse a statement about a table with rules that writes, or might look past them."""
+        needed = [key for key in ("bypassAccess", "unscoped") if table.has(key)]
+        why = ""
+        if needed and self.sql.mode == "write":
+            why = "statements that write do not keep to them"
+        elif table.hides:
+            why = past_rules(text, table.name)
+            at.keep_rules(table, "read")
+        if why:
+            lines = " and ".join(f"'{key}: {{ {table.name}: why }}'" for key in needed)
+            at.report(
+                mark_of(text), "sql-past-rules",
+                f"the statement would look past the rules of table '{table.name}': {why}",
+                f"use 'find' or another step, or add {lines}",
+            )  # fmt: skip
+
+    def result(self, at: Checking, *, is_private: bool) -> Type:
+        gives_rows = True
+        for text in self.sql.statement.every.values():
+            own = read_statement(text)
+            is_private |= _reads_private(own, at.tables)
+            gives_rows &= own.gives_rows
+            for name in [one for one in at.tables if names_table(text, one)]:
                 at.notes.reads.add(("table", name))
-        if self.sql.one == "required" or not own.gives_rows:
+                at.used.add(name)
+                self.check_rules(at, at.tables[name], text)
+        row = PRIVATE if is_private else ANY
+        if self.sql.columns:
+            row = row_of(self.sql.columns, private=is_private)
+        if self.sql.one == "required" or not gives_rows:
             return row
         return row.or_null() if self.sql.one else list_of(row)
 
     def code(self, flow: Flow) -> list[ast.stmt]:
-        own, out = self.own, []
+        kinds = {
+            str(name): kind_of(value, flow.emitter.scope) for name, value in self.sql.params.items()
+        }
+        own, out = cast(self.own_on(flow.dialect.name), kinds, flow.dialect), []
         held = {name: flow.temporary() for name in dict.fromkeys(own.names)}
         for name, temporary in held.items():
             out += flow.run(
@@ -121,14 +187,20 @@ class Sql(Step):
                 bind=f"{flow.dialect.own}:bind_own",
                 value=flow.value(self.sql.params[name]),
             )
+        picked, sql, parameters = self.picked(flow, own, held)
+        out += picked
         rows = flow.expression(
-            "await host.database.rows(statement.sql, parameters, writes=writes)",
+            "await host.database.rows(sql, parameters, writes=writes)",
             host=flow.root("host"),
-            statement=flow.constant("bbops.runtime.data.statements:Statement", own.sql, 0),
-            parameters=ast.Tuple([load(held[name]) for name in own.names], ast.Load()),
+            sql=sql,
+            parameters=parameters,
             writes=ast.Constant(self.sql.mode == "write"),
         )
-        if flow.dialect.own_rows:
+        if self.sql.columns:
+            types = {str(name): str(of) for name, of in self.sql.columns.items()}
+            read = flow.constant("bbops.runtime.data.own_columns:OwnColumns", types)
+            rows = flow.expression("read(rows)", read=read, rows=rows)
+        elif flow.dialect.own_rows:
             rows = flow.expression(
                 "own_rows(rows, exact=exact)", own_rows=flow.row_code(flow.dialect.own_rows),
                 rows=rows, exact=ast.Constant(_names_decimal(own, flow.tables)),
@@ -144,6 +216,30 @@ class Sql(Step):
                 rows=rows,
             ),
         )
+
+    def ruled(self, tables: Mapping[str, Table], database: str) -> list[str]:
+        """Return the tables with rules of which its statement reads the visible rows."""
+        text = self.sql.statement.every.get("") or getattr(self.sql.statement, database)
+        text = text if self.sql.mode == "read" else ""
+        return [name for name, one in tables.items() if one.hides and names_table(text, name)]
+
+    def picked(
+        self, flow: Flow, own: OwnStatement, held: Mapping[str, str]
+    ) -> tuple[list[ast.stmt], ast.expr, ast.expr]:
+        """Return the code that picks the text, and those of the text and its parameters."""
+        ruled = [flow.tables[name] for name in self.ruled(flow.tables, flow.dialect.name)]
+        if not ruled:
+            statement = flow.constant("bbops.runtime.data.statements:Statement", own.sql, 0)
+            parameters = ast.Tuple([load(held[name]) for name in own.names], ast.Load())
+            return [], flow.expression("statement.sql", statement=statement), parameters
+        query, given = flow.query(ruled[0].name), {name: load(one) for name, one in held.items()}
+        code, chosen, taken = flow.rendered(query, behind_rules(query, ruled, own, given))
+        return code, load(chosen), load(taken)
+
+
+def _is_wrong(at: Checking, value: Value) -> bool:
+    """Return whether a value has a mistake that was told."""
+    return isinstance(value, Expression) and not at.is_sound(value)
 
 
 PRIVATE = replace(ANY, private=True)

@@ -41,7 +41,8 @@ class Transaction(Step):
     transaction: Steps
 
     def check(self, at: Checking) -> Type:
-        at.steps(self.transaction)
+        with at.within("'transaction'"):
+            at.steps(self.transaction)
         return NULL
 
     def blocks(self) -> Sequence[Sequence[Step]]:

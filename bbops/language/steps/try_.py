@@ -104,7 +104,8 @@ class Try(Step):
         """Check what runs wherever the steps before it stopped; what it sets is set."""
         refuse_return(at, steps, "'finally'")
         before = [*variables(self.try_), *variables(self.catch or ())]
-        end = at.branch(steps, start=at.may_stop(before, self.why(at, "try")))
+        with at.within("'finally'"):
+            end = at.branch(steps, start=at.may_stop(before, self.why(at, "try")))
         at.rejoin(*ends)
         for name in dict.fromkeys(variables(steps)):
             if name in end.vars:

@@ -21,6 +21,8 @@ from bbops.language.steps._query import (  # fmt: skip
     check_where,
     write_rows,
 )
+from bbops.language.steps._ruled import Reasons
+from bbops.language.steps._written import check_written, is_looked_at
 from bbops.runtime.values.identifiers import quote
 
 
@@ -31,6 +33,8 @@ class UpdateParameters(Model):
     where: BareField
     data: ValueField
     one: One = False
+    unscoped: Reasons = {}
+    bypass_access: Reasons = {}
 
 
 class Update(Step):
@@ -38,12 +42,13 @@ class Update(Step):
 
     - `where` must be there; `where: true` means all rows.
     - In `data`, `row.<column>` is the stored value, computed in the database:
-      `stock: ${ row.stock - 1 }`.
+      `stock: ${ row.stock - 1 }`. It may follow relations: `price: ${ row.service.price }`.
     - `data` may be one `${ }`: `${ input | pick('title', 'body') }` changes only what was sent.
     """
 
     title: ClassVar[str] = "Database Query: update"
     fits_transaction: ClassVar[bool] = True
+    keeps_rules: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Tick one off",
@@ -74,11 +79,12 @@ class Update(Step):
     update: UpdateParameters
 
     def check(self, at: Checking) -> Type:
-        table = at.table(self.update.table)
+        table = at.table(self.update.table, "update")
         if table is None:
             return ANY
         facts = check_where(at, table, self.update.where, self.place("where"))
         place = self.place("data")
+        check_written(at, table, self.update.data, "update")
         check_data(at, table, self.update.data, row=True, place=place, facts=facts)
         if not self.update.one:
             return COUNT
@@ -86,19 +92,20 @@ class Update(Step):
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         table, data = flow.tables[self.update.table], self.update.data
-        query = flow.query(table.name)
+        query = flow.query(table.name, writes=True)
         if isinstance(data, MapValue):
             sets = assignments(flow, query.rows_only(), table, data)
         else:
             sets = self.dynamic(flow, table, query)
         head = seq(f"UPDATE {quote(table.name)} SET ", sets, " WHERE ")
         return write_rows(
-            flow, table, query, head, self.update.where, one=self.update.one, as_=self.as_
-        )
+            flow, table, query, head, self.update.where, one=self.update.one, as_=self.as_,
+            operation="update", looks=is_looked_at(table, data, "update"),
+        )  # fmt: skip
 
     def dynamic(self, flow: Flow, table: Table, query: Query) -> Template:
         """`data: ${ … }`: which columns is known at run time; their text comes by a switch."""
-        columns = {name: column.type for name, column in table.columns.items()}
+        columns = {name: column.type for name, column in table.stored.columns.items()}
         automatic = {n: flow.now() for n, c in table.columns.items() if c.auto == "updated"}
         setter = flow.constant(f"{flow.dialect.writes}:Setter", table.name, columns, table.longest)
         chosen = flow.temporary()

@@ -36,7 +36,7 @@ def answers(project: CheckedProject, route: Route, *, has_body: bool) -> tuple[A
 
 def running(project: CheckedProject, route: Route) -> Iterator[Resource[Function]]:
     """Yield every function that a request may run: the route's own, middleware, what they call."""
-    todo, seen = [route.endpoint.model.function, *route.middleware], set[str]()
+    todo, seen = [route.function, *route.middleware], set[str]()
     while todo:
         name = todo.pop(0)
         if name not in seen:
@@ -47,7 +47,7 @@ def running(project: CheckedProject, route: Route) -> Iterator[Resource[Function
 
 def _given(project: CheckedProject, route: Route) -> Iterator[Answer]:
     """Yield what is returned; middleware answers only by a `return` with a value."""
-    own = route.endpoint.model.function
+    own = route.function
     for name in dict.fromkeys((own, *route.middleware)):
         for one in outputs(project, name):
             is_declared = bool(project.functions[name].model.output)

@@ -122,8 +122,9 @@ def _before(project: Project, route: Route, *, has_body: bool) -> Iterator[tuple
     """Yield what answers before the function begins, and what may happen to any request."""
     yield 500, "an unexpected error"
     yield 503, "unavailable, or it took too long"
-    own = [project.functions[name] for name in (route.endpoint.model.function, *route.middleware)]
-    if has_body or any(getattr(one.model, part) is not None for one in own for part in PARTS):
+    own = [project.functions[name] for name in (route.function, *route.middleware)]
+    is_shaped = any(getattr(one.model, part) is not None for one in own for part in PARTS)
+    if has_body or is_shaped or any(one.model.strict_query for one in own):
         yield 400, "the request has invalid values"
     if has_body:
         yield 413, "the body is too large"
@@ -131,12 +132,17 @@ def _before(project: Project, route: Route, *, has_body: bool) -> Iterator[tuple
         yield 415, "the body is neither JSON nor a form"
     if route.authentication == "JWT":
         yield 401, "a valid token is needed"
+    if route.authentication == "Optional":
+        yield 401, "the token is not valid"
     if route.authentication == "API Key":
         yield 401, "a valid API key is needed"
     session = project.settings.model.session
     signs_in = session is not None and route.endpoint.name in {session.login, session.signup}
-    if signs_in or (route.channel is not None and route.channel.model.rate_limit):
-        yield 429, "too many requests in the current minute"
+    if route.roles:
+        yield 403, f"the user has none of the roles {', '.join(sorted(route.roles))}"
+    if signs_in or route.rate_limit is not None:
+        per = "minute" if route.rate_limit is None or route.rate_limit.per == "1m" else "time"
+        yield 429, f"too many requests in the current {per}"
     if route.parameters:
         yield 404, "not found"
     if route.endpoint.model.idempotency and route.method != "GET":

@@ -8,6 +8,7 @@ from pkgutil import get_data
 from typing import Final
 
 from bbops.review.contract.contract import (
+    SHAPES,
     Contract,
     Operation,
     Parameter,
@@ -17,9 +18,11 @@ from bbops.review.contract.contract import (
 )
 from bbops.review.contract.schema import any_of
 from bbops.review.contract.sessions import operation_id
+from bbops.runtime.values.queries import EQUAL
 
 FORM: Final = "multipart/form-data"
 JSON: Final = "application/json"
+EVENTS: Final = "text/event-stream"
 REALTIME: Final = "/~realtime"
 
 
@@ -77,6 +80,43 @@ def bad(operation: Operation) -> dict[int, Schema]:
         if answer.status is not None and answer.status >= 400:
             found.setdefault(answer.status, []).append(answer.schema or {})
     return {status: any_of(schemas) for status, schemas in sorted(found.items())}
+
+
+def sent_events(contract: Contract, operation: Operation) -> list[Schema]:
+    """Return the schemas of the events that a call gives one by one; none where it gives none.
+
+    An error is thrown, and an ordinary answer is the last event, `done`.
+    """
+    answers = [*good(operation)]
+    if all(kind != EVENTS for kind, _ in answers):
+        return []
+    found: list[Schema] = []
+    for kind, schema in answers:
+        if kind == EVENTS:
+            every = (schema or {})["items"]["anyOf"]
+            found += [one for one in every if _event_name(contract, one) != "error"]
+        else:
+            fields = {"event": {"enum": ["done"]}, "data": schema or {}}
+            found.append({"type": "object", "properties": fields, "required": [*fields]})
+    return found
+
+
+def _event_name(contract: Contract, schema: Schema) -> str:
+    if "$ref" in schema:
+        schema = contract.shapes[schema["$ref"].removeprefix(SHAPES)]
+    name: str = schema["properties"]["event"]["enum"][0]
+    return name
+
+
+def in_brackets(operation: Operation) -> list[str]:
+    """Return the parameters of a query whose fields are names in brackets."""
+    return [one.name for one in at(operation, "query") if one.is_deep]
+
+
+def schema_of(parameter: Parameter) -> Schema:
+    """Return what a call takes for a parameter: `eq` alone may stand for a map that has it."""
+    fields = parameter.schema.get("properties", {}) if parameter.is_deep else {}
+    return any_of((fields[EQUAL], parameter.schema)) if EQUAL in fields else parameter.schema
 
 
 def takes_token(operation: Operation) -> bool:

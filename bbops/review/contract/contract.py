@@ -46,6 +46,11 @@ class Parameter:
     schema: Schema
     description: str = ""
 
+    @property
+    def is_deep(self) -> bool:
+        """Whether its fields are names in brackets: `created_at[gte]`."""
+        return self.place == "query" and "properties" in self.schema
+
 
 @dataclass(frozen=True, slots=True)
 class Body:
@@ -115,11 +120,13 @@ class Operation:
         description: in the words of the project.
         security: the names of schemes of which one is enough; empty for an open route.
         is_open: whether it also answers those who do not say who they are.
-        rate_limit: requests a minute for each client; 0 for any number.
+        rate_limit: requests for each client, in a minute or in `rate_per`; 0 for any number.
         parameters: of path, query and headers.
         body: of the request; null where it reads none.
         answers: by status.
         examples: the good ones first.
+        roles: of which the signed-in user needs one; empty for everybody who may ask.
+        rate_per: the time in which `rate_limit` counts.
     """
 
     id: str
@@ -135,6 +142,8 @@ class Operation:
     body: Body | None
     answers: tuple[Answer, ...]
     examples: tuple[Example, ...]
+    roles: tuple[str, ...] = ()
+    rate_per: str = "1m"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +176,8 @@ class Session:
         csrf_header: repeats the cookie `csrf` in requests that change something by cookie.
         keys: where the public keys of tokens are, for other programs that verify them; null where
             the project signs with a secret.
+        providers: paths that a browser opens to sign in at another service, with the path to come
+            back to in the query as `return`.
     """
 
     login: str | None
@@ -181,6 +192,7 @@ class Session:
     cookie: Cookie | None
     csrf_header: str | None
     keys: str | None = None
+    providers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

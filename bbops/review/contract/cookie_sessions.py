@@ -84,10 +84,10 @@ def _is_change(project: Project, route: Route) -> bool:
     """Return whether a cookie may say who asks for a change, here or in a step `verifyJwt`."""
     if route.method == "GET":
         return False
-    names = (route.endpoint.model.function, *route.middleware)
+    names = (route.function, *route.middleware)
     steps = (step for name in names for step in project.functions[name].model.every_step)
     looks = (isinstance(one, VerifyJwt) and one.verify_jwt.token is None for one in steps)
-    return route.authentication == "JWT" or any(looks)
+    return route.authentication in {"JWT", "Optional"} or any(looks)
 
 
 def _kept_by(project: Project) -> Session | None:

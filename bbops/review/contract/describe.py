@@ -103,9 +103,11 @@ def _operation(project: CheckedProject, route: Route) -> Operation:
         description=(endpoint.model.description or "").strip(),
         security=security,
         is_open=is_open,
-        rate_limit=channel.model.rate_limit if channel else 0,
+        rate_limit=route.rate_limit.limit if route.rate_limit else 0,
         parameters=takes,
         body=sent,
         answers=given,
         examples=examples_by_cookie(project, route, shown),
+        roles=tuple(sorted(route.roles or ())),
+        rate_per=route.rate_limit.per if route.rate_limit else "1m",
     )

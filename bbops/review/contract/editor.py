@@ -18,6 +18,8 @@ from bbops.base.model import Model
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.addons._base import step_keys
 from bbops.language.loading.load import folder_of_key, kinds
+from bbops.language.resources._crud import Crud
+from bbops.language.resources._own_addon import OwnAddon, OwnStep
 from bbops.language.resources.addon import addon_model
 from bbops.language.shape import TYPES
 from bbops.language.steps._base import Step, find_step_kind, step_kinds
@@ -53,9 +55,21 @@ def schemas(names: Names | None = None) -> dict[str, JsonSchemaValue]:
     for folder, model in kinds().items():
         kind = model.__name__.lower()
         definitions: dict[str, JsonSchemaValue] = {}
-        root = _addons(definitions) if folder == "addons" else _schema(model, definitions)
+        root = _root(folder, model, definitions)
         found[kind] = _document(kind, root, definitions, names or {})
     return found
+
+
+def _root(
+    folder: str, model: type[Model], definitions: dict[str, JsonSchemaValue]
+) -> JsonSchemaValue:
+    if folder == "addons":
+        return _addons(definitions)
+    if folder != "endpoints":
+        return _schema(model, definitions)
+    titled: dict[str, type[Model]] = {"one route": model, "routes of a table": Crud}
+    every = [{**_schema(one, definitions), "title": title} for title, one in titled.items()]
+    return {"anyOf": every}
 
 
 def _addons(definitions: dict[str, JsonSchemaValue]) -> JsonSchemaValue:
@@ -68,6 +82,8 @@ def _addons(definitions: dict[str, JsonSchemaValue]) -> JsonSchemaValue:
             definitions[f"config.{name}"] = {**inner["Config"], "title": one.title}
             root["properties"]["config"] = {"$ref": f"#/$defs/config.{name}"}
         every.append(root)
+    for title, model in (("an addon of your own", OwnAddon), ("a step of one", OwnStep)):
+        every.append({**_schema(model, definitions), "title": title})
     return {"anyOf": every}
 
 
@@ -114,7 +130,7 @@ class _Generator(GenerateJsonSchema):
     ) -> JsonSchemaValue:
         """Return what a validator takes that reads a value all by itself."""
         name = schema["function"]["function"].__name__
-        if name == "read_columns":
+        if name in {"read_columns", "read_groups"}:
             return {"anyOf": [{"type": "array", "items": _ANY_TEXT}, {"type": "object"}]}
         return dict(_PLAIN.get(name, {}))
 
@@ -134,8 +150,19 @@ class _Generator(GenerateJsonSchema):
         function = getattr(schema["function"]["function"], "__name__", "")
         if function == "read_one" and "items" in inner:
             return {"anyOf": [inner["items"], inner]}
+        if function == "read_short_limit":
+            return {"anyOf": [{"type": "integer", "minimum": 0}, inner]}
+        if function == "read_one_text":
+            return {"anyOf": [_ANY_TEXT, inner]}
+        if function == "read_short_value":
+            return {"anyOf": [{"type": "string", "pattern": r"\$\{"}, inner]}
         if function == "_no_parameters":
             return {"anyOf": [inner, {"type": "null"}]}
+        if function == "read_gives":
+            shape = {"type": "object", "additionalProperties": inner}
+            return {"anyOf": [inner, shape]}
+        if function == "read_place":
+            return {"anyOf": [{"enum": ["path", "query", "header", "body"]}, inner]}
         return {"anyOf": [_TYPE, inner]} if function == "read_short_form" else inner
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:

@@ -40,7 +40,7 @@ def examples(
 def _of_tests(
     project: Project, route: Route, parameters: Sequence[Parameter], answers: Sequence[Answer]
 ) -> Iterator[Example]:
-    endpoint, function = route.endpoint.name, route.endpoint.model.function
+    endpoint, function = route.endpoint.name, route.function
     for _, test in sorted(project.tests.items()):
         if test.model.endpoint == endpoint or test.model.function == function:
             for case in test.model.cases:

@@ -18,6 +18,11 @@ Word = Callable[[str], str]
 _CUT: Final = "# ---- what follows"
 
 
+def stream_core() -> str:
+    """Return what reads answers that go on."""
+    return _core("streams.py")
+
+
 def write_topics(contract: Contract, define: Defined, snake: Word) -> Iterator[str]:
     """Yield what reads topics, and their classes.
 

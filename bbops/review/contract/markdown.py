@@ -64,8 +64,11 @@ def _operation(contract: Contract, operation: Operation) -> Iterator[str]:
     if operation.description:
         yield from [operation.description, ""]
     yield from [f"- Operation: `{operation.id}`", f"- Access: {access_text(contract, operation)}"]
+    if operation.roles:
+        yield f"- Roles: {', '.join(operation.roles)}"
     if operation.rate_limit:
-        yield f"- Limit: {operation.rate_limit} requests a minute for each client"
+        per = "a minute" if operation.rate_per == "1m" else f"in {operation.rate_per}"
+        yield f"- Limit: {operation.rate_limit} requests {per} for each client"
     yield ""
     if operation.parameters:
         yield from _table(("parameter", "in", "type", ""), map(_parameter, operation.parameters))

@@ -99,7 +99,12 @@ def _operation(operation: Operation) -> Object:
 
 
 def _own(operation: Operation) -> Object:
-    return _filled({"channel": operation.channel, "rateLimit": operation.rate_limit})
+    limit: object = operation.rate_limit
+    if limit and operation.rate_per != "1m":
+        limit = {"limit": operation.rate_limit, "per": operation.rate_per}
+    return _filled({
+        "channel": operation.channel, "rateLimit": limit, "roles": list(operation.roles),
+    })  # fmt: skip
 
 
 def _parameter(parameter: Parameter, good: Example | None) -> Object:
@@ -109,6 +114,8 @@ def _parameter(parameter: Parameter, good: Example | None) -> Object:
     }  # fmt: skip
     given = {"path": good.params, "query": good.query}.get(parameter.place, {}) if good else {}
     example = {"example": given[parameter.name]} if parameter.name in given else {}
+    if parameter.is_deep:
+        found |= {"style": "deepObject", "explode": True}
     return {**_filled(found), "schema": _schema(parameter.schema), **example}
 
 

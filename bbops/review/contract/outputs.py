@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bbops.build.check import CheckedProject
+from bbops.language.addons._base import AddonStep
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import (
     ANY,
@@ -37,6 +38,29 @@ BINARY: Final[Schema] = {"type": "string", "format": "binary"}
 """Of a body that is bytes."""
 
 
+def object_schema(fields: dict[str, Schema]) -> Schema:
+    """Return the schema of a map that has all of these fields."""
+    return {"type": "object", "properties": fields, "required": [*fields]}
+
+
+EVENTS: Final = "text/event-stream"
+_TEXT: Final[Schema] = {"type": "string"}
+_ERROR: Final = object_schema({"code": _TEXT, "message": _TEXT, "requestId": _TEXT})
+
+
+def stream_schema(step: Step) -> Schema:
+    """Return the schema of the events that a step is sent as, one after the other.
+
+    As OpenAPI 3.2 has it of "sequential media types": the whole is a list of them.
+    """
+    gives = step.action.gives if isinstance(step, AddonStep) else ANY
+    datas = {"text": object_schema({"text": _TEXT}), "done": type_schema(gives), "error": _ERROR}
+    events = [
+        object_schema({"event": {"enum": [name]}, "data": one}) for name, one in datas.items()
+    ]
+    return {"type": "array", "items": {"anyOf": events}}
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """One answer. `status` is None where it is known only at run time.
@@ -59,12 +83,14 @@ def outputs(project: CheckedProject, function: str) -> tuple[Output, ...]:
     What its middleware, or functions it calls, throw is not among them.
     """
     model = project.functions[function].model
+    scope = project.flows.of(function).scope
     if model.output:
-        return tuple(
+        declared = [
             Output(int(status), field_schema(field), is_error=int(status) >= 400)
             for status, field in sorted(model.output.items())
-        )
-    scope = project.flows.of(function).scope
+        ]  # fmt: skip
+        steps = (one for step in _every(model.steps) for one in _output(step, scope))
+        return tuple(_merged([*declared, *(one for one in steps if one.content_type == EVENTS)]))
     found = [one for step in _every(model.steps) for one in _output(step, scope)]
     if all(one.is_error for one in found):
         found.append(Output(200, None, ""))
@@ -82,7 +108,9 @@ def _output(step: Step, scope: Scope) -> Iterator[Output]:
     if isinstance(step, Return):
         answer = step.return_
         status = _status(answer.status)
-        if answer.file is not None and status not in {204, 304}:
+        if answer.stream is not None:
+            yield Output(200, stream_schema(answer.stream), EVENTS)
+        elif answer.file is not None and status not in {204, 304}:
             yield Output(status, BINARY, str(answer.content_type or UNKNOWN))
         elif "value" not in answer.model_fields_set or status in {204, 304}:
             yield Output(status, None, "")

@@ -21,13 +21,16 @@ from bbops.review.contract.clients import (
     core,
     good,
     headline,
+    in_brackets,
     keeping,
+    schema_of,
+    sent_events,
     takes_key,
     takes_token,
     type_name,
 )
 from bbops.review.contract.contract import SHAPES, Contract, Operation, Schema
-from bbops.review.contract.live_python import write_topics, write_webhooks
+from bbops.review.contract.live_python import stream_core, write_topics, write_webhooks
 
 _CUT: Final = "# ---- what follows"
 _TAKEN: Final = frozenset((
@@ -71,6 +74,7 @@ class _Writer:
         self.keeping = keeping(contract)
         self.csrf = self.keeping.csrf_header
         self.owned: dict[str, dict[str, str]] = {}
+        self.taking: dict[str, tuple[list[_Argument], list[_Argument], list[_Argument]]] = {}
 
     def file(self) -> Iterator[str]:
         contract = self.contract
@@ -97,6 +101,8 @@ class _Writer:
         yield "# ruff: noqa"
         yield text.rstrip()
         yield "\n"
+        if _streams(contract):
+            yield stream_core()
         yield from self.session()
         yield from self.lines
         yield from spaces
@@ -228,6 +234,16 @@ class _Writer:
             "params": _pairs(path), "query": _pairs(query), "headers": _pairs(headers),
             "body": "body" if body is not None else "",
         }  # fmt: skip
+        if "Event" in own:
+            kind, function = (
+                ("AsyncIterator", "_stream_async") if is_async else ("Iterator", "_stream")
+            )
+            yield f"    def {name}({', '.join(takes)}) -> {kind}[{own['Event']}]:"
+            yield from _docstring(operation)
+            call = self.operation(operation, given)
+            yield f"        return {function}(self._connection, {call})"
+            yield ""
+            return
         defined = f"{'async ' if is_async else ''}def {name}({', '.join(takes)})"
         yield f"    {defined} -> {own['Answer']}:"
         yield from _docstring(operation)
@@ -244,7 +260,11 @@ class _Writer:
         """Return the names of an operation's types; the second time those of the first."""
         if operation.id not in self.owned:
             name, body = type_name(operation), operation.body
-            found = {"Answer": self.alias(operation, "Answer", self.answer(operation))}
+            if events := sent_events(self.contract, operation):
+                each = [self.type(one, f"{name}Event") for one in events]
+                found = {"Event": self.alias(operation, "Event", _union(each))}
+            else:
+                found = {"Answer": self.alias(operation, "Answer", self.answer(operation))}
             if body is not None:
                 form = body.content_type == FORM
                 said = self.type(body.schema, f"{name}Input", form=form)
@@ -255,6 +275,9 @@ class _Writer:
     def arguments(
         self, operation: Operation
     ) -> tuple[list[_Argument], list[_Argument], list[_Argument]]:  # fmt: skip
+        """Return what a call takes in path, query and headers; the second time the first's."""
+        if operation.id in self.taking:
+            return self.taking[operation.id]
         taken = set(_OURS)
         found: list[list[_Argument]] = []
         for place in ("path", "query", "header"):
@@ -265,10 +288,11 @@ class _Writer:
                     variable += "_"
                 taken.add(variable)
                 hint = f"{type_name(operation)}{_pascal(one.name)}"
-                said = self.type(one.schema, hint, many="Sequence")
+                said = self.type(schema_of(one), hint, many="Sequence")
                 each.append(_Argument(one.name, variable, said, one.required))
             found.append(each)
-        return found[0], found[1], found[2]
+        self.taking[operation.id] = found[0], found[1], found[2]
+        return self.taking[operation.id]
 
     def operation(self, operation: Operation, given: Mapping[str, str]) -> str:
         said = [_text(one) for one in (operation.id, operation.method, operation.path)]
@@ -279,17 +303,23 @@ class _Writer:
             "token": takes_token(operation), "key": takes_key(operation),
             "raw": _is_raw(operation),
         }  # fmt: skip
+        if deep := in_brackets(operation):
+            said.append(f"deep=({', '.join(map(_text, deep))},)")
         said += [f"{name}=True" for name, is_so in flags.items() if is_so]
         return f"_Call({', '.join(said)})"
 
 
 def _modules(contract: Contract) -> Iterator[str]:
     """Yield what a client imports beside what each does."""
-    if contract.topics:
-        yield from ("json", "random", "time")
+    found: list[str] = ["json"] if _streams(contract) else []
+    found += ("json", "random", "time") if contract.topics else ()
     if contract.webhooks:
-        more = ("base64", "binascii", "hashlib", "hmac")
-        yield from more if contract.topics else (*more, "json", "time")
+        found += ("base64", "binascii", "hashlib", "hmac", "json", "time")
+    yield from dict.fromkeys(found)
+
+
+def _streams(contract: Contract) -> bool:
+    return any(sent_events(contract, one) for one in contract.operations)
 
 
 def _is_raw(operation: Operation) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bbops.language.expressions.members import read_names
 from bbops.language.project import Project, Resource, Route
 from bbops.language.resources.function import Function
 from bbops.language.shape import Field, Shape
 from bbops.review.contract.contract import Body, Parameter, Schema
-from bbops.review.contract.reads import read_names
 from bbops.review.contract.schema import field_schema, shape_schema
+from bbops.runtime.values.queries import EQUAL
 
 PARTS = ("input", "query", "params")
 JSON = "application/json"
@@ -28,7 +29,7 @@ _KNOWN_HEADERS = frozenset({
 
 def declaring(project: Project, route: Route) -> list[Resource[Function]]:
     """Return the functions whose shapes a request is held against; the route's own first."""
-    names = dict.fromkeys((route.endpoint.model.function, *route.middleware))
+    names = dict.fromkeys((route.function, *route.middleware))
     return [project.functions[name] for name in names]
 
 
@@ -49,6 +50,11 @@ def declared_fields(project: Project, route: Route, part: str) -> dict[str, Fiel
     return found
 
 
+def is_strict(project: Project, route: Route) -> bool:
+    """Return whether a name of the query that no shape declares is refused."""
+    return any(one.model.strict_query for one in declaring(project, route))
+
+
 def parameters(project: Project, route: Route) -> Iterator[Parameter]:
     """Yield the parameters of path, query and headers."""
     params = {
@@ -61,9 +67,14 @@ def parameters(project: Project, route: Route) -> Iterator[Parameter]:
     query = declared_fields(project, route, "query")
     for written, field in query.items():
         required = not written.endswith("?") and field.default is None
-        yield _parameter(written.rstrip("?"), "query", field_schema(field), required=required)
+        schema = field_schema(field)
+        if EQUAL in {inner.rstrip("?") for inner in field.fields or {}}:
+            told = (schema.get("description", ""), f"Without brackets it is `{EQUAL}`.")
+            schema["description"] = " ".join(filter(None, told))
+        yield _parameter(written.rstrip("?"), "query", schema, required=required)
     known = {name.rstrip("?") for name in query}
-    for name in sorted(_read(project, route, "query") - known):
+    undeclared = set() if is_strict(project, route) else _read(project, route, "query") - known
+    for name in sorted(undeclared):
         yield _parameter(name, "query", dict(_TEXT), required=False)
     if route.endpoint.model.idempotency and route.method != "GET":
         yield Parameter(_KEY, "header", required=False, schema=dict(_KEY_SCHEMA), description=_ONCE)
@@ -75,7 +86,7 @@ def body(project: Project, route: Route) -> Body | None:
     """Return the body of a request; None where none is read."""
     if route.method in _WITHOUT_BODY:
         return None
-    files, shape = route.endpoint.model.files, route.endpoint.model.function
+    files, shape = route.endpoint.model.files, route.function
     declared = project.functions[shape].model.input
     if files:
         return _form(declared or {}, {name: one.many for name, one in files.items()})

@@ -21,6 +21,8 @@ def _facts(session: Session, routes: dict[str, Operation]) -> Iterator[tuple[str
     for title, key in names.items():
         route = routes.get(getattr(session, key) or "")
         yield title, f"`{route.method} {route.path}`" if route else _without(key, session)
+    for path in session.providers:
+        yield "Sign-in elsewhere", f"open `{path}?return=/`, which leads back with the cookie"
     if session.token_field:
         yield "Token field", f"`{session.token_field}`"
     if session.refresh_field:

@@ -11,6 +11,7 @@ from bbops.language.steps.verify_jwt import VerifyJwt
 from bbops.review.contract.contract import Cookie, Scheme, Session
 from bbops.runtime.auth.keys import MAKING
 from bbops.runtime.auth.published_keys import PATH
+from bbops.runtime.identities.kinds import PATH as SIGN_INS
 
 BEARER, COOKIE, KEY_HEADER, KEY_QUERY = "bearer", "session", "apiKey", "apiKeyInQuery"
 
@@ -45,6 +46,7 @@ def session(project: Project, published: Collection[str]) -> Session | None:
         cookie=_cookie(project),
         csrf_header=given.csrf_header if given else None,
         keys=PATH if auth.algorithm in MAKING else None,
+        providers=tuple(f"{SIGN_INS}{name}" for name in sorted(auth.providers)),
     )
 
 
@@ -80,8 +82,8 @@ def schemes_of(
     if route.authentication == "API Key":
         return (KEY_HEADER, KEY_QUERY), False
     token = token_schemes(project)
-    if route.authentication == "JWT":
-        return token, False
+    if route.authentication in {"JWT", "Optional"}:
+        return token, route.authentication == "Optional"
     steps = [step for one in functions for step in one.model.every_step]
     checks = [one for one in steps if isinstance(one, VerifyJwt) and one.verify_jwt.token is None]
     return (token if checks else ()), True

@@ -55,7 +55,7 @@ def messages(project: CheckedProject, found: Resource[Realtime]) -> Iterator[Mes
         for event, shape in sorted(found.model.events.items()):
             yield Message(event, shape_schema(shape))
         return
-    types = project.sql_tables[rows.table].column_types
+    types = project.stored_tables[rows.table].column_types
     table = project.tables[rows.table].model
     shown: Schema = _row({name: type_schema(types[name]) for name in rows.select})
     key: Schema = _row({name: type_schema(types[name]) for name in table.key})

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from bbops.review.contract.clients import (
+    EVENTS,
     FORM,
     JSON,
     Space,
@@ -20,20 +21,24 @@ from bbops.review.contract.clients import (
     core,
     good,
     headline,
+    in_brackets,
     keeping,
+    schema_of,
+    sent_events,
     takes_key,
     takes_token,
     type_name,
 )
 from bbops.review.contract.contract import SHAPES, Contract, Operation, Parameter, Schema
 from bbops.review.contract.live_typescript import write_topics, write_webhooks
+from bbops.runtime.identities.kinds import PATH as SIGN_INS
 
 _TAKEN: Final = frozenset((
     "AbortController", "AbortSignal", "ApiError", "AsyncGenerator", "Blob", "CallOptions",
     "Client", "Connection", "ConnectionOptions", "Error", "Errors", "FormData", "Given", "Headers",
-    "ListenOptions", "Operation", "Promise", "Record", "Response", "SessionContract",
-    "TextDecoder", "TextEncoder", "Tokens", "TokenStore", "Topics", "Uint8Array", "WebhookError",
-    "WebhookHeaders",
+    "ListenOptions", "Operation", "Promise", "Record", "Response", "SentEvent",
+    "SessionContract", "SignInProvider", "TextDecoder", "TextEncoder", "Tokens", "TokenStore",
+    "Topics", "Uint8Array", "WebhookError", "WebhookHeaders",
 ))  # fmt: skip
 """Types that the file, or the language, has already."""
 _SCALARS: Final = {
@@ -67,6 +72,7 @@ class _Writer:
         self.csrf = self.keeping.csrf_header
         self.taken = {*_TAKEN, *names.values()}
         self.own: dict[tuple[str, str], str] = {}
+        self.providers = contract.session.providers if contract.session else ()
 
     def file(self) -> Iterator[str]:
         contract = self.contract
@@ -75,6 +81,8 @@ class _Writer:
         yield "/* eslint-disable */"
         yield ""
         yield core("client.ts")
+        if any(sent_events(contract, one) for one in contract.operations):
+            yield core("streams.ts")
         yield f"const SERVER = {_text(contract.server)};"
         yield ""
         yield from self.session()
@@ -114,6 +122,23 @@ class _Writer:
             yield f"  {name}: {json.dumps(value)},"
         yield "};"
         yield ""
+        yield from self.sign_ins()
+
+    def sign_ins(self) -> Iterator[str]:
+        """Yield the addresses at which a browser signs in at other services."""
+        names = [one.removeprefix(SIGN_INS) for one in self.providers]
+        if not names:
+            return
+        yield f"export type SignInProvider = {' | '.join(map(_text, names))};"
+        yield ""
+        yield "/** The address that a browser opens to sign in; it comes back to `back`, a path. */"
+        yield "export function signInAddress("
+        yield '  connection: Connection, provider: SignInProvider, back = "/",'
+        yield "): string {"
+        path = f"`{SIGN_INS}${{provider}}?return=${{encodeURIComponent(back)}}`"
+        yield f"  return connection.address({path});"
+        yield "}"
+        yield ""
 
     # ---- types
     def types(self, operation: Operation) -> Iterator[str]:
@@ -123,7 +148,11 @@ class _Writer:
             yield from self.named(operation, "Input", said)
         if query := at(operation, "query"):
             yield from self.named(operation, "Query", self.parameters(query))
-        yield from self.named(operation, "Answer", self.answer(operation))
+        if events := sent_events(self.contract, operation):
+            said = " | ".join(dict.fromkeys(map(self.type, events)))
+            yield from self.named(operation, "Event", said)
+        else:
+            yield from self.named(operation, "Answer", self.answer(operation))
         yield ""
 
     def named(self, operation: Operation, role: str, said: str) -> Iterator[str]:
@@ -158,7 +187,7 @@ class _Writer:
 
     def parameters(self, given: tuple[Parameter, ...]) -> str:
         fields = [
-            f"{_key(one.name)}{'' if one.required else '?'}: {self.type(one.schema)}"
+            f"{_key(one.name)}{'' if one.required else '?'}: {self.type(schema_of(one))}"
             for one in given
         ]
         return f"{{ {'; '.join(fields)} }}"
@@ -233,6 +262,13 @@ class _Writer:
             given.append("headers")
         takes.append("options?: CallOptions")
         sent = f"{{ {', '.join(given)} }}" if given else "{}"
+        if (operation.id, "Event") in own:
+            event = own[operation.id, "Event"]
+            return (
+                f"({', '.join(takes)}): AsyncGenerator<{event}, void, undefined> =>\n"
+                f"{indent}  stream<{event}>(connection, {self.operation(operation)}, {sent},"
+                " options)"
+            )
         return (
             f"({', '.join(takes)}): Promise<{own[operation.id, 'Answer']}> =>\n"
             f"{indent}  connection.call({self.operation(operation)}, {sent}, options)"
@@ -248,8 +284,10 @@ class _Writer:
             said["token"] = True
         if takes_key(operation):
             said["key"] = True
+        if deep := in_brackets(operation):
+            said["deep"] = deep
         types = {kind for kind, schema in good(operation) if schema is not None}
-        if types and JSON not in types:
+        if types and EVENTS not in types and JSON not in types:
             said["reads"] = "text" if all(one.startswith("text/") for one in types) else "blob"
         return f"{{ {', '.join(f'{name}: {json.dumps(value)}' for name, value in said.items())} }}"
 

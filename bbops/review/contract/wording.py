@@ -18,6 +18,7 @@ from bbops.review.contract.contract import (
     Scheme,
     Topic,
 )
+from bbops.runtime.values.queries import spread
 
 _RULES: Final = ("minLength", "maxLength", "minimum", "maximum", "pattern", "default")
 _JSON: Final = "application/json"
@@ -77,7 +78,7 @@ def address_of(operation: Operation, example: Example) -> str:
     path = operation.path
     for name, value in example.params.items():
         path = path.replace(f"{{{name}}}", quote(str(value), safe=""))
-    return f"{path}?{urlencode(example.query, doseq=True)}" if example.query else path
+    return f"{path}?{urlencode([*spread(example.query)])}" if example.query else path
 
 
 def curl_command(contract: Contract, operation: Operation, example: Example, base: str) -> str:

@@ -8,18 +8,21 @@ from typing import Any
 
 from bbops.base.names import env_name
 from bbops.build.check import CheckedProject
-from bbops.language.project import Resource, Route
+from bbops.language.project import OPEN, Resource, Route
+from bbops.language.resources._access import RateLimit
 from bbops.language.resources.channel import Cors
 from bbops.language.resources.trigger import Signature
 from bbops.review.plan.breaking import authentication_place, webhook_paths
-from bbops.review.plan.changes import cors, rate_limit
+from bbops.review.plan.changes import cors, shown_roles
 from bbops.review.plan.finding import Finding, finding, sort_findings
 from bbops.review.plan.guards import find_changed_guards
+from bbops.review.plan.matches import find_loosened_matches
 from bbops.review.plan.opened import find_opened
 from bbops.review.plan.pairs import Pairs, address, run_by, title
 from bbops.review.plan.reach import find_reached
 from bbops.review.plan.rules import find_loosened_rules
 from bbops.review.plan.sent_webhooks import find_added_receivers
+from bbops.review.plan.table_rules import find_loosened_tables
 from bbops.review.plan.topics import find_opened_topics
 
 _CLOSED = {"JWT", "API Key"}
@@ -41,29 +44,56 @@ def find_access(pairs: Pairs) -> tuple[Finding, ...]:
     found += _private_columns(pairs)
     found += find_changed_guards(pairs)
     found += find_reached(pairs)
+    found += find_loosened_tables(pairs)
+    found += find_loosened_matches(pairs)
     found += find_loosened_rules(pairs.base.settings, pairs.head.settings)
     return sort_findings(found)
 
 
 # ---- routes
 def _of_routes(pairs: Pairs, base: Route, head: Route) -> Iterator[Finding]:
+    place = authentication_place(head)
     if base.authentication in _CLOSED and head.authentication == "None":
         message = f"is now public; it required {base.authentication}"
-        place = authentication_place(head)
         yield finding("authentication-removed", title(head), message, place)
+    if base.authentication in _CLOSED and head.authentication == "Optional":
+        message = f"now also answers without a token; it required {base.authentication}"
+        yield finding("authentication-optional", title(head), message, place)
+    yield from _roles(base, head)
     for code, key, message in _of_surroundings(pairs, base, head):
-        if _is_same_channel(pairs, base, head) and head.channel is not None:
-            subject = f"channel {head.channel.name}"
-            yield finding(code, subject, message, head.channel.place(key))
+        at = _said_in(base, head, key)
+        if at is not head.endpoint and _is_same_channel(pairs, base, head):
+            yield finding(code, f"channel {at.name}", message, at.place(key))
         else:
-            yield finding(code, title(head), message, head.endpoint.place("channel"))
+            shown = key if key in head.endpoint.document.root else "channel"
+            yield finding(code, title(head), message, head.endpoint.place(shown))
+
+
+def _roles(base: Route, head: Route) -> Iterator[Finding]:
+    """Yield that users of more roles are let in; that anybody is, is said already."""
+    if base.roles is None or head.authentication in OPEN:
+        return
+    had, place = shown_roles(base), head.saying("roles").place("roles")
+    if head.roles is None:
+        who = "every signed-in user" if head.authentication == "JWT" else "every key"
+        message = f"now lets in {who}; it required one of the roles {had}"
+        yield finding("roles-loosened", title(head), message, place)
+    elif more := sorted(head.roles - base.roles):
+        message = f"now lets in the role {', '.join(more)}; it required one of {had}"
+        yield finding("roles-loosened", title(head), message, place)
+
+
+def _said_in(base: Route, head: Route, key: str) -> Resource[Any]:
+    """Return the file of the new project that says a key otherwise than before."""
+    is_own = key in base.endpoint.document.root or key in head.endpoint.document.root
+    return head.endpoint if is_own or head.channel is None else head.channel
 
 
 def _of_surroundings(pairs: Pairs, base: Route, head: Route) -> Iterator[tuple[str, str, str]]:
     """Yield (code, key, message) of what a channel may give to all its routes."""
-    was, now = rate_limit(base), rate_limit(head)
-    if was and (not now or now > was):
-        yield "rate-limit-raised", "rateLimit", f"{_a_minute(now)}, it had {_a_minute(was)}"
+    was, now = base.rate_limit, head.rate_limit
+    if was is not None and _is_raised(was, now):
+        yield "rate-limit-raised", "rateLimit", f"{_allowed(now)}, it had {_allowed(was)}"
     for message in _wider(cors(base), cors(head)):
         yield "cors-widened", "cors", message
     kept = run_by(pairs.head, head)
@@ -72,14 +102,25 @@ def _of_surroundings(pairs: Pairs, base: Route, head: Route) -> Iterator[tuple[s
             yield "middleware-removed", "middleware", f"'{name}' no longer runs before it"
 
 
+def _is_raised(base: RateLimit, head: RateLimit | None) -> bool:
+    """Return whether a client may send more at once, or in the long run."""
+    if head is None or head.a_minute > base.a_minute or head.at_once > base.at_once:
+        return True
+    return base.by == "address" != head.by
+
+
+def _allowed(limit: RateLimit | None) -> str:
+    if limit is None:
+        return "no limit"
+    per = "a minute" if limit.per_seconds == 60 else f"in {limit.per}"
+    by = " for each address" if limit.by == "address" else ""
+    return f"{limit.limit} requests {per}{by}"
+
+
 def _is_same_channel(pairs: Pairs, base: Route, head: Route) -> bool:
     if base.channel is None or head.channel is None:
         return False
     return pairs.new_name("channels", base.channel.name) == head.channel.name
-
-
-def _a_minute(limit: int) -> str:
-    return f"{limit} requests a minute" if limit else "no limit"
 
 
 def _wider(base: Cors | None, head: Cors | None) -> Iterator[str]:
@@ -110,13 +151,14 @@ def _signatures(pairs: Pairs) -> Iterator[Finding]:
                 message = f"is signed {_signed(new)}, not {_signed(old)}"
                 place = head[path].place("webhook", "signature")
                 yield finding("signature-dropped", f"POST {path}", message, place)
-        elif route is not None and route.authentication == "None":
+        elif route is not None and route.authentication in OPEN:
             message, place = "is taken without a signature", route.endpoint.place("path")
             yield finding("signature-dropped", f"POST {path}", message, place)
 
 
 def _signed(by: Signature) -> str:
-    secrets = " or ".join(f"env {env_name(one)}" for one in by.secret)
+    every = (*by.secret, *by.public_key)
+    secrets = " or ".join(f"env {name}" if (name := env_name(one)) else one for one in every)
     where = f"in the header '{by.header}'" if by.header else f"as {by.scheme} does"
     return f"by {secrets} {where}"
 
@@ -160,11 +202,17 @@ def _opened(pairs: Pairs) -> Iterator[tuple[str, str]]:
             old = base.model.columns.get(name) or base.model.columns.get(column.renamed_from or "")
             if old is not None and old.private and not column.private:
                 yield head.name, name
+        for name, column in head.model.computed.items():
+            old = base.model.computed.get(name)
+            if old is not None and old.private and not column.private:
+                yield head.name, name
 
 
 def _answers_with(project: CheckedProject, table: str, column: str) -> list[Route]:
     """Return the routes that would be refused if the column were private: they give it away."""
     found = project.tables[table]
+    if column in found.model.computed:
+        return []
     columns = {**found.model.columns}
     columns[column] = columns[column].model_copy(update={"private": True})
     model = found.model.model_copy(update={"columns": columns})

@@ -28,7 +28,7 @@ def find_answer_breaks(
     base: CheckedProject, old: Route, head: CheckedProject, new: Route
 ) -> Iterator[Finding]:  # fmt: skip
     """Yield what a route's answers lack; of errors, and of answers by middleware, nothing."""
-    was, now = old.endpoint.model.function, new.endpoint.model.function
+    was, now = old.function, new.function
     if base.flows.of(was) is head.flows.of(now):
         return
     answers = outputs(head, now)

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from bbops.base.diagnostics import Place
-from bbops.language.project import Project, Resource, Route
+from bbops.language.project import OPEN, Project, Resource, Route
 from bbops.review.plan.answers import find_answer_breaks
+from bbops.review.plan.changes import shown_roles
 from bbops.review.plan.finding import Finding, finding, sort_findings
+from bbops.review.plan.matches import find_tightened_matches
 from bbops.review.plan.pairs import Pairs, RoutePair, address, title
 from bbops.review.plan.requests import find_request_breaks
 from bbops.review.plan.sent_webhooks import find_sent_breaks
+from bbops.review.plan.table_rules import find_hidden_rows
 from bbops.review.plan.topics import find_topic_breaks
 
 _SIGN_INS = ("login", "signup", "refresh", "logout")
@@ -30,6 +33,8 @@ def find_breaks(pairs: Pairs) -> tuple[Finding, ...]:
     found += find_topic_breaks(pairs)
     found += _webhook_breaks(pairs)
     found += find_sent_breaks(pairs)
+    found += find_hidden_rows(pairs)
+    found += find_tightened_matches(pairs)
     return sort_findings(found)
 
 
@@ -70,15 +75,28 @@ def _removed(head: Project, route: Route) -> Finding:
 
 def _authentication(base: Route, head: Route) -> Iterator[Finding]:
     was, now = base.authentication, head.authentication
-    if now in {was, "None"}:
+    yield from _roles(base, head)
+    if now == was or now in OPEN:
         return
     place = authentication_place(head)
-    before = "it was open" if was == "None" else f"it took {was}"
+    before = "it was open" if was in OPEN else f"it took {was}"
     if now == "API Key":
         yield finding("api-key-required", title(head), f"needs an API key, {before}", place)
     else:
-        code = "authentication-required" if was == "None" else "authentication-changed"
+        code = "authentication-required" if was in OPEN else "authentication-changed"
         yield finding(code, title(head), f"needs {now}, {before}", place)
+
+
+def _roles(base: Route, head: Route) -> Iterator[Finding]:
+    """Yield that signed-in users are refused whom a route answered before."""
+    if head.roles is None or base.authentication != "JWT":
+        return
+    gone = None if base.roles is None else base.roles - head.roles
+    if gone is None or gone:
+        whom = "every user" if gone is None else f"the role {', '.join(sorted(gone))}"
+        message = f"needs one of the roles {shown_roles(head)}; {whom} could call it"
+        place = head.saying("roles").place("roles")
+        yield finding("roles-required", title(head), message, place)
 
 
 def authentication_place(route: Route) -> Place:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 from bbops.base.model import plain
+from bbops.base.names import INLINE
 from bbops.language.project import Project, Resource, Route
 from bbops.review.plan.pairs import Pairs, RoutePair, of, run_by, title
 
@@ -141,27 +142,36 @@ def _route_changes(pairs: Pairs, base: Route, head: Route) -> Iterator[str]:
         yield f"authentication {base.authentication} → {head.authentication}"
     code = list(_code_changes(pairs, base, head))
     yield from code
-    if rate_limit(base) != rate_limit(head):
-        yield f"rate limit {_limit(rate_limit(base))} → {_limit(rate_limit(head))}"
+    if base.roles != head.roles:
+        yield f"roles {shown_roles(base)} → {shown_roles(head)}"
+    if _limit(base) != _limit(head):
+        yield f"rate limit {_limit(base)} → {_limit(head)}"
     if cors(base) != cors(head):
         yield "CORS"
-    for key, was, now in _own(base.endpoint.model, head.endpoint.model):
+    for key, was, now in _own(base, head):
         yield f"{key} {was} → {now}"
     if not code and _runs_other_code(pairs, base, head):
         yield "what it does"
 
 
 def _code_changes(pairs: Pairs, base: Route, head: Route) -> Iterator[str]:
-    was, now = base.endpoint.model.function, head.endpoint.model.function
-    if pairs.new_name("functions", was) != now:
+    was, now = base.function, head.function
+    if pairs.new_name("functions", was) != now and not (_is_inline(was) or _is_inline(now)):
         yield f"function {was} → {now}"
     if [pairs.new_name("functions", one) for one in base.middleware] != [*head.middleware]:
         yield f"middleware {_listed(base.middleware)} → {_listed(head.middleware)}"
 
 
-def _own(old: Any, new: Any) -> Iterator[tuple[str, object, object]]:
+def _is_inline(function: str) -> bool:
+    """Return whether it is the steps of an endpoint: what they do is compared, not where."""
+    return function.startswith(INLINE)
+
+
+def _own(base: Route, head: Route) -> Iterator[tuple[str, object, object]]:
+    old, new = base.endpoint.model, head.endpoint.model
     for key in ("timeout", "max_body", "idempotency", "docs_visibility", "history"):
-        was, now = getattr(old, key), getattr(new, key)
+        is_shared = hasattr(base, key)
+        was, now = (getattr(one, key) for one in ((base, head) if is_shared else (old, new)))
         if was != now:
             yield key.replace("_", " "), _word(was), _word(now)
     if old.files != new.files:
@@ -176,13 +186,13 @@ def _listed(names: Mapping[str, object] | tuple[str, ...]) -> str:
     return ", ".join(names) or "none"
 
 
-def _limit(limit: int) -> str:
-    return f"{limit}/min" if limit else "none"
+def _limit(route: Route) -> str:
+    return str(route.rate_limit or "none")
 
 
-def rate_limit(route: Route) -> int:
-    """Return the requests a minute that one client has; 0 for no limit."""
-    return route.channel.model.rate_limit if route.channel else 0
+def shown_roles(route: Route) -> str:
+    """Return the roles of a route for people."""
+    return ", ".join(sorted(route.roles)) if route.roles else "any"
 
 
 def cors(route: Route) -> Any:
@@ -197,6 +207,12 @@ def _runs_other_code(pairs: Pairs, base: Route, head: Route) -> bool:
     return [*map(_code, old)] != [*map(_code, new)]
 
 
+_CODE: Final = frozenset(
+    {"input", "query", "strictQuery", "params", "payload", "output", "job", "steps"}
+)
+"""Keys of what runs; the steps of an endpoint stand among others."""
+
+
 def _functions(project: Project, route: Route) -> list[Resource[Any]]:
     return [project.functions[name] for name in run_by(project, route)]
 
@@ -204,4 +220,4 @@ def _functions(project: Project, route: Route) -> list[Resource[Any]]:
 def _code(function: Resource[Any]) -> bytes:
     """Return what a function says, without its comments and words for people."""
     said = plain(function.document.root)
-    return _written({key: value for key, value in said.items() if key != "description"})
+    return _written({key: value for key, value in said.items() if key in _CODE})

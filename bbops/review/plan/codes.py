@@ -59,9 +59,17 @@ CODES: Final[Mapping[str, Code]] = {
         "a route now needs another kind of authentication, or another token prefix", _BESIDE
     ),
     "api-key-required": _breaks("a route now needs an API key", _BESIDE),
+    "roles-required": _breaks(
+        "a route now refuses signed-in users whom it answered before",
+        "keep the roles that could call it, or tell their users first",
+    ),
     "input-required": _breaks(
         "a field of the request is now required",
         "make it optional with '?', or give it a default",
+    ),
+    "query-strict": _breaks(
+        "a route refuses names of the query that are not declared, which it dropped before",
+        "declare every name that clients send, or leave 'strictQuery' out",
     ),
     "input-removed": _breaks(
         "a field of the request is no longer read", "keep accepting it"
@@ -113,8 +121,23 @@ CODES: Final[Mapping[str, Code]] = {
     "webhook-event-removed": _breaks(
         "a webhook, or one of its events, is no longer sent", "send it until no receiver needs it"
     ),
+    "rows-hidden": _breaks(
+        "a rule of a table hides rows that clients could see or change",
+        "keep the rule, or add a condition only where those rows were never meant",
+    ),
+    "match-tightened": _breaks(
+        "routes of a table reach fewer rows, by 'match' or 'owner'",
+        "keep the old file beside it, in another channel",
+    ),
     "authentication-removed": _opens(
         "a route that needed a token or key is now public", "keep the authentication"
+    ),
+    "authentication-optional": _opens(
+        "a route that needed a token or key now also answers without one",
+        "keep the authentication, or check what it answers where 'vars.auth' is null",
+    ),
+    "roles-loosened": _opens(
+        "users of more roles, or every signed-in user, may call a route", "keep the roles"
     ),
     "rows-opened": _opens(
         "anybody can read values or rows that no public route returned before, or a topic shows"
@@ -170,12 +193,34 @@ CODES: Final[Mapping[str, Code]] = {
     "key-trusted": _opens(
         "tokens of another issuer are accepted", "check whose key it is"
     ),
+    "sign-in-provider-added": _opens(
+        "users can sign in at another service, or it is believed more than before",
+        "check whose service it is, and whose mailboxes 'domains' names",
+    ),
     "receiver-added": _opens(
         "a webhook is sent to somebody who did not get it before",
         "check whose address it is, and what the events say",
     ),
     "agent-tool-added": _opens(
         "an agent can call another function", "check what the function changes"
+    ),
+    "match-loosened": _opens(
+        "routes of a table reach rows that 'match' or 'owner' left out",
+        "keep the column in 'match'",
+    ),
+    "rule-loosened": _opens(
+        "a rule of a table is another one, so that somebody may see or change other rows",
+        "add conditions with 'and', or remove parts of 'or': that only hides rows",
+    ),
+    "scope-removed": _opens(
+        "rows count that did not: 'scope' or 'softDelete' of a table is gone", "keep it"
+    ),
+    "unscoped-added": _opens(
+        "a step reads rows that do not count", "remove 'unscoped', or narrow 'where'"
+    ),
+    "bypass-added": _opens(
+        "a step reads or changes rows whatever the table's rules say",
+        "remove 'bypassAccess', or narrow 'where'",
     ),
     "review-loosened": _opens(
         "changes need fewer approvals, or no passing tests",

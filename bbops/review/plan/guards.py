@@ -61,7 +61,7 @@ def _ways(pairs: Pairs) -> Iterator[Way]:
     for pair in pairs.routes:
         if pair.base is not None and pair.head is not None:
             was, now = run_by(pairs.base, pair.base), run_by(pairs.head, pair.head)
-            yield _way(pairs, title(pair.head), was, now, pair.head.endpoint.place("function"))
+            yield _way(pairs, title(pair.head), was, now, pair.head.code_place)
     for base, head in pairs.both("realtime"):
         was = reached(pairs.base, *base.model.middleware)
         now = reached(pairs.head, *head.model.middleware)

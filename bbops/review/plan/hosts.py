@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,11 @@ from pydantic.alias_generators import to_snake
 from bbops.base.names import env_name
 from bbops.language.addons._base import kind as addon_kind
 from bbops.language.project import Project
+from bbops.language.resources._own_addon import ENDPOINT, OwnAddon
+from bbops.language.resources._sign_in import Provider
 from bbops.language.steps.http import Http
 from bbops.review.plan.reach import Server, host_of, server_of
+from bbops.runtime.identities.kinds import KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +45,16 @@ def find_hosts(project: Project) -> Reaches:
             found += _of_addon(name, addon.model)
     auth = project.settings.model.auth
     found += [Server(f"{key.jwks_url}/") for key in (auth.keys if auth else ()) if key.jwks_url]
+    found += _of_providers(auth.providers if auth else {})
     hosts = {host_of(one.address) for one in found} - {""}
     variables = {_with_port(one) for one in found if one.variable}
     return Reaches(tuple(sorted(hosts)), tuple(sorted(variables)))
+
+
+def _of_providers(providers: Mapping[str, Provider]) -> Iterator[Server]:
+    for name, provider in providers.items():
+        yield Server(f"{provider.issuer_of(name)}/")
+        yield from (Server(f"https://{host}/") for host in KINDS[provider.kind_of(name)].hosts)
 
 
 def _with_port(server: Server) -> str:
@@ -52,6 +62,12 @@ def _with_port(server: Server) -> str:
 
 
 def _of_addon(name: str, model: Any) -> Iterator[Server]:
+    if isinstance(model, OwnAddon):
+        server = model.settings.get(ENDPOINT) or model.address
+        yield Server(f"{server}/", env_name(server) or "")
+        own = model.auth.client_credentials if model.auth else None
+        yield from [Server(own.token_url)] if own else []
+        return
     found = addon_kind(name)
     address = found and getattr(model.config, to_snake(found.address), None)
     if address:

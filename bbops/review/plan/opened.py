@@ -16,7 +16,10 @@ from bbops.build.check import CheckedProject
 from bbops.language.expressions.inside import conjuncts, nodes
 from bbops.language.expressions.nodes import Literal, Name, Node
 from bbops.language.expressions.values import Expression
-from bbops.language.project import Route
+from bbops.language.project import OPEN, Route
+from bbops.language.sql.types import Table
+from bbops.language.steps._select import opened, path_to
+from bbops.language.steps._shape import Many, Selected
 from bbops.language.steps.find import Find
 from bbops.review.plan.finding import Finding, finding
 from bbops.review.plan.pairs import Pairs, address, run_by, title
@@ -48,8 +51,8 @@ class Given:
 
 def find_opened(pairs: Pairs) -> Iterator[Finding]:
     """Yield the columns and rows that a public route gives, and none gave before."""
-    open_now = [one for one in pairs.head.routes if one.authentication == "None"]
-    was = {address(one): one for one in pairs.base.routes if one.authentication == "None"}
+    open_now = [one for one in pairs.head.routes if one.authentication in OPEN]
+    was = {address(one): one for one in pairs.base.routes if one.authentication in OPEN}
     changed = [one for one in open_now if not _is_as_before(pairs, was.get(address(one)), one)]
     if not changed:
         return
@@ -83,7 +86,7 @@ def _tables(project: CheckedProject, functions: Iterable[str]) -> set[str]:
 
 
 def _compare(pairs: Pairs, route: Route, given: Given, known: Sequence[Given]) -> Iterator[Finding]:
-    place = route.endpoint.place("function")
+    place = route.code_place
     had = {column for one in known for column in one.columns}
     renamed = pairs.head.tables[given.table].model.columns
     new = sorted(one for one in given.columns if (renamed[one].renamed_from or one) not in had)
@@ -149,12 +152,38 @@ class _Giving:
     def _rows(self, functions: Iterable[str], table: str) -> Iterator[frozenset[Shape]]:
         """Yield the conditions of each `find` of a table; none where it is read in another way."""
         found = [
-            frozenset(_fixed(step.find.where))
+            shapes
             for name in functions
-            for step in self._project.functions[name].model.every_step
-            if isinstance(step, Find) and step.find.table == table
-        ]
+            for step in self._project.functions[name].model.every_step if isinstance(step, Find)
+            for read, shapes in self._read(step) if read == table
+        ]  # fmt: skip
         yield from found or [frozenset()]
+
+    def _read(self, step: Find) -> Iterator[tuple[str, frozenset[Shape]]]:
+        """Yield the tables that a `find` reads, with nested lists, and the conditions of each."""
+        find, having = step.find, step.find.aggregate and step.find.aggregate.having
+        if find.union is not None:
+            yield from ((str(part.table), frozenset(_fixed(part.where))) for part in find.union)
+            return
+        yield str(find.table), frozenset([*_fixed(find.where), *_fixed(having)])
+        table = self._project.sql_tables.get(str(find.table))
+        if table is not None and isinstance(find.select, Selected):
+            yield from _nested(table, opened(find.select, table))
+
+
+def _nested(table: Table, shape: Selected) -> Iterator[tuple[str, frozenset[Shape]]]:
+    for name, value in shape.items:
+        if isinstance(value, Selected):
+            yield from _nested(table, value)
+        elif isinstance(value, Many):
+            path = path_to(name, value)
+            last = table.follow(path[:-1])
+            child = last.children.get(path[-1]) if last is not None else None
+            if child is None:
+                continue
+            inner = table.tables[child.table]
+            yield inner.name, frozenset(_fixed(value.find.where) if value.find else ())
+            yield from _nested(inner, opened(value.each, inner))
 
 
 def _fixed(where: Any) -> Iterator[Shape]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from bbops.base.names import INLINE
 from bbops.build.check import CheckedProject
 from bbops.database.diff.renames import find_renames
 from bbops.language.project import Project, Resource, Route
@@ -59,10 +60,14 @@ class Pairs:
 
     def new_name(self, folder: str, old: str) -> str:
         """Return what a resource of the old project is called in the new one, if it is there."""
+        if folder == "functions" and old.startswith(INLINE):
+            return f"{INLINE}{self.new_name('endpoints', old.removeprefix(INLINE))}"
         return self._forward[folder].get(old, old)
 
     def old_name(self, folder: str, new: str) -> str:
         """Return what a resource of the new project was called in the old one, if it was there."""
+        if folder == "functions" and new.startswith(INLINE):
+            return f"{INLINE}{self.old_name('endpoints', new.removeprefix(INLINE))}"
         return self.renames[folder].get(new, new)
 
     def both(self, folder: str) -> Iterator[tuple[Resource[Any], Resource[Any]]]:
@@ -122,7 +127,7 @@ def reached(project: Project, *functions: str) -> tuple[str, ...]:
 
 def run_by(project: Project, route: Route) -> tuple[str, ...]:
     """Return every function that a request of a route may run."""
-    return reached(project, *route.middleware, route.endpoint.model.function)
+    return reached(project, *route.middleware, route.function)
 
 
 def _rank(pair: RoutePair) -> tuple[str, str]:

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from bbops.language.expressions.values import Broken, Expression
 from bbops.language.project import Project
-from bbops.language.resources.table import Table
+from bbops.language.resources.table import RULES, Table
 from bbops.source.tree import MemoryTree
 
 _UNSEEN: Final[dict[str, Any]] = {
     "seed": True, "description": True, "checks": True, "columns": {"__all__": {"description"}},
-}  # fmt: skip
+} | dict.fromkeys(RULES, True)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

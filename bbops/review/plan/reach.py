@@ -8,25 +8,26 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from bbops.base.diagnostics import Place
-from bbops.language.addons._base import kind as addon_kind
 from bbops.language.expressions.inside import expressions
+from bbops.language.expressions.members import ANY_MEMBER, members
 from bbops.language.expressions.nodes import Index, Member
 from bbops.language.expressions.values import Constant, Template, Value
 from bbops.language.project import Project, Resource
 from bbops.language.resources.function import Function
 from bbops.language.steps.http import Http
 from bbops.language.steps.sql import Sql
-from bbops.review.contract.reads import ANY_MEMBER, members
+from bbops.review.plan.addons import find_addons
 from bbops.review.plan.finding import Finding, finding
 from bbops.review.plan.pairs import Pairs
+from bbops.runtime.vendors.smtp_mail import PORTS as SMTP_PORTS
 
 Reached = tuple[str, str, Place]
 """(what tells it from others, how it is called, where it stands first)."""
 Look = Callable[[Resource[Function]], Iterator[Reached]]
 
-_HOST = re.compile(r"https?://[^/?#\s]+[/?#]").match
+_HOST = re.compile(r"(?:http|smtp)s?://[^/?#\s]+[/?#]").match
 _PORT = re.compile(r":(\d{1,5})(?![^/?#])").match
-PORTS: Final = {"http": 80, "https": 443}
+PORTS: Final = {"http": 80, "https": 443, **SMTP_PORTS}
 
 
 def find_reached(pairs: Pairs) -> Iterator[Finding]:
@@ -39,12 +40,12 @@ def find_reached(pairs: Pairs) -> Iterator[Finding]:
         yield finding("secret-read", _function(place), message, place)
     for _, called, place in _new(pairs, _writes):
         yield finding("sql-writes", _function(place), f"writes with SQL: {called}", place)
-    yield from _enabled_addons(pairs)
+    yield from find_addons(pairs)
 
 
 def _function(place: Place) -> str:
-    name = place.file.removeprefix("functions/").removesuffix(".yaml")
-    return f"function {name}"
+    folder, _, name = place.file.removesuffix(".yaml").partition("/")
+    return f"{'endpoint' if folder == 'endpoints' else 'function'} {name}"
 
 
 def _new(pairs: Pairs, look: Look) -> Iterator[Reached]:
@@ -168,12 +169,3 @@ def _writes(function: Resource[Function]) -> Iterator[Reached]:
             place = function.at(step.place("statement") or step.mark)
             words = " ".join(step.own.sql.split())
             yield words, verb, place
-
-
-def _enabled_addons(pairs: Pairs) -> Iterator[Finding]:
-    on = {name for name, addon in pairs.base.addons.items() if addon.model.enabled}
-    for name, addon in pairs.head.addons.items():
-        found = addon_kind(name)
-        if addon.model.enabled and name not in on and found is not None and found.secrets:
-            message = f"its steps ask its provider's servers ({found.title})"
-            yield finding("outside-address", f"addon {name}", message, addon.place("enabled"))

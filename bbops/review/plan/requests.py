@@ -13,9 +13,10 @@ from bbops.language.project import Project, Resource, Route
 from bbops.language.resources.endpoint import Upload
 from bbops.language.resources.function import Function
 from bbops.language.shape import Field
-from bbops.review.contract.requests import PARTS, declared_fields, declaring
+from bbops.review.contract.requests import PARTS, declared_fields, declaring, is_strict
 from bbops.review.plan.finding import Finding, finding
 from bbops.review.plan.pairs import title
+from bbops.runtime.values.queries import EQUAL
 
 _TEXTS = frozenset({"string", "text", "email", "url", "uuid", "date", "datetime"})
 _LOWER = ("min_length", "minimum")
@@ -37,8 +38,11 @@ def find_request_breaks(
     base: Project, old: Route, head: Project, new: Route
 ) -> Iterator[Finding]:  # fmt: skip
     """Yield what a route takes no longer, of its function's shapes and its middleware's."""
+    yield from _strict_breaks(base, old, head, new)
     for part in PARTS:
         before, after = declared_fields(base, old, part), declared_fields(head, new, part)
+        if part == "query":
+            before = _with_equal(before, after)
         where = _declares(head, new, part)
         for said in shape_breaks(before, after, part):
             if part == "params" and said.code in {"input-removed", "input-required"}:
@@ -47,6 +51,27 @@ def find_request_breaks(
     for said in _upload_breaks(old.endpoint.model.files, new.endpoint.model.files):
         yield finding(said.code, title(new), said.message, new.endpoint.place("files", said.path))
     yield from _size_breaks(old, new)
+
+
+def _strict_breaks(base: Project, old: Route, head: Project, new: Route) -> Iterator[Finding]:
+    """Yield that names of the query are refused that were dropped before."""
+    if is_strict(base, old) or not is_strict(head, new):
+        return
+    every = declaring(head, new)
+    says = next(one for one in every if one.model.strict_query)
+    message = "refuses names of the query that are not declared; it dropped them"
+    yield finding("query-strict", title(new), message, says.place("strictQuery"))
+
+
+def _with_equal(old: Mapping[str, Field], new: Mapping[str, Field]) -> dict[str, Field]:
+    """Return the fields of a query; one that is the `eq` of a field now is written as such."""
+    takes = {name.rstrip("?"): field for name, field in new.items()}
+    found = {}
+    for name, field in old.items():
+        fields = getattr(takes.get(name.rstrip("?")), "fields", None) or {}
+        is_equal = field.fields is None and {EQUAL, f"{EQUAL}?"} & fields.keys()
+        found[name] = Field(fields={EQUAL: field}) if is_equal else field
+    return found
 
 
 def shape_breaks(old: Mapping[str, Field], new: Mapping[str, Field], path: str) -> Iterator[Said]:

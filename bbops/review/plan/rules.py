@@ -8,6 +8,7 @@ from bbops.base.names import env_name
 from bbops.language.project import Resource
 from bbops.language.resources.project import Cookie, Project, Review, VerifyingKey
 from bbops.review.plan.finding import Finding, finding
+from bbops.review.plan.providers import find_added_providers
 
 _SAME_SITE = ("Strict", "Lax", "None")
 """From the strictest."""
@@ -23,6 +24,7 @@ def find_loosened_rules(base: Settings, head: Settings) -> Iterator[Finding]:
     yield from _secrets(base, head)
     yield from _cookies(base, head)
     yield from _keys(base, head)
+    yield from find_added_providers(base, head)
     for message, path in find_loosened_review(base.model, head.model):
         yield finding("review-loosened", "review", message, head.place(*path))
 

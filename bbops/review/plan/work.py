@@ -142,7 +142,8 @@ def _sides(pairs: Pairs) -> tuple[CheckedProject, CheckedProject]:
 def _stranded(pairs: Pairs, name: str, function: str) -> Iterator[WorkChange]:
     """Yield what keeps old code from running on the new tables."""
     statements = read_code(pairs.base, function, SQLITE).statements
-    with closing(Trial(pairs.base.sql_tables)) as old, closing(Trial(pairs.head.sql_tables)) as new:
+    before, after = pairs.base.stored_tables, pairs.head.stored_tables
+    with closing(Trial(before)) as old, closing(Trial(after)) as new:
         for sql in statements:
             why = compile_error(new.connection, sql)
             if why and not compile_error(old.connection, sql):

@@ -12,7 +12,8 @@ from bbops.base.addresses import is_https
 from bbops.base.errors import ServerError
 from bbops.review.replay.comparing import Difference, Sent, compare
 from bbops.review.replay.recorded import Recorded
-from bbops.runtime.http.exchanges import MOST_READ_BYTES
+from bbops.runtime.http.exchanges import MOST_READ_BYTES, join_stream
+from bbops.runtime.http.sent_events import STREAM
 
 TIMEOUT_SECONDS: Final = 40.0
 WAKING_SECONDS: Final = 60.0
@@ -86,7 +87,8 @@ def _ask(client: httpx.Client, url: str, one: Recorded) -> Sent:
             raise ServerError(f"cannot reach '{url}': {reason}") from None
         is_waking = answer.status_code == httpx.codes.SERVICE_UNAVAILABLE != one.status
         if not (is_waking and "retry-after" in answer.headers and time.monotonic() < until):
-            return Sent(answer.status_code, body)
+            is_stream = answer.headers.get("content-type", "").startswith(STREAM)
+            return Sent(answer.status_code, join_stream(body) if is_stream else body)
         time.sleep(1)  # as it asks to by 'retry-after'
 
 

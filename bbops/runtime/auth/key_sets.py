@@ -6,6 +6,7 @@ What a token says of where its key is (`jku`, `x5u`, `jwk`) is never followed.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -20,9 +21,12 @@ AGAIN_SECONDS: Final = 30.0
 """So long after a fetch no unknown key causes another."""
 FRESH_SECONDS: Final = 600.0
 """A set that is older is fetched again when it is next used."""
+LEAST_FRESH: Final = 60.0
+MOST_FRESH: Final = 86_400.0
 MAX_BYTES: Final = 256 << 10
 MAX_KEYS: Final = 100
 _MAX_ID: Final = 200
+_MAX_AGE: Final = re.compile(r"(?:^|[\s,])max-age=([0-9]{1,9})\b").search
 
 
 class KeySet:
@@ -30,20 +34,38 @@ class KeySet:
 
     def __init__(
         self, url: str, algorithm: str, wanted: str | None, *, clock: Clock, log: Log,
-        http: Http | None,
+        http: Http | None, stale_seconds: float | None = None,
     ) -> None:  # fmt: skip
-        """Args: `wanted`: only the key of this id counts. Without `http` there are never keys."""
+        """Make one without keys; without `http` there are never any.
+
+        Args:
+            url: where the set is.
+            algorithm: of the keys that count.
+            wanted: only the key of this id counts.
+            clock: tells how old the set is.
+            log: is told when it cannot be read.
+            http: the door.
+            stale_seconds: how long the keys count after the `max-age` that came with them; None
+                for ever, and they are fresh for `FRESH_SECONDS`.
+        """
         self.url, self.keys = url, list[VerifyingKey]()
         self.algorithm, self._wanted = algorithm, wanted
         self._clock, self._log, self._http = clock, log, http
         self._asked_at = self._fetched_at = float("-inf")
+        self._stale, self._fresh = stale_seconds, FRESH_SECONDS
         self._fetching: asyncio.Task[None] | None = None
         self.on_change: Callable[[], None] = lambda: None
+
+    @property
+    def is_too_old(self) -> bool:
+        """Whether there are no keys, or none that count any more."""
+        age = self._clock.now().timestamp() - self._fetched_at
+        return not self.keys or (self._stale is not None and age > self._fresh + self._stale)
 
     def freshen(self) -> None:
         """Begin to fetch a set that is old, beside whatever goes on."""
         now = self._clock.now().timestamp()
-        if now - self._fetched_at > FRESH_SECONDS and self._may_ask(now):
+        if now - self._fetched_at > self._fresh and self._may_ask(now):
             self._begin(now)
 
     async def look_again(self) -> None:
@@ -85,6 +107,10 @@ class KeySet:
             raise Failure(f"it answered {answer.status}")
         if len(answer.body) > MAX_BYTES:
             raise Failure(f"it has {len(answer.body):,} bytes, at most {MAX_BYTES:,} are read")
+        if self._stale is not None:
+            age = _MAX_AGE(answer.headers.get("cache-control", ""))
+            seconds = float(age[1]) if age else FRESH_SECONDS
+            self._fresh = min(max(seconds, LEAST_FRESH), MOST_FRESH)
         return answer.body
 
     def _read(self, body: bytes) -> Iterator[VerifyingKey]:

@@ -11,7 +11,7 @@ from math import inf
 from time import perf_counter
 from typing import Any, NoReturn
 
-from bbops.base.host import Folder
+from bbops.base.storage import Folder
 from bbops.runtime.auth.tokens import Tokens
 from bbops.runtime.flow.caching import Cache
 from bbops.runtime.values.durations import seconds
@@ -47,6 +47,10 @@ class Function:
     payload: Shape | None
     from_query: Callable[[Mapping[str, list[str]], dict[str, list[str]]], dict[str, Any]]
     from_params: Callable[[Mapping[str, str], dict[str, list[str]]], dict[str, Any]] | None
+    query_names: frozenset[str] = frozenset()
+    """Every name of a query that it declares."""
+    is_strict: bool = False
+    """Whether a request with a name of its query that nobody declares is refused."""
 
 
 _NONE: dict[str, Any] = {}  # shared, so never written to
@@ -160,6 +164,7 @@ async def invoke(run: Run, callee: Function, input: Any, params: Any, query: Any
     inner = type(run)()
     inner.fuel, inner.depth, inner.vars = run.fuel, run.depth + 1, {}
     inner.host, inner.trace = WITHIN.get() or run.host, run.trace
+    inner.auth, inner.api_key = run.auth, run.api_key  # which rules of tables read
     inner.input, inner.params, inner.query = given_to(callee, input, params, query)
     value = (await callee.flow(inner))[1]
     return None if value is NOTHING else value

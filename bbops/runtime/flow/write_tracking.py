@@ -15,9 +15,12 @@ from bbops.base.host import (
     Http,
     HttpRequest,
     HttpResponse,
+    MailRequest,
     Parameters,
     Realtime,
 )
+from bbops.base.storage import Listed, OpenFile, Parts, RunFile, Storage
+from bbops.base.streaming import Pieces
 from bbops.runtime.values.failures import DatabaseFailure, Unavailable
 
 if TYPE_CHECKING:
@@ -53,6 +56,7 @@ def noting(host: Host) -> tuple[Host, Touched]:
         events=host.events and _NotingEvents(host.events, touched),
         realtime=host.realtime and _NotingRealtime(host.realtime, touched),
         addons=host.addons and _NotingAddons(host.addons, touched),
+        storage=host.storage and _NotingStorage(host.storage, touched),
     ), touched  # fmt: skip
 
 
@@ -112,6 +116,10 @@ class _NotingHttp:
         if request.method not in _READS:
             self.touched.is_so = True
         return await self.door.send(request)
+
+    async def send_mail(self, request: MailRequest) -> Sequence[str]:
+        self.touched.is_so = True
+        return await self.door.send_mail(request)
 
 
 @dataclass(slots=True)
@@ -173,3 +181,35 @@ class _NotingAddons:
     async def call(self, step: str, parameters: Mapping[str, Any]) -> Any:
         self.touched.is_so = True
         return await self.door.call(step, parameters)
+
+    async def stream(self, step: str, parameters: Mapping[str, Any]) -> Pieces:
+        self.touched.is_so = True
+        return await self.door.stream(step, parameters)
+
+    def takes(self, step: str) -> bool:
+        return self.door.takes(step)
+
+
+@dataclass(slots=True)
+class _NotingStorage:
+    door: Storage
+    touched: Touched
+
+    async def save(self, base: Parts, path: Parts, content: bytes | RunFile) -> int:
+        self.touched.is_so = True
+        return await self.door.save(base, path, content)
+
+    async def open(self, base: Parts, path: Parts) -> OpenFile | None:
+        return await self.door.open(base, path)
+
+    async def delete(self, base: Parts, path: Parts) -> None:
+        self.touched.is_so = True
+        await self.door.delete(base, path)
+
+    async def list(
+        self, base: Parts, path: Parts, *, recursive: bool, most: int
+    ) -> Sequence[Listed]:
+        return await self.door.list(base, path, recursive=recursive, most=most)
+
+    async def exists(self, base: Parts, path: Parts) -> bool:
+        return await self.door.exists(base, path)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from bbops.runtime.auth.secret_texts import hash_secret
 from bbops.runtime.flow.run import Run
+from bbops.runtime.http.headers import find_header
 from bbops.runtime.http.rate_limits import Limit, NameLimits, Told
 from bbops.runtime.http.responses import Answering
 from bbops.runtime.http.session_cookies import SessionCookies
@@ -33,10 +34,12 @@ class Admission:
     __slots__ = (
         "_at_once",
         "_authentication",
+        "_by_address",
         "_channel",
         "_guard",
         "_keys",
         "_limit",
+        "_roles",
         "_session",
         "_tokens",
         "_told",
@@ -48,16 +51,22 @@ class Admission:
     def __init__(
         self, authentication: str, limit: Limit | None, channel: str, answering: Answering, *,
         shows_token: bool, session: SessionCookies | None = None, is_change: bool = False,
+        roles: frozenset[str] | None = None, by_address: bool = False, counted: str = "",
     ) -> None:  # fmt: skip
         """Take what the endpoint and its channel say.
 
         Args:
+            roles: of which the token has to have one; None for any token.
+            by_address: the limit counts addresses, also of users.
+            counted: what the limit is called, where that is not the channel.
             shows_token: a function of the endpoint looks at the request's token itself.
             session: what it does about cookies, where the project keeps its sessions in them.
             is_change: a request may change something.
         """
         self._authentication, self._limit, self._channel = authentication, limit, channel
-        self._told = Told(channel or SIGN_INS, limit.per_minute if limit else 0)
+        self._roles, self._by_address = roles, by_address
+        name = counted or channel or SIGN_INS
+        self._told = Told(name, limit.most, limit.seconds) if limit else Told(name, 0)
         self._tokens, self._keys = answering.tokens, answering.api_keys
         self.find, self._session = answering.credentials.find, session
         self._guard = session.guard if session is not None and is_change else None
@@ -70,6 +79,8 @@ class Admission:
         admit: Admit | None = None
         if self._authentication == "JWT":
             admit = self._admit_user
+        elif self._authentication == "Optional":
+            admit = self._admit_known
         elif shows_token:
             admit = self._admit_anyone
         elif self._limit is not None:
@@ -82,7 +93,8 @@ class Admission:
         if self._authentication == "API Key":
             return self._admit_key
         has_sets = self._tokens is not None and self._tokens.sets
-        return self._admit_user_of_others if has_sets and self._authentication == "JWT" else None
+        takes_tokens = self._authentication in {"JWT", "Optional"}
+        return self._admit_user_of_others if has_sets and takes_tokens else None
 
     def _open_after(self, session: SessionCookies, admit: Admit | None) -> Admit:
         def admit_and_open(run: Run, scope: Any) -> None:
@@ -96,17 +108,32 @@ class Admission:
         """Require a signed-in user, whom the channel's limit counts.
 
         Raises:
-            Thrown: 429 beyond the limit; 401 without a valid token; 403 from another origin.
+            Thrown: 429 beyond the limit; 401 without a valid token; 403 from another origin, or
+                where the token has none of the roles.
         """
         token, tokens = self.find(scope), self._tokens
         claims = tokens.verify(token) if token is not None and tokens is not None else None
         if self._limit is not None:
-            check_limit(self._limit, self._told, claims, scope)
+            counted = None if self._by_address else claims
+            check_limit(self._limit, self._told, counted, scope)
         if claims is None:
             raise Thrown(401)
         if self._guard is not None:
             self._guard(scope, token)
+        if self._roles is not None and claims["role"] not in self._roles:
+            raise Thrown(403, "your role may not do this")
         run.auth, run.credential, scope["bbops"].user = claims, token, claims["userId"]
+
+    def _admit_known(self, run: Run, scope: Any) -> None:
+        """Take a user who says so, and everybody who says nothing.
+
+        Raises:
+            Thrown: as `_admit_user` where the request has a token, or tries to have one.
+        """
+        if self.find(scope) is None and not find_header(scope["headers"], b"authorization"):
+            self._count(run, scope)
+        else:
+            self._admit_user(run, scope)
 
     async def _admit_user_of_others(self, run: Run, scope: Any) -> None:
         """Do as `_admit_user`, after looking for a key that is new to this server."""

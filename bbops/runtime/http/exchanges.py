@@ -12,6 +12,7 @@ import msgspec
 
 from bbops.runtime.flow.masking import MASK, Mask
 from bbops.runtime.http.headers import find_header, read_media_type
+from bbops.runtime.http.sent_events import STREAM, joined_texts, parse_events
 
 MOST_READ_BYTES: Final = 64 << 10
 """How much of a body is looked at; what is longer is not kept."""
@@ -65,6 +66,8 @@ class Exchange:
         `digest` tells two outputs apart that are too long to be kept, by their beginnings.
         """
         output = self._output()
+        if find_header(self._headers, b"content-type").startswith(STREAM.encode()):
+            output = join_stream(output)
         return {
             "query": self._pairs(scope["query_string"]),
             "headers": self._named(scope["headers"]),
@@ -118,6 +121,13 @@ class Exchange:
             return _encode(self._mask.value(_decode(body))).decode() if body else ""
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
             return body.decode("utf-8", "replace")
+
+
+def join_stream(output: bytes) -> bytes:
+    """Return the events of a stream as JSON, their texts joined: a secret may be in two of them."""
+    if len(output) > MOST_READ_BYTES:
+        return output  # which is too long to be shown
+    return _encode(joined_texts(parse_events(output)))
 
 
 class WithHistory:

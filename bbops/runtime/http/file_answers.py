@@ -5,13 +5,14 @@ Source: RFC 9110, sections 8.8.3, 13.1.2 and 14.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from mimetypes import MimeTypes
 from typing import Any, Final
 
-from bbops.base.host import Folder
+from bbops.base.storage import Folder
 from bbops.runtime.flow.run import Answer
 from bbops.runtime.http.compression import is_known
 from bbops.runtime.http.headers import Headers, find_header
@@ -30,14 +31,22 @@ _PIECE_BYTES: Final = 256 << 10
 _names: Final = MimeTypes()  # the same everywhere: without the lists of the machine
 
 
+Read = Callable[[int, int], Awaitable[bytes]]
+
+
 @dataclass(frozen=True, slots=True)
 class SentFile:
-    """A file of a run's folder that is the value of an answer."""
+    """A file that is the value of an answer: of a run's folder, or one that is kept.
 
-    folder: Folder
-    path: str
+    Attributes:
+        read: returns a part of it, from a byte on, of at most so many.
+        tag: what an `etag` is made of, where the file is known by more than its content.
+    """
+
+    read: Read
     size_bytes: int
     type: str
+    tag: str = ""
 
 
 async def find_file(folder: Folder | None, path: Any, declared: str | None) -> SentFile:
@@ -57,13 +66,14 @@ async def find_file(folder: Folder | None, path: Any, declared: str | None) -> S
     size = await folder.size(path)
     if size is None:
         raise FlowError("this run has no such file")
-    return SentFile(folder, path, size, declared or await _find_type(folder, path))
+    read = partial(folder.read, path)
+    return SentFile(read, size, declared or await find_type(path, read))
 
 
-async def _find_type(folder: Folder, path: str) -> str:
+async def find_type(path: str, read: Read) -> str:
     """Return the type by name and content; never one whose content a browser would run."""
     named, packed = _names.guess_type(path)
-    found = content_type(await folder.read(path, 0, HEAD_BYTES), "" if packed else named or "")
+    found = content_type(await read(0, HEAD_BYTES), "" if packed else named or "")
     return UNKNOWN if found.endswith(("html", "xml")) or "script" in found else found
 
 
@@ -88,9 +98,9 @@ async def send_file(answering: Answering, send: Any, scope: Any, answer: Answer)
 async def _choose(scope: Any, file: SentFile, headers: Headers) -> tuple[int, Headers, Range]:
     """Return what a client wants of a file: status, headers, and the part."""
     size, tag = file.size_bytes, find_header(headers, b"etag")
-    if not tag and size <= MOST_TAGGED_BYTES:
-        digest = sha256(await file.folder.read(file.path, 0, size)).hexdigest()
-        tag = b'"%b"' % digest[:24].encode()
+    if not tag and (file.tag or size <= MOST_TAGGED_BYTES):
+        known = file.tag or sha256(await file.read(0, size)).hexdigest()[:24]
+        tag = b'"%b"' % known.encode()
         headers = [*headers, (b"etag", tag)]
     headers, every = [*headers, (b"accept-ranges", b"bytes")], Range(0, size - 1)
     if tag and is_known(scope, tag):
@@ -124,8 +134,8 @@ async def _stream(
 async def _pieces(file: SentFile, part: Range) -> AsyncIterator[bytes]:
     at, end = part.first, part.last + 1
     while at < end:
-        piece = await file.folder.read(file.path, at, min(_PIECE_BYTES, end - at))
+        piece = await file.read(at, min(_PIECE_BYTES, end - at))
         if not piece:
-            raise FileNotFoundError(file.path)
+            raise FileNotFoundError("a file became shorter while it was sent")
         at += len(piece)
         yield piece

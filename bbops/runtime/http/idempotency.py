@@ -91,7 +91,9 @@ class Once:
         if found is None:
             raise InvalidInput({}, "expected an Idempotency-Key of 1 to 255 printable characters")
         key = (found[1] or found[2]).decode()
-        return sha256(_encode([self._route, str(scope["bbops"].user), key])).hexdigest()
+        user = scope["bbops"].user  # None for nobody: a user may well be called 'None'
+        whose = None if user is None else str(user)
+        return sha256(_encode([self._route, whose, key])).hexdigest()
 
     async def _first(self, run: Run, scope: Any, id_: str) -> Answer:
         database = run.host.database

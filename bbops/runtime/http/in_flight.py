@@ -30,7 +30,9 @@ class ActiveRequest(Trace):
     task: asyncio.Task[Any] | None = None
     timeout_seconds = TIMEOUT_SECONDS
     is_read = False
-    ended_by: Literal["", "timeout", "client"] = ""
+    is_streaming = False
+    """Its function has ended, and its answer goes on; see `stream_answers`."""
+    ended_by: Literal["", "timeout", "client", "stop"] = ""
     watcher: asyncio.Task[None] | None = None
 
     receive: Receive | None = None
@@ -38,7 +40,7 @@ class ActiveRequest(Trace):
     def __init__(self) -> None:
         self.began = perf_counter()
 
-    def end(self, reason: Literal["timeout", "client"]) -> None:
+    def end(self, reason: Literal["timeout", "client", "stop"]) -> None:
         """Cancel the request's task, once."""
         if not self.ended_by and self.task is not None:
             self.ended_by = reason
@@ -73,6 +75,18 @@ class ActiveRequests:
             elif age > WATCH_SECONDS and active.is_read and active.watcher is None:
                 active.watcher = asyncio.create_task(active.watch())
 
+    def end_streams(self) -> None:
+        """End the answers that go on: their process stops. Each says so in its last event."""
+        for active in tuple(self.current):
+            if active.is_streaming:
+                active.end("stop")
+
+    def note_change(self) -> None:
+        """Let those who `wait` look again."""
+        if self._ended is not None:
+            self._ended.set()
+            self._ended = None
+
     def remove(self, active: ActiveRequest) -> None:
         """Forget a request that has ended.
 
@@ -81,9 +95,7 @@ class ActiveRequests:
         """
         active.receive = active.task = None
         self.current.discard(active)
-        if self._ended is not None:
-            self._ended.set()
-            self._ended = None
+        self.note_change()
         if active.watcher is not None:
             active.watcher.cancel()
 

@@ -1,4 +1,4 @@
-"""How many requests a minute one key may make, and how a client is told.
+"""How many requests one key may make in a time, and how a client is told.
 
 Source of the headers: draft-ietf-httpapi-ratelimit-headers-10.
 """
@@ -11,13 +11,13 @@ from typing import Final, NamedTuple, Protocol
 from bbops.base.host import Clock
 from bbops.runtime.http.shared_counters import SharedCounters
 
-_WINDOW_SECONDS: Final = 60.0
+MINUTE: Final = 60
 MAX_KEYS: Final = 100_000
-"""Keys counted per minute; the one first seen gives way."""
+"""Keys counted at a time; the one first seen gives way."""
 
 
 Taken = tuple[int, int]
-"""How many requests are left after one, -1 where it may not be made; seconds to the next minute."""
+"""How many requests are left after one, -1 where it may not be made; seconds to the next window."""
 SIGN_INS_PER_ADDRESS: Final = 30
 """A minute, of an endpoint that signs in and whose channel has no limit of its own."""
 SIGN_INS_PER_NAME: Final = 10
@@ -32,8 +32,13 @@ class Limit(Protocol):
     """Counts the requests of each key."""
 
     @property
-    def per_minute(self) -> int:
-        """How many there may be."""
+    def most(self) -> int:
+        """How many there may be in a window."""
+        ...
+
+    @property
+    def seconds(self) -> int:
+        """How long a window is."""
         ...
 
     def take(self, key: str) -> Taken:
@@ -64,9 +69,9 @@ class Told:
 
     __slots__ = ("_lines",)
 
-    def __init__(self, name: str, per_minute: int) -> None:
-        """`name` is a channel's: it needs no quoting."""
-        policy = b'ratelimit-policy: "%b";q=%d;w=60\r\n' % (name.encode(), per_minute)
+    def __init__(self, name: str, most: int, seconds: int = MINUTE) -> None:
+        """`name` is a channel's or an endpoint's: it needs no quoting."""
+        policy = b'ratelimit-policy: "%b";q=%d;w=%d\r\n' % (name.encode(), most, seconds)
         self._lines = policy + b'ratelimit: "%b";r=%%d;t=%%d\r\n' % name.encode()
 
     def lines(self, left: int, seconds: int) -> bytes:
@@ -75,16 +80,16 @@ class Told:
 
 
 class SlidingWindow:
-    """At most so many requests in any fixed minute, and about as many in any other.
+    """At most so many requests in any fixed window, a minute, and about as many in any other.
 
-    Two counts per key: this minute's, and the last minute's by the share of it that still lies
-    within sixty seconds. Zero means no limit. For one event loop; not for threads.
+    Two counts per key: this window's, and the last one's by the share of it that still lies within
+    its length. Zero means no limit. For one event loop; not for threads.
     """
 
-    __slots__ = ("_clock", "_current", "_previous", "_start", "per_minute")
+    __slots__ = ("_clock", "_current", "_previous", "_start", "most", "seconds")
 
-    def __init__(self, limit_per_minute: int, clock: Clock) -> None:
-        self.per_minute, self._clock = limit_per_minute, clock
+    def __init__(self, most: int, clock: Clock, seconds: int = MINUTE) -> None:
+        self.most, self.seconds, self._clock = most, seconds, clock
         self._current: dict[str, int] = {}
         self._previous: dict[str, int] = {}
         self._start = clock.now().timestamp()
@@ -92,17 +97,17 @@ class SlidingWindow:
     def take(self, key: str) -> Taken:
         """Count one more request of the key, if it may make one, and return what is left."""
         elapsed = self._elapsed()
-        if self.per_minute <= 0:
+        if self.most <= 0:
             return _ENDLESS
-        rest = _WINDOW_SECONDS - elapsed
+        rest = self.seconds - elapsed
         count = self._current.get(key, 0)
-        used = count + self._previous.get(key, 0) * rest / _WINDOW_SECONDS
-        if used >= self.per_minute:
+        used = count + self._previous.get(key, 0) * rest / self.seconds
+        if used >= self.most:
             return -1, 0
         if not count and len(self._current) >= MAX_KEYS:
             del self._current[next(iter(self._current))]
         self._current[key] = count + 1
-        return int(self.per_minute - used - 1), math.ceil(rest)
+        return int(self.most - used - 1), math.ceil(rest)
 
     def allow(self, key: str) -> bool:
         """Return whether the key may make one more request, and count it if so."""
@@ -112,18 +117,18 @@ class SlidingWindow:
         """Return the whole seconds until the key may try again, 0 when it may now."""
         elapsed = self._elapsed()
         count, before = self._current.get(key, 0), self._previous.get(key, 0)
-        return _wait_seconds(self.per_minute, count, before, elapsed)
+        return _wait_seconds(self.most, self.seconds, count, before, elapsed)
 
     def _elapsed(self) -> float:
-        """Return the seconds since this minute began, after moving on to it."""
+        """Return the seconds since this window began, after moving on to it."""
         now = self._clock.now().timestamp()
         elapsed = now - self._start
         if elapsed < 0.0:  # the clock was set back
             self._start, elapsed = now, 0.0
-        if elapsed >= _WINDOW_SECONDS:
-            self._previous = self._current if elapsed < 2 * _WINDOW_SECONDS else {}
+        if elapsed >= self.seconds:
+            self._previous = self._current if elapsed < 2 * self.seconds else {}
             self._current = {}
-            elapsed %= _WINDOW_SECONDS
+            elapsed %= self.seconds
             self._start = now - elapsed
         return elapsed
 
@@ -131,35 +136,35 @@ class SlidingWindow:
 class SharedWindow:
     """The same limit, counted together with the other processes of this machine.
 
-    Minutes are those of the clock. Two processes that take the last place at the same moment may
-    both be refused it; more than the limit never pass. A check costs 1.3 µs with one lane, 1.5
-    with two, 2.0 with four and 2.8 with eight, where a `SlidingWindow` costs 0.7.
+    Windows begin at multiples of their length since 1970, as minutes of the clock do. Two processes
+    that take the last place at the same moment may both be refused it; more than the limit never
+    pass. A check costs 1.3 µs with one lane, 1.5 with two, 2.0 with four and 2.8 with eight, where
+    a `SlidingWindow` costs 0.7.
     """
 
-    __slots__ = ("_clock", "_counters", "_names", "_scope", "per_minute")
+    __slots__ = ("_clock", "_counters", "_names", "_scope", "most", "seconds")
 
     def __init__(
-        self, limit_per_minute: int, clock: Clock, counters: SharedCounters, scope: str
-    ) -> None:
+        self, most: int, clock: Clock, counters: SharedCounters, scope: str, seconds: int = MINUTE
+    ) -> None:  # fmt: skip
         """Count in `counters`; windows of the same scope count together."""
-        self.per_minute, self._clock, self._counters = limit_per_minute, clock, counters
+        self.most, self.seconds, self._clock, self._counters = most, seconds, clock, counters
         self._scope = scope
         self._names: dict[str, int] = {}
 
     def take(self, key: str) -> Taken:
         """Count one more request of the key, if it may make one, and return what is left."""
-        if self.per_minute <= 0:
+        if self.most <= 0:
             return _ENDLESS
         counters, name = self._counters, self._names.get(key) or self._name(key)
-        minute, second = divmod(self._clock.now().timestamp(), _WINDOW_SECONDS)
-        minute, rest = int(minute), _WINDOW_SECONDS - second
+        begun, rest = self._window()
         # counted before looked at: of two processes at least one sees the other
-        counters.add(name, minute)
-        count, before = counters.count(name, minute)
-        used = count - 1 + before * rest / _WINDOW_SECONDS
-        if used < self.per_minute:
-            return int(self.per_minute - used - 1), math.ceil(rest)
-        counters.take_back(name, minute)
+        counters.add(name, begun)
+        count, before = counters.count(name, begun, self.seconds)
+        used = count - 1 + before * rest / self.seconds
+        if used < self.most:
+            return int(self.most - used - 1), math.ceil(rest)
+        counters.take_back(name, begun)
         return -1, 0
 
     def allow(self, key: str) -> bool:
@@ -168,23 +173,30 @@ class SharedWindow:
 
     def retry_after_seconds(self, key: str) -> int:
         """Return the whole seconds until the key may try again, 0 when it may now."""
-        minute, second = divmod(self._clock.now().timestamp(), _WINDOW_SECONDS)
-        count, before = self._counters.count(self._name(key), int(minute))
-        return _wait_seconds(self.per_minute, count, before, second)
+        begun, rest = self._window()
+        count, before = self._counters.count(self._name(key), begun, self.seconds)
+        return _wait_seconds(self.most, self.seconds, count, before, self.seconds - rest)
+
+    def _window(self) -> tuple[int, float]:
+        """Return when this window began, in seconds since 1970, and how much of it is left."""
+        window, elapsed = divmod(self._clock.now().timestamp(), self.seconds)
+        return int(window) * self.seconds, self.seconds - elapsed
 
     def _name(self, key: str) -> int:
         if len(self._names) >= MAX_KEYS:
             self._names.clear()
-        name = self._names[key] = self._counters.name(f"{self._scope}\0{self.per_minute}\0{key}")
+        name = self._names[key] = self._counters.name(
+            f"{self._scope}\0{self.most}\0{self.seconds}\0{key}"
+        )
         return name
 
 
-def _wait_seconds(limit: int, count: int, before: int, elapsed: float) -> int:
-    share = 1.0 - elapsed / _WINDOW_SECONDS
+def _wait_seconds(limit: int, seconds: int, count: int, before: int, elapsed: float) -> int:
+    share = 1.0 - elapsed / seconds
     if limit <= 0 or count + before * share < limit:
         return 0
     if count < limit:
-        freed = _WINDOW_SECONDS * (1.0 - (limit - count) / before)
+        freed = seconds * (1.0 - (limit - count) / before)
     else:
-        freed = _WINDOW_SECONDS * (2.0 - limit / count)
+        freed = seconds * (2.0 - limit / count)
     return math.floor(freed - elapsed) + 1

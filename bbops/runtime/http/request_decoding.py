@@ -12,7 +12,9 @@ from bbops.runtime.http.forms import MULTIPART, URL_ENCODED, read_multipart, rea
 from bbops.runtime.http.headers import find_header, hide_cookies, read_media_type
 from bbops.runtime.http.responses import Answering, TooLarge
 from bbops.runtime.http.uploads import Received, Uploads
+from bbops.runtime.steps.api_keys import KEY_NAME
 from bbops.runtime.values.failures import InvalidInput, Thrown
+from bbops.runtime.values.queries import refuse_unknown
 
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _PLAIN_JSON = frozenset({b"", b"application/json", b"application/json; charset=utf-8"})
@@ -36,17 +38,26 @@ class Reading:
 
     __slots__ = (
         "answering", "fills", "from_form", "from_params", "from_query", "has_middleware",
-        "has_shapes", "max_body_bytes", "needs_body", "needs_headers",
+        "has_shapes", "known", "max_body_bytes", "needs_body", "needs_headers",
         "needs_query", "needs_request", "reads", "shape", "uploads",
     )  # fmt: skip
 
     def __init__(
         self, method: str, function: Function, middleware: Sequence[Function],
         answering: Answering, max_body_bytes: int, uploads: Uploads | None,
-        fills: str | None,
+        fills: str | None, *, takes_key: bool = False,
     ) -> None:  # fmt: skip
-        """`fills` is the field of the input that the refresh token of a cookie stands for."""
+        """Take what the endpoint and its functions say.
+
+        Args:
+            fills: the field of the input that the refresh token of a cookie stands for.
+            takes_key: an API key may stand in the query.
+        """
         every = (function, *middleware)
+        self.known: frozenset[str] | None = None
+        if any(one.is_strict for one in every):
+            own = (KEY_NAME,) if takes_key else ()
+            self.known = frozenset(own).union(*(one.query_names for one in every))
         needs = frozenset().union(*(one.needs for one in every))
         has_body = method in _WITH_BODY
         self.answering, self.max_body_bytes = answering, max_body_bytes
@@ -55,7 +66,10 @@ class Reading:
         self.uploads, self.fills = uploads, fills
         self.from_query, self.from_params = function.from_query, function.from_params
         self.from_form = function.from_form
-        self.needs_query = "query" in needs or any(one.query is not None for one in every)
+        self.needs_query = (
+            "query" in needs or self.known is not None
+            or any(one.query is not None for one in every)
+        )  # fmt: skip
         self.needs_headers, self.needs_request = "headers" in needs, "request" in needs
         # files are taken when middleware lets the request pass, see `receive`
         self.needs_body = (
@@ -112,6 +126,8 @@ class Reading:
         errors: dict[str, list[str]] = {}
         if self.needs_query:
             run.query = self.from_query(texts, errors)
+            if self.known is not None:
+                refuse_unknown(texts, self.known, errors)
         if self.from_params is not None:
             run.params = self.from_params(run.params, errors)
         if self.shape is not None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from bbops.base.host import Folder
+from bbops.base.storage import Folder
 from bbops.runtime.auth.credentials import Credentials
 from bbops.runtime.auth.key_uses import KeyUses
 from bbops.runtime.auth.tokens import Tokens
@@ -87,6 +87,7 @@ class Trace:
     lines: bytes = b""
     """Headers of the answer that were known before it, as HTTP writes them."""
     folder: Folder | None = None
+    streams: Sequence[Any] = ()
     is_sent: bool = False
     by_cookie: bool = False
 
@@ -308,8 +309,10 @@ class Answering:
         status, value = self.wording.answer(status, body)
         return status, encode(value), [*headers, _JSON]
 
-    def explain(self, error: BaseException, scope: Any) -> tuple[dict[str, Any], Headers]:
-        """Return the automatic body of an error, and its headers."""
+    def explain(
+        self, error: BaseException, scope: Any, step: str = ""
+    ) -> tuple[dict[str, Any], Headers]:  # fmt: skip
+        """Return the automatic body of an error, and its headers; `step` as in `surprise`."""
         if isinstance(error, Thrown):
             code = error.code or code_of(error.status)
             headers = set_headers(error.headers)
@@ -335,7 +338,7 @@ class Answering:
             self.surprise(error, scope)
             retry = (b"retry-after", b"1")
             return {"code": error.code, "message": "the database took too long"}, [retry]
-        return self.surprise(error, scope)
+        return self.surprise(error, scope, step)
 
     def bad_value(self, error: BadValue) -> dict[str, Any]:
         """Return the automatic body for a value that a step could do nothing with."""
@@ -353,10 +356,19 @@ class Answering:
             self.complained[error.code] = now
             self.host.log.write("error", error.message, {"code": error.code, "hint": error.hint})
 
-    def surprise(self, error: BaseException, scope: Any) -> tuple[dict[str, Any], Headers]:
-        """Log a failure nobody meant; its answer says only the request's id."""
+    def surprise(
+        self, error: BaseException, scope: Any, step: str = ""
+    ) -> tuple[dict[str, Any], Headers]:  # fmt: skip
+        """Log a failure nobody meant; its answer says only the request's id.
+
+        Args:
+            error: the failure.
+            scope: of the request.
+            step: which failed, where the failure itself does not know.
+        """
         trace: Trace = scope["bbops"]
         trace.steps, detail = blame(error)
+        trace.steps = trace.steps or ([step] if step else [])
         trace.failure, where = detail, trace.steps[-1] if trace.steps else ""
         request_id = self.name_request(trace).decode()
         route = f"{scope['method']} {self.mask(trace.route, scope)}"

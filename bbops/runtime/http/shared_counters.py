@@ -14,8 +14,8 @@ SLOTS: Final = 8
 """Keys of one bucket: the quietest gives way to a ninth."""
 
 _HEADER_WORDS: Final = 8
-_BUCKET_WORDS: Final = 3 * SLOTS  # keys, counts of this minute, counts of the last
-_COUNTS: Final = SLOTS  # from a key to its count of this minute; that of the last is as far again
+_BUCKET_WORDS: Final = 3 * SLOTS  # keys, counts of this window, counts of the last
+_COUNTS: Final = SLOTS  # from a key to its count of this window; that of the last is as far again
 _COUNT: Final = (1 << 32) - 1
 _MOST_REMEMBERED: Final = 100_000
 
@@ -28,8 +28,8 @@ def size_bytes(lanes: int, *, buckets: int = BUCKETS) -> int:
 class SharedCounters:
     """One process's view of the memory: all lanes to read, one of them to write.
 
-    A word with a count holds its minute in the upper half, so it is changed by one aligned store,
-    and one that is out of date shows it.
+    A word with a count holds the second in which its window began in the upper half, so it is
+    changed by one aligned store, and one that is out of date shows it.
     """
 
     __slots__ = ("_buckets", "_lanes", "_mine", "_salt", "_theirs", "_words")
@@ -51,27 +51,27 @@ class SharedCounters:
         """Return the number under which a key is found. Clients choose keys, so it is salted."""
         return int.from_bytes(blake2b(key.encode(), digest_size=8, key=self._salt).digest()) or 1
 
-    def add(self, name: int, minute: int) -> None:
-        """Count one more in our own lane."""
+    def add(self, name: int, begun: int) -> None:
+        """Count one more in our own lane, in the window that began in that second of the clock."""
         words, slot = self._words, self._mine.get(name, 0)
         if words[slot] != name:
             slot = self._claim(name)
         at = slot + _COUNTS
         newest = words[at]
-        if newest >> 32 == minute:
+        if newest >> 32 == begun:
             words[at] = newest + 1
-        else:  # a reader in between sees only the minute before, which is all there was until now
+        else:  # a reader in between sees only the window before, which is all there was until now
             words[at + SLOTS] = newest
-            words[at] = (minute << 32) + 1
+            words[at] = (begun << 32) + 1
 
-    def take_back(self, name: int, minute: int) -> None:
-        """Count one less, after `add` in the same minute."""
+    def take_back(self, name: int, begun: int) -> None:
+        """Count one less, after `add` in the same window."""
         at = self._claim(name) + _COUNTS
-        if self._words[at] >> 32 == minute and self._words[at] & _COUNT:
+        if self._words[at] >> 32 == begun and self._words[at] & _COUNT:
             self._words[at] -= 1
 
-    def count(self, name: int, minute: int) -> tuple[int, int]:
-        """Return how often the key was added in this minute and in the one before, in all lanes."""
+    def count(self, name: int, begun: int, seconds: int = 60) -> tuple[int, int]:
+        """Return how often the key was added in this window and in the one before, in all lanes."""
         words, now, before = self._words, 0, 0
         found = self._theirs.get(name) or self._look(name)
         for number, slot in enumerate(found):
@@ -80,10 +80,10 @@ class SharedCounters:
                 if not slot:
                     continue
             newest = words[slot + _COUNTS]
-            if newest >> 32 == minute:
+            if newest >> 32 == begun:
                 now += newest & _COUNT
                 newest = words[slot + _COUNTS + SLOTS]
-            if newest >> 32 == minute - 1:
+            if newest >> 32 == begun - seconds:
                 before += newest & _COUNT
         return now, before
 

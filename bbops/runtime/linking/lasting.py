@@ -8,7 +8,7 @@ from bbops.base.host import Clock
 from bbops.runtime.auth.key_uses import KeyUses
 from bbops.runtime.auth.tokens import Tokens
 from bbops.runtime.http.in_flight import ActiveRequests
-from bbops.runtime.http.rate_limits import Limit, SharedWindow, SlidingWindow
+from bbops.runtime.http.rate_limits import MINUTE, Limit, SharedWindow, SlidingWindow
 from bbops.runtime.http.shared_counters import SharedCounters
 
 
@@ -22,7 +22,7 @@ class Lasting:
         self.active_requests, self.key_uses = ActiveRequests(), KeyUses()
         self.scope = ""
         self._counters = counters
-        self._limits: dict[tuple[str, int], Limit] = {}
+        self._limits: dict[tuple[str, int, int], Limit] = {}
         self._tokens: dict[Hashable, Tokens] = {}
 
     @property
@@ -30,14 +30,14 @@ class Lasting:
         """Whether other processes answer for the same project."""
         return self._counters is not None
 
-    def limit(self, channel: str, per_minute: int, clock: Clock) -> Limit:
-        """Return the counter of a channel."""
-        key = (channel, per_minute)
+    def limit(self, name: str, most: int, clock: Clock, seconds: int = MINUTE) -> Limit:
+        """Return the counter of a channel, or of what else has one."""
+        key = (name, most, seconds)
         if key not in self._limits:
             self._limits[key] = (
-                SlidingWindow(per_minute, clock)
+                SlidingWindow(most, clock, seconds)
                 if self._counters is None
-                else SharedWindow(per_minute, clock, self._counters, f"{self.scope}\0{channel}")
+                else SharedWindow(most, clock, self._counters, f"{self.scope}\0{name}", seconds)
             )
         return self._limits[key]
 

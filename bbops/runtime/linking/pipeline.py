@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from bbops.base.host import Files
+from bbops.base.storage import Files
 from bbops.runtime.flow.run import Answer, Function, Run
+from bbops.runtime.flow.streamed import SentStream
 from bbops.runtime.http.authorization import Admission, check_name
 from bbops.runtime.http.cors import Cors
 from bbops.runtime.http.file_answers import SENDING_SECONDS, SentFile, send_file
@@ -22,6 +23,7 @@ from bbops.runtime.http.rate_limits import Limit, NameLimits
 from bbops.runtime.http.request_decoding import NOTHING_READ, Gone, Reading, check_params
 from bbops.runtime.http.responses import MAX_ANSWER, Answering
 from bbops.runtime.http.session_cookies import SessionCookies
+from bbops.runtime.http.stream_answers import send_stream
 from bbops.runtime.http.uploads import Uploads
 from bbops.runtime.values.failures import NOTHING, InvalidInput, Thrown
 from bbops.runtime.values.values import check_size
@@ -49,6 +51,9 @@ class Policy:
     middleware: tuple[Function, ...]
     session: SessionCookies | None = None
     by_name: NameLimits | None = None
+    roles: frozenset[str] | None = None
+    by_address: bool = False
+    counted: str = ""
 
 
 class Pipeline:
@@ -68,7 +73,8 @@ class Pipeline:
         admission = Admission(
             policy.authentication, policy.limit, policy.channel, answering,
             shows_token=any("credential" in one.needs for one in every), session=policy.session,
-            is_change=policy.method != "GET",
+            is_change=policy.method != "GET", roles=policy.roles, by_address=policy.by_address,
+            counted=policy.counted,
         )  # fmt: skip
         self.admit, self.admit_later = admission.admit, admission.admit_later
         self.by_name = policy.by_name
@@ -83,6 +89,7 @@ class Pipeline:
         reading = Reading(
             policy.method, function, policy.middleware, answering, policy.max_body_bytes,
             policy.uploads, session.fills if session is not None else None,
+            takes_key=policy.authentication == "API Key",
         )  # fmt: skip
         self.reads, self.has_shapes = reading.reads, reading.has_shapes
         self.read, self.apply_shapes = reading.read, reading.apply_shapes
@@ -104,9 +111,14 @@ class Pipeline:
         active_requests.current.add(active)
         try:
             answer = await self.run(scope, receive, params, active)
-            if self.has_folder and type(answer[1]) is SentFile:
+            if type(answer[1]) is SentFile:
                 active.timeout_seconds += SENDING_SECONDS
                 await send_file(answering, send, scope, answer)
+                return
+            if type(answer[1]) is SentStream:
+                active.is_streaming = True
+                active_requests.note_change()  # releases wait no longer for this one
+                await send_stream(answering, send, scope, answer)
                 return
             unsent = answering.send_json(send, scope, answer)
             if unsent is not None:
@@ -117,6 +129,8 @@ class Pipeline:
             await self.fail(scope, send, active, error)
         finally:
             active_requests.remove(active)
+            for stream in active.streams:  # one that was sent is closed already
+                await stream.close()
 
     async def fail(
         self, scope: Any, send: Any, active: ActiveRequest, error: BaseException

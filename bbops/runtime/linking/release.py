@@ -31,6 +31,7 @@ from bbops.runtime.http.routes import RouteTable
 from bbops.runtime.http.uploads import Uploads
 from bbops.runtime.http.wording import Entry, Wording
 from bbops.runtime.linking.auth import link_credentials, link_session, link_tokens
+from bbops.runtime.linking.identities import link_sign_ins
 from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.linking.pipeline import Pipeline, Policy, WithFolder
 from bbops.runtime.linking.resolving import resolve
@@ -38,7 +39,8 @@ from bbops.runtime.linking.sent_webhooks import link_sent_webhooks
 from bbops.runtime.linking.webhooks import link_webhooks
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.fields import Say
-from bbops.runtime.values.shapes import compile_form, compile_params, compile_query, compile_shape
+from bbops.runtime.values.queries import compile_query, names_of
+from bbops.runtime.values.shapes import compile_form, compile_params, compile_shape
 from bbops.runtime.values.sizes import MAX_BODY, size_bytes
 from bbops.runtime.vendors import link_addons
 from bbops.runtime.work.events import Outbox
@@ -49,7 +51,7 @@ FUEL = 100_000
 """Loop rounds and calls that one request may spend."""
 
 
-FORMAT = f"10 {MAGIC_NUMBER.hex()}"
+FORMAT = f"12 {MAGIC_NUMBER.hex()}"
 """Of artifacts: how they are laid out, and whose byte code is in them."""
 
 SLICE_SECONDS = 0.001
@@ -77,6 +79,8 @@ class Release:
         self.key_channels = frozenset[str]()
         self.env: Mapping[str, str | None] = {}
         """What it was linked with."""
+        self.addons: Mapping[str, Any] = {}
+        """Those that it declares, enabled or not, as `bbops.runtime.vendors` links them."""
         self.has_work = False
         """Whether something is to run outside of requests."""
         self.tasks = frozenset[str]()
@@ -107,8 +111,20 @@ class Release:
 
     @property
     def in_flight(self) -> int:
-        """How many requests began here and are under way. O(requests under way)."""
-        return sum(one.answering is self.answering for one in self.active_requests.current)
+        """How many requests began here and are under way. O(requests under way).
+
+        Without answers that go on as a stream: their functions have ended, they use no database,
+        and no release waits for them.
+        """
+        return sum(not one.is_streaming for one in self._under_way())
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether any request that began here is under way, also as a stream."""
+        return any(True for _ in self._under_way())
+
+    def _under_way(self) -> Iterator[ActiveRequest]:
+        return (one for one in self.active_requests.current if one.answering is self.answering)
 
     async def prepare(self) -> None:
         """Fetch the keys that others publish; where that fails, tokens of theirs are refused."""
@@ -145,6 +161,7 @@ class Given(TypedDict, total=False):
         lasting: what goes on from the release before.
         history: takes every answer.
         send_whole: a server's shorter way to answer.
+        url: where the project answers, as people know it.
     """
 
     name: Required[str]
@@ -154,6 +171,7 @@ class Given(TypedDict, total=False):
     lasting: Lasting
     history: Record | None
     send_whole: SendWhole | None
+    url: str
 
 
 def link(artifact: bytes, **given: Unpack[Given]) -> Release:
@@ -212,8 +230,11 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
         table.add(route["method"], route["path"], target)
         answering.mask.add(route["path"])
         yield
-    for path, webhook in link_webhooks(data, given["env"], answering, lasting.active_requests):
+    base_url, requests = given.get("url", ""), lasting.active_requests
+    for path, webhook in link_webhooks(data, given["env"], answering, requests, base_url):
         table.add("POST", path, webhook)
+    for method, path, sign_in in link_sign_ins(data, given["env"], answering, lasting, base_url):
+        table.add(method, path, sign_in)
     published = publish_keys(answering.tokens, answering.name)
     if published is not None:
         table.add("GET", PATH, published)
@@ -221,6 +242,7 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     release.spaces = [space for _, space in spaces]
     release.routes = [(route["method"], route["path"]) for route in data["routes"]]
     release.has_work, release.env = data["work"] is not None, given["env"]
+    release.addons = data["addons"]
     release.tasks = frozenset(one["name"] for one in _parts(data, "tasks"))
     release.triggers = {one["name"]: one["events"] for one in _parts(data, "triggers")}
     release.sent = link_sent_webhooks(data, given["env"])
@@ -251,7 +273,7 @@ def _answering(
         link_tokens(data["auth"], env, given["host"], lasting),
         fuel=FUEL, detailed=given.get("detailed", False), history=given.get("history"),
         send_whole=given.get("send_whole"),
-        mask=Mask(secrets, data["private"]), addons=link_addons(data["addons"], env),
+        mask=Mask(secrets, data["private"]), addons=link_addons(data["addons"], env, given["host"]),
         wording=wording, credentials=link_credentials(data["auth"], data["session"]),
         key_uses=lasting.key_uses,
     )  # fmt: skip
@@ -292,6 +314,8 @@ def link_function(data: Mapping[str, Any], say: Say) -> tuple[Function, dict[str
         payload=_shape(shapes["payload"], say),
         from_query=compile_query(shapes["query"] or {}, say),
         from_params=compile_params(shapes["params"], say) if shapes["params"] else None,
+        query_names=names_of(shapes["query"] or {}),
+        is_strict=data["strict"],
     )
     return function, space
 
@@ -345,6 +369,9 @@ def _pipeline(
         channel=route["channel"] or "",
         middleware=tuple(functions[name] for name in route["middleware"]),
         session=link_session(session, route["endpoint"], cors),
+        roles=frozenset(route["roles"]) if route["roles"] else None,
+        by_address=bool(route["rate_limit"] and route["rate_limit"]["by_address"]),
+        counted=route["rate_limit"]["name"] if route["rate_limit"] else "",
     )
     target: Callable[..., Any]
     target = pipeline = Pipeline(functions[route["function"]], policy, answering)
@@ -359,9 +386,9 @@ def _limits(
     route: Mapping[str, Any], sign_ins: Sequence[str], lasting: Lasting, clock: Clock
 ) -> tuple[Limit | None, NameLimits | None]:
     """Return what counts the requests of a client, and the sign-ins under one name."""
-    limit, endpoint = None, route["endpoint"]
-    if route["rate_limit"]:
-        limit = lasting.limit(route["channel"], route["rate_limit"], clock)
+    limit, endpoint, given = None, route["endpoint"], route["rate_limit"]
+    if given:
+        limit = lasting.limit(given["counter"], given["most"], clock, given["seconds"])
     if endpoint not in sign_ins:
         return limit, None
     # no channel has a name with a blank

@@ -11,7 +11,7 @@ from bbops.runtime.http.request_decoding import read_body
 from bbops.runtime.http.responses import Answering
 from bbops.runtime.linking.pipeline import Pipeline, Policy
 from bbops.runtime.values.failures import NOTHING, FlowError
-from bbops.runtime.values.shapes import compile_query
+from bbops.runtime.values.queries import compile_query
 from bbops.runtime.work.signatures import Signature
 from bbops.runtime.work.webhooks import MOST_BYTES, ReceivedWebhook
 
@@ -21,13 +21,14 @@ _TAKEN: Answer = 202, NOTHING, None, None
 class WebhookPipeline(Pipeline):
     """The way of a delivery: its signature is over the raw body, so that is read and no more."""
 
-    __slots__ = ("webhook",)
+    __slots__ = ("url", "webhook")
 
     def __init__(
-        self, webhook: Callable[[], ReceivedWebhook], policy: Policy, answering: Answering
-    ) -> None:
-        super().__init__(_nothing(policy.endpoint), policy, answering)
-        self.webhook = webhook
+        self, webhook: Callable[[], ReceivedWebhook], policy: Policy, answering: Answering,
+        base_url: str,
+    ) -> None:  # fmt: skip
+        super().__init__(no_function(policy.endpoint), policy, answering)
+        self.webhook, self.url = webhook, base_url.rstrip("/") + policy.path
 
     async def run(
         self, scope: Any, receive: Any, params: dict[str, str], active: ActiveRequest
@@ -36,8 +37,10 @@ class WebhookPipeline(Pipeline):
         del params
         _, body, _ = await read_body(scope, receive, MOST_BYTES)
         active.bytes_in, active.is_read = len(body), True
-        await self.webhook().take(self.answering.host, scope["headers"], body)
-        return _TAKEN
+        query = scope["query_string"].decode("latin-1")
+        url = f"{self.url}?{query}" if query else self.url
+        found = await self.webhook().take(self.answering.host, scope["headers"], body, url)
+        return found.status, found.value, None, None
 
 
 def link_webhooks(
@@ -45,8 +48,13 @@ def link_webhooks(
     env: Mapping[str, Any],
     answering: Answering,
     active_requests: ActiveRequests,
+    base_url: str,
 ) -> Iterator[tuple[str, WebhookPipeline]]:
-    """Yield the path of each webhook, and what answers there."""
+    """Yield the path of each webhook, and what answers there.
+
+    Args:
+        base_url: where the project answers, as people know it: some services sign it.
+    """
     for one in data["webhooks"]:
         policy = Policy(
             method="POST", path=one["path"], endpoint=f"triggers/{one['name']}",
@@ -54,26 +62,26 @@ def link_webhooks(
             timeout_seconds=TIMEOUT_SECONDS, active_requests=active_requests, limit=None, cors=None,
             authentication="None", channel="", middleware=(),
         )  # fmt: skip
-        yield one["path"], WebhookPipeline(_webhook(one, env), policy, answering)
+        yield one["path"], WebhookPipeline(_webhook(one, env), policy, answering, base_url)
 
 
 def _webhook(one: Mapping[str, Any], env: Mapping[str, Any]) -> Callable[[], ReceivedWebhook]:
     """Return what gives a webhook; without its secrets it takes nothing, and says so."""
-    secrets = [env.get(name) for name in one["secrets"]]
+    secrets = [env.get(name) if name else text for name, text in one["secrets"]]
     given = [secret for secret in secrets if secret]
     signature = Signature(one["scheme"], given, one["header"], one["tolerance_seconds"])
     made = ReceivedWebhook(one["name"], signature)
 
     def webhook() -> ReceivedWebhook:
         if not given:
-            listed = ", ".join(one["secrets"])
+            listed = ", ".join(name for name, _ in one["secrets"])
             raise FlowError(f"the secret of webhook '{one['path']}' has no value: set {listed}")
         return made
 
     return webhook
 
 
-def _nothing(name: str) -> Function:
+def no_function(name: str) -> Function:
     """Return the function of a route that runs none: its job does, later."""
 
     async def flow(_: Any) -> Answer:

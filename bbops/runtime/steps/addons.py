@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bbops.base.host import Folder
+from bbops.base.storage import Folder
+from bbops.base.streaming import Pieces
 from bbops.runtime.flow.run import Run
+from bbops.runtime.flow.streamed import SentStream
 from bbops.runtime.values.fields import Spec
 from bbops.runtime.values.shapes import compile_shape
 from bbops.runtime.vendors._work import Addon, AddonFailure, Terms, Work
 
 Read = Callable[[Any], Any]
 
-__all__ = ["Addon", "AddonFailure", "Terms", "call_addon", "make_reader"]
+__all__ = ["Addon", "AddonFailure", "Terms", "begin_stream", "call_addon", "make_reader"]
 
 
 async def call_addon(
@@ -29,20 +31,56 @@ async def call_addon(
 
     Raises:
         AddonFailure: `addon-disabled`; `addon-not-built` in a version that knows the step's form
-            but cannot do it yet; `addon-answer` where the result has not the type it should.
+            but cannot do it yet; `addon-changed` where a tool is not the one that was chosen;
+            `addon-answer` where the result has not the type it should.
     """
     door = run.host.addons
-    if door is not None:
+    if door is not None and door.takes(step):
         return read(await door.call(step, parameters))
+    addon, action = _find(run, step)
+    if action not in addon.steps:
+        raise AddonFailure("addon-not-built", f"this version does not support '{step}' yet")
+    given = {
+        key: value for key, value in parameters.items() if value is not None or addon.keeps_null
+    }
+    name = step.partition(".")[0]
+    work = Work(name, run.host, addon.config, folder, terms, key, addon.kept, addon.hidden)
+    return read(await addon.steps[action](work, given))
+
+
+async def begin_stream(
+    run: Run, step: str, parameters: Mapping[str, Any], read: Read, terms: Terms, line: str
+) -> SentStream:  # fmt: skip
+    """Return an answer of the step's pieces; see `call_addon`.
+
+    Args:
+        line: where the step stands, for what goes wrong with a piece.
+    """
+    door = run.host.addons
+    if door is not None and door.takes(step):
+        return _sent(run, await door.stream(step, parameters), read, line)
+    addon, action = _find(run, step)
+    if action not in addon.streams:
+        raise AddonFailure("addon-not-built", f"'{step}' does not answer piece by piece")
+    given = {key: value for key, value in parameters.items() if value is not None}
+    name = step.partition(".")[0]
+    work = Work(name, run.host, addon.config, None, terms, hidden=addon.hidden)
+    return _sent(run, await addon.streams[action](work, given), read, line)
+
+
+def _sent(run: Run, pieces: Pieces, read: Read, line: str) -> SentStream:
+    stream = SentStream(pieces, read, line)
+    if run.trace is not None:
+        run.trace.streams = (*run.trace.streams, stream)  # closed with the request, come what may
+    return stream
+
+
+def _find(run: Run, step: str) -> tuple[Addon, str]:
     name, _, action = step.partition(".")
     addon = run.addons.get(name)
     if addon is None:
         raise AddonFailure("addon-disabled", f"addon '{name}' is not enabled in this project")
-    if action not in addon.steps:
-        raise AddonFailure("addon-not-built", f"this version does not support '{step}' yet")
-    given = {key: value for key, value in parameters.items() if value is not None}
-    work = Work(name, run.host, addon.config, folder, terms, key)
-    return read(await addon.steps[action](work, given))
+    return addon, action
 
 
 def make_reader(step: str, spec: Spec) -> Read:

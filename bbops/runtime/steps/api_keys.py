@@ -15,6 +15,8 @@ from bbops.runtime.auth.secret_texts import hash_secret
 from bbops.runtime.flow.run import Run
 from bbops.runtime.values.durations import seconds
 
+KEY_NAME: Final = "api_key"
+"""What a key is called in a query."""
 KNOWN_SECONDS: Final = 5.0
 """How long a key counts as it was last seen: so long may one live that was revoked."""
 
@@ -89,7 +91,7 @@ def given_key(scope: Any) -> str | None:
         pairs = parse_qsl(query.decode("ascii"), max_num_fields=1_000)
     except ValueError:
         return None
-    return next((value for name, value in pairs if name == "api_key"), None)
+    return next((value for name, value in pairs if name == KEY_NAME), None)
 
 
 async def make_api_key(

@@ -170,6 +170,15 @@ class OutOfFuel(FlowError):
     """The function spent its loop rounds or its depth of calls."""
 
 
+class LoopLimit(FlowError):
+    """A loop with `while` goes on after its `max` rounds."""
+
+    code = "loopLimit"
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"the loop goes on after {most} rounds, its 'max'")
+
+
 class Late(FlowError):
     """A step took longer than its `timeout`; it `repeats` where it may be done twice."""
 

@@ -64,24 +64,6 @@ def compile_shape(
     return check
 
 
-def compile_query(spec: Spec, say: Say = say_plainly) -> CheckTexts:
-    """Return a check for texts by name: declared ones arrive typed, others as their first text.
-
-    A list takes every text of a repeated name, any other type the first.
-
-    Raises:
-        FlowError: a pattern of the shape is wrong.
-    """
-    read, check_shape = compile_form(spec), compile_shape(spec, say)
-
-    def check(texts: Mapping[str, list[str]] | Mapping[str, str], errors: Errors) -> dict[str, Any]:
-        many = {name: [one] if type(one) is str else list(one) for name, one in texts.items()}
-        others = {name: given[0] for name, given in many.items() if given and name not in spec}
-        return {**others, **check_shape(read(many), "", errors)}
-
-    return check
-
-
 def compile_form(spec: Spec) -> Callable[[Mapping[str, list[str]]], dict[str, Any]]:
     """Return what reads the texts of a form, by name, as the values that `compile_shape` checks.
 
@@ -98,7 +80,7 @@ def compile_form(spec: Spec) -> Callable[[Mapping[str, list[str]]], dict[str, An
 
 
 def compile_params(spec: Spec, say: Say = say_plainly) -> CheckTexts:
-    """Return a check for a path's parameters, one text each, as `compile_query` does."""
+    """Return a check for a path's parameters, one text each."""
     fields = tuple(
         (name, _compile_one_reader(spec[name]), *rest) for name, *rest in _compile_fields(spec, say)
     )

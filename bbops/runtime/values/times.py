@@ -30,6 +30,8 @@ _STEPS: Final = {
     "d": timedelta(days=1),
     "w": timedelta(weeks=1),
 }
+TIME_UNITS: Final = frozenset({"ms", "s", "m", "h"})
+"""Units of durations that are as long on every day."""
 _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS: Final = (
     "January", "February", "March", "April", "May", "June", "July",
@@ -68,7 +70,7 @@ _LETTER: Final = re.compile("%(.?)", re.DOTALL)
 _MAX_FORMAT: Final = 1_000
 _MAX_ZONE: Final = 100
 _OUT_OF_YEARS: Final = "the result is not between the years 1 and 9999"
-_STARTS: Final = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
+STARTS: Final = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 
 
 def parse_datetime(text: str) -> datetime | None:
@@ -110,21 +112,52 @@ def find_zone(name: Any) -> tzinfo:
     return UTC if name == "UTC" else _load_zone(name[:_MAX_ZONE])
 
 
-def add_duration(moment: Moment, duration: str) -> Moment:
-    """Return the moment moved by a text such as `-90d`; a month too short takes its last day."""
+def read_step(duration: str) -> tuple[int, str]:
+    """Return the count and the unit of a text such as `-90d`."""
     found = _DURATION.fullmatch(duration)
     if found is None:
         wanted = "a number and ms, s, m, h, d, w, mo or y"
         raise BadValue(
             f"'{duration[:40]}' is not a duration: {wanted}", said=f"must be a duration: {wanted}"
         )
-    count = int(found[2]) * (-1 if found[1] == "-" else 1)
-    if type(moment) is date and found[3] in {"ms", "s", "m", "h"}:
-        raise BadValue(f"a date has no time of day: '{found[0]}' needs a datetime")
+    return int(found[2]) * (-1 if found[1] == "-" else 1), found[3]
+
+
+def add_duration(moment: Moment, duration: str, where: tzinfo = UTC) -> Moment:
+    """Return the moment moved by a text such as `-90d`; a month too short takes its last day.
+
+    Days, weeks, months and years are those of clocks in that zone. Of a local time that is there
+    twice it is the earlier one; one that is skipped moves on by what is skipped.
+    """
+    count, unit = read_step(duration)
+    if type(moment) is date and unit in TIME_UNITS:
+        raise BadValue(f"a date has no time of day: '{duration}' needs a datetime")
     try:
-        return _move(moment, count, found[3])
+        if unit in TIME_UNITS or where is UTC or not isinstance(moment, datetime):
+            return _move(moment, count, unit)
+        local = moment.astimezone(where).replace(tzinfo=None, fold=0)
+        return _move(local, count, unit).replace(tzinfo=where).astimezone(UTC)
     except (ValueError, OverflowError):
         raise BadValue(_OUT_OF_YEARS) from None
+
+
+def add_seconds(moment: datetime | date, count: float) -> datetime:
+    """Return the moment moved by so many seconds."""
+    if not isinstance(moment, datetime):
+        raise BadValue("a date has no time of day: seconds need a datetime")
+    try:
+        return moment + timedelta(seconds=count)
+    except (ValueError, OverflowError):
+        raise BadValue(_OUT_OF_YEARS) from None
+
+
+def days_between(moment: datetime | date, other: datetime | date, where: tzinfo) -> int:
+    """Return how many days of the calendar in that zone lie between two moments."""
+    return (_day(moment, where) - _day(other, where)).days
+
+
+def _day(moment: datetime | date, where: tzinfo) -> date:
+    return local_time(moment, where).date() if isinstance(moment, datetime) else moment
 
 
 def local_time(moment: datetime, where: tzinfo) -> datetime:
@@ -138,15 +171,19 @@ def local_time(moment: datetime, where: tzinfo) -> datetime:
 def start_of(moment: datetime, unit: str, where: tzinfo) -> datetime:
     """Return when the moment's day, month or the like began in that zone, as UTC.
 
-    A week begins on Monday. A day without a midnight begins where its first hour does.
+    A week begins on Monday. A day without a midnight begins where its first hour does. An hour
+    that is there twice is two hours.
     """
-    if unit not in _STARTS:
+    if unit not in STARTS:
         raise BadValue(
-            f"'{unit[:40]}' is not one of {quoted(_STARTS)}",
-            said=f"must be one of {quoted(_STARTS)}",
+            f"'{unit[:40]}' is not one of {quoted(STARTS)}",
+            said=f"must be one of {quoted(STARTS)}",
         )
     try:
-        return _truncate(moment.astimezone(where), unit).astimezone(UTC)
+        local = moment.astimezone(where)
+        if unit in {"second", "minute", "hour"}:
+            return (moment - (_whole(local) - _truncate(_whole(local), unit))).astimezone(UTC)
+        return _truncate(local, unit).astimezone(UTC)
     except (ValueError, OverflowError):
         raise BadValue(_OUT_OF_YEARS) from None
 
@@ -184,6 +221,10 @@ def _move(moment: Moment, count: int, unit: str) -> Moment:
     year, month = months // 12, months % 12 + 1
     last = calendar.monthrange(year, month)[1] if year in range(1, 10_000) else 1
     return moment.replace(year=year, month=month, day=min(moment.day, last))
+
+
+def _whole(local: datetime) -> datetime:
+    return local.replace(tzinfo=None, fold=0)
 
 
 def _truncate(local: datetime, unit: str) -> datetime:

@@ -79,6 +79,19 @@ def spend(amount: int) -> None:
             raise OutOfFuel("the function creates too many large values")
 
 
+def spend_rounds(count: int) -> None:
+    """Take fuel for rounds that cannot be interrupted: calls of an arrow function.
+
+    Raises:
+        OutOfFuel: there is none left.
+    """
+    fuel = FUEL.get()
+    if fuel is not None:
+        fuel[0] -= count
+        if fuel[0] <= 0:
+            raise OutOfFuel("the function runs too long: too many loop rounds or calls")
+
+
 def check_length(characters: int) -> None:
     """Refuse a text before it is built; `characters` is how long it would be."""
     if characters > MAX_TEXT:

@@ -1,7 +1,8 @@
 """Turns at a vendor that takes so many requests a second: over all processes and servers.
 
 Each request reserves the next free moment of its account, in one statement. What waits too long is
-refused at once and reserves nothing, and a `Retry-After` of the vendor holds everybody.
+refused at once and reserves nothing. A `Retry-After` of the vendor holds everybody: it moves the
+next free moment, and those who have reserved one before it was known take another.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _WHEN: Final = "SELECT free FROM _bbops_pace WHERE account = ?"
 class Pace:
     """The turns of one account."""
 
-    __slots__ = ("account", "addon", "gap", "host")
+    __slots__ = ("account", "addon", "gap", "held", "host")
 
     def __init__(
         self, host: Host, addon: str, config: Mapping[str, str | None], per_second: float
@@ -41,6 +42,7 @@ class Pace:
         """Name the account without its secrets: two releases with the same share their turns."""
         settings = repr(sorted(config.items())).encode()
         self.account = f"{addon}:{blake2b(settings, digest_size=16).hexdigest()}"
+        self.held = f"{self.account}:held"
         self.host, self.addon, self.gap = host, addon, 1 / per_second
 
     async def take(self) -> float:
@@ -49,20 +51,36 @@ class Pace:
         Raises:
             HttpFailure: 429, others have all turns of the next 20 seconds.
         """
-        now = self.host.clock.now().timestamp()
-        rows = await self.host.database.write(_TAKE, (
-            self.account, now + self.gap, now, self.gap, now + self.gap, now + LONGEST_SECONDS,
-        ))  # fmt: skip
-        if not rows:
-            raise await self._busy(now)
-        turn: float = rows[0][0] - self.gap
-        await asyncio.sleep(max(0.0, turn - now))
+        now = self._now()
+        latest = now + LONGEST_SECONDS
+        while (turn := await self._reserve(now, latest)) > now:
+            await asyncio.sleep(turn - now)
+            now = self._now()
+            if await self._held_until() <= now:
+                break
         return turn
 
     async def hold(self, seconds: float) -> None:
         """Let nobody ask for a while: the vendor has said so."""
-        until = self.host.clock.now().timestamp() + min(seconds, MOST_HELD_SECONDS)
-        await self.host.database.change(_HOLD, (self.account, until))
+        until = self._now() + min(seconds, MOST_HELD_SECONDS)
+        for row in (self.held, self.account):
+            await self.host.database.change(_HOLD, (row, until))
+
+    async def _reserve(self, now: float, latest: float) -> float:
+        rows = await self.host.database.write(
+            _TAKE, (self.account, now + self.gap, now, self.gap, now + self.gap, latest)
+        )
+        if not rows:
+            raise await self._busy(now)
+        turn: float = rows[0][0] - self.gap
+        return turn
+
+    async def _held_until(self) -> float:
+        rows = await self.host.database.read(_WHEN, (self.held,))
+        return float(rows[0][0]) if rows else 0.0
+
+    def _now(self) -> float:
+        return self.host.clock.now().timestamp()
 
     async def _busy(self, now: float) -> HttpFailure:
         rows = await self.host.database.read(_WHEN, (self.account,))

@@ -52,6 +52,14 @@ def pick(given: Mapping[str, Any], *names: str, **renamed: str) -> dict[str, Any
     return {theirs: given[ours] for ours, theirs in wanted.items() if given.get(ours) is not None}
 
 
+def escape_chat(text: str) -> str:
+    """Return a text that is one in a chat's markup: no link, and it calls nobody.
+
+    Source: https://docs.slack.dev/messaging/formatting-message-text, "Escaping text".
+    """
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
 def text_at(found: Any, *path: str | int) -> str | None:
     """Return a text inside of JSON; None where there is none."""
     for part in path:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import UNSET
 
-from bbops.base.host import Folder, Follows, Host, HttpRequest, HttpResponse
+from bbops.base.host import Follows, Host, Http, HttpRequest, HttpResponse
+from bbops.base.storage import Folder
+from bbops.base.streaming import Pieces
 from bbops.runtime.values.failures import Failure, FlowError, HttpFailure
 from bbops.runtime.values.outside import Refusal, failure_of, read_pause, send
 from bbops.runtime.values.values import check_size, spend
@@ -66,6 +68,8 @@ class Work:
     Attributes:
         key: the same for each attempt of the step, and for no other; empty where the vendor takes
             none.
+        kept: what the addon keeps from one step to the next, see `Addon`.
+        hidden: values that no message repeats, though the vendor says them.
     """
 
     addon: str
@@ -74,6 +78,8 @@ class Work:
     folder: Folder | None
     terms: Terms = Terms()
     key: str = ""
+    kept: Any = None
+    hidden: tuple[str, ...] = ()
 
     def setting(self, name: str) -> str:
         """Return a setting that is needed.
@@ -96,14 +102,32 @@ class Work:
         Raises:
             HttpFailure: there is none.
         """
+        answer = await self._in_turn(self.request(method, url, headers, body))
+        spend(len(answer.body) >> 10)
+        return answer
+
+    async def together(self, ask: Callable[[Http], Awaitable[HttpResponse]]) -> HttpResponse:
+        """Return what `ask` gives; a job records that alone, whatever is asked on the way.
+
+        Raises:
+            HttpFailure: there is no answer, or nothing outside may be asked.
+        """
+        if self.host.http is None:
+            raise HttpFailure("httpRefused", "outbound requests are not allowed here")
+        doors = self.host.together
+        answer = await (ask(self.host.http) if doors is None else doors.do(ask))
+        spend(len(answer.body) >> 10)
+        return answer
+
+    def request(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
+    ) -> HttpRequest:
+        """Return a request on the terms of the step; see `send` for redirects."""
         follows: Follows = "same-origin" if method in {"GET", "HEAD"} else "none"
-        request = HttpRequest(
+        return HttpRequest(
             method, url, headers, body, self.terms.seconds, follows,
             most_bytes=self.terms.most_bytes,
         )  # fmt: skip
-        answer = await self._in_turn(request)
-        spend(len(answer.body) >> 10)
-        return answer
 
     async def _in_turn(self, request: HttpRequest) -> HttpResponse:
         rate = self.terms.per_second
@@ -153,9 +177,22 @@ class Work:
         answer = await self.accept(method, url, {**kind, **headers}, sent, refusal=refusal)
         return read_answer(url, answer)
 
-    def failure(self, url: str, answer: HttpResponse, refusal: Refusal) -> HttpFailure:
+    def failure(
+        self, url: str, answer: HttpResponse, refusal: Refusal, *, repeats: bool | None = None
+    ) -> HttpFailure:
         """Return how the step fails by an answer that is not a good one."""
-        return failure_of(url, answer, self.host.clock.now(), refusal, repeats=self.terms.repeats)
+        again = self.terms.repeats if repeats is None else repeats
+        told = replace(
+            refusal, said=self.without_secrets(refusal.said),
+            reason=self.without_secrets(refusal.reason),
+        )  # fmt: skip
+        return failure_of(url, answer, self.host.clock.now(), told, repeats=again)
+
+    def without_secrets(self, said: Any) -> Any:
+        """Return what a vendor says without the values of the addon's settings."""
+        for one in self.hidden if isinstance(said, str) else ():
+            said = said.replace(one, "***")
+        return said
 
     def address(self, usual: str) -> str:
         """Return where the vendor is: the setting `endpoint` takes the place of the usual one."""
@@ -181,11 +218,10 @@ class Work:
             FlowError: this is no name of a file.
             Unavailable: the disk is full, or cannot be written.
         """
-        if type(name) is not str or not _FILE(name):
-            raise FlowError(
-                "expected a file name of letters, digits, '.', '_' and '-', without folders"
-            )
-        await self._folder().write(name, data)
+        try:
+            await self._folder().write(read_file_name(name), data)
+        except ValueError as error:
+            raise FlowError(str(error)) from None
 
     def _folder(self) -> Folder:
         if self.folder is None:
@@ -199,10 +235,39 @@ Do = Callable[[Work, Mapping[str, Any]], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Addon:
-    """An addon that is enabled: its settings with their values, and what it can do."""
+    """An addon that is enabled: its settings with their values, and what it can do.
+
+    Attributes:
+        kept: what its file makes of settings and doors when a release is linked (`KEEP`), such as
+            keys of a vendor. It holds doors that no job records: what it fetches is no step's.
+    """
 
     config: Mapping[str, str | None]
     steps: Mapping[str, Do]
+    kept: Any = None
+    hidden: tuple[str, ...] = ()
+    """Values of variables among its settings, the longest first."""
+    streams: Mapping[str, Callable[[Work, Mapping[str, Any]], Awaitable[Pieces]]] = field(
+        default_factory=dict
+    )
+    """What its steps do where their answer is wanted piece by piece, by those that can."""
+    keeps_null: bool = False
+    """Its steps are given the parameters that are null, too."""
+    probe: Callable[[Work], Awaitable[str]] | None = None
+    """Tests its connection, see `_probe.try_connection`."""
+
+
+def read_file_name(name: Any) -> str:
+    """Return the name of a file of the run.
+
+    Raises:
+        ValueError: it is none, in words.
+    """
+    if type(name) is not str or not _FILE(name):
+        raise ValueError(
+            "expected a file name of letters, digits, '.', '_' and '-', without folders"
+        )
+    return name
 
 
 def write_json(body: Any) -> bytes:

@@ -115,8 +115,7 @@ async def _ask(
     work: Work, method: str, given: Mapping[str, Any], pairs: Pairs, body: Any = UNSET,
     prefer: str = "",
 ) -> Any:  # fmt: skip
-    key = work.setting("serviceRoleKey")
-    headers = {"apikey": key} | (bearer(key) if key.startswith(_JWT) else {})
+    headers = _sign_in(work)
     headers |= {"prefer": prefer} if prefer else {}
     url = f"{work.setting('projectUrl').rstrip('/')}/rest/v1/{segment(given['table'], 'table')}"
     url += f"?{urlencode(pairs)}" if pairs else ""
@@ -127,4 +126,18 @@ def _refusal(_: HttpResponse, found: Any) -> Refusal:
     return Refusal(text_at(found, "message"), text_at(found, "code"))
 
 
+async def probe(work: Work) -> str:
+    """Read what tables there are."""
+    headers = _sign_in(work)
+    url = f"{work.setting('projectUrl').rstrip('/')}/rest/v1/"
+    await work.ask("GET", url, headers, refusal=_refusal)
+    return ""
+
+
+def _sign_in(work: Work) -> dict[str, str]:
+    key = work.setting("serviceRoleKey")
+    return {"apikey": key} | (bearer(key) if key.startswith(_JWT) else {})
+
+
 STEPS: Final = {"query": query, "insert": insert, "update": update, "delete": delete}
+PROBE: Final = probe

@@ -45,4 +45,14 @@ def _refusal(_: HttpResponse, found: Any) -> Refusal:
     )  # fmt: skip
 
 
+async def probe(work: Work) -> str:
+    """Return what the webhook is called."""
+    found = _WEBHOOK(work.setting("webhookUrl"))
+    if found is None:
+        raise FlowError("'webhookUrl' must be the address of a webhook of discord.com")
+    url = f"{work.address(_ADDRESS)}/webhooks/{found[1]}/{found[2]}"
+    return text_at(await work.ask("GET", url, {}, refusal=_refusal), "name") or ""
+
+
 STEPS: Final = {"sendMessage": send_message}
+PROBE: Final = probe

@@ -76,8 +76,16 @@ def _refusal(answer: HttpResponse, found: Any) -> Refusal:
     return Refusal(text_at(found, "message"), reason, passes=True if is_limit else None)
 
 
+async def probe(work: Work) -> str:
+    """Ask how much of the token's limit is left."""
+    url = f"{work.address(_ADDRESS)}/rate_limit"
+    await work.ask("GET", url, _headers(work), refusal=_refusal)
+    return ""
+
+
 STEPS: Final = {
     "createIssue": create_issue,
     "listIssues": list_issues,
     "createComment": create_comment,
 }
+PROBE: Final = probe

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from msgspec import UNSET
+
 from bbops.base.host import HttpResponse
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.outside import Refusal
@@ -96,9 +98,16 @@ def _refusal(_: HttpResponse, found: Any) -> Refusal:
     return Refusal(text_at(found, "message"), text_at(found, "category"))
 
 
+async def probe(work: Work) -> str:
+    """Read one contact."""
+    await _ask(work, "GET", "contacts?limit=1", UNSET)
+    return ""
+
+
 STEPS: Final = {
     "createContact": create_contact,
     "updateContact": update_contact,
     "createDeal": create_deal,
     "searchContacts": search_contacts,
 }
+PROBE: Final = probe

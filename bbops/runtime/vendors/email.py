@@ -10,7 +10,7 @@ from bbops.base.host import HttpResponse
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.outside import Refusal
 from bbops.runtime.vendors._parts import bearer, pick, text_at
-from bbops.runtime.vendors._work import Work, read_answer, write_json
+from bbops.runtime.vendors._work import AddonFailure, Work, read_answer, write_json
 
 _ADDRESS: Final = "https://api.sendgrid.com"
 _MOST_PEOPLE: Final = 1_000
@@ -94,4 +94,16 @@ def _refusal(answer: HttpResponse, found: Any) -> Refusal:
     return Refusal(said, text_at(found, "errors", 0, "field"))
 
 
+async def probe(work: Work) -> str:
+    """Ask what the key may do; it needs `mail.send`."""
+    url = f"{work.address(_ADDRESS)}/v3/scopes"
+    headers = bearer(work.setting("apiKey")) | {"accept": "application/json"}
+    found = await work.ask("GET", url, headers, refusal=_refusal)
+    scopes = found.get("scopes") if isinstance(found, dict) else None
+    if isinstance(scopes, list) and "mail.send" not in scopes:
+        raise AddonFailure("addon-lacks", "the key lacks the scope mail.send")
+    return ""
+
+
 STEPS: Final = {"sendEmail": send_email, "sendTemplateEmail": send_template_email}
+PROBE: Final = probe

@@ -190,9 +190,17 @@ def _library() -> Any:
     return pyvips
 
 
+async def probe(work: Work) -> str:
+    """Return the version of the library, which has to be installed."""
+    del work
+    vips = await asyncio.to_thread(_library)
+    return f"libvips {vips.version(0)}.{vips.version(1)}"
+
+
 STEPS: Final = {
     "resizeImage": resize_image,
     "convertFormat": convert_format,
     "cropImage": crop_image,
     "getImageInfo": get_image_info,
 }
+PROBE: Final = probe

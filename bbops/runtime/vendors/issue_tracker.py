@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from msgspec import UNSET
+
 from bbops.base.host import HttpResponse
 from bbops.runtime.values.outside import Refusal
 from bbops.runtime.vendors._parts import basic, segment, text_at
@@ -104,9 +106,15 @@ def _refusal(_: HttpResponse, found: Any) -> Refusal:
     return Refusal(said, next(iter(by_field), None))
 
 
+async def probe(work: Work) -> str:
+    """Return whose token it is."""
+    return text_at(await _ask(work, "GET", "myself", UNSET), "displayName") or ""
+
+
 STEPS: Final = {
     "createIssue": create_issue,
     "updateIssue": update_issue,
     "searchIssues": search_issues,
     "transitionIssue": transition_issue,
 }
+PROBE: Final = probe

@@ -133,9 +133,16 @@ def _refusal(body: bytes) -> Refusal:
     return Refusal(found.findtext("Message", ""), found.findtext("Code"))
 
 
+async def probe(work: Work) -> str:
+    """List no file of the bucket."""
+    await list_files(work, {"maxResults": 1})
+    return work.setting("bucket")
+
+
 STEPS: Final = {
     "uploadFile": upload_file,
     "getSignedUrl": get_signed_url,
     "deleteFile": delete_file,
     "listFiles": list_files,
 }
+PROBE: Final = probe

@@ -112,6 +112,17 @@ def _pairs(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         yield name, str(value).lower() if isinstance(value, bool) else str(value)
 
 
+async def probe(work: Work) -> str:
+    """Return whether the key is of the live account or for tests."""
+    url = f"{work.address(_ADDRESS)}/v1/balance"
+    headers = {
+        "authorization": f"Bearer {work.setting('secretKey')}", "stripe-version": _VERSION,
+    }  # fmt: skip
+    found = await work.ask("GET", url, headers, refusal=_refusal)
+    is_live = isinstance(found, dict) and found.get("livemode") is True
+    return "the live account" if is_live else "the account for tests"
+
+
 STEPS: Final = {
     "createPaymentIntent": create_payment_intent,
     "createCustomer": create_customer,
@@ -119,3 +130,4 @@ STEPS: Final = {
     "createRefund": create_refund,
     "verifyWebhookSignature": verify_webhook_signature,
 }
+PROBE: Final = probe

@@ -63,4 +63,14 @@ def _refusal(_: HttpResponse, found: Any) -> Refusal:
     return Refusal(text_at(found, "message"), str(code) if isinstance(code, int) else None)
 
 
+async def probe(work: Work) -> str:
+    """Return what the account is called."""
+    account = work.setting("accountSid")
+    path = f"/2010-04-01/Accounts/{segment(account, 'accountSid')}.json"
+    headers = {**_sign_in(work, account), "accept": "application/json"}
+    found = await work.ask("GET", f"{work.address(_ADDRESS)}{path}", headers, refusal=_refusal)
+    return text_at(found, "friendly_name") or ""
+
+
 STEPS: Final = {"sendSms": send_sms}
+PROBE: Final = probe

@@ -10,8 +10,9 @@ from urllib.parse import urlencode
 from msgspec import UNSET
 
 from bbops.base.host import HttpResponse
-from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.failures import FlowError, HttpFailure
 from bbops.runtime.values.outside import Refusal
+from bbops.runtime.vendors._client_tokens import forget_token, get_token
 from bbops.runtime.vendors._parts import pick, text_at
 from bbops.runtime.vendors._work import AddonFailure, Work
 
@@ -62,19 +63,41 @@ async def _ask(work: Work, method: str, path: str, part: str, body: Any = UNSET)
     domain = work.setting("storeDomain")
     if not _DOMAIN(domain):
         raise FlowError("'storeDomain' must be a name such as acme.myshopify.com")
-    url = f"{work.address(f'https://{domain}')}/admin/api/{_VERSION}/{path}"
-    headers = {
-        "x-shopify-access-token": work.setting("accessToken"), "accept": "application/json",
-    }  # fmt: skip
-    found = await work.ask(method, url, headers, body, refusal=_refusal)
+    base = work.address(f"https://{domain}")
+    url, lasting = f"{base}/admin/api/{_VERSION}/{path}", work.config.get("accessToken")
+    if lasting:
+        found = await _send(work, method, url, lasting, body)
+    else:
+        found = await _ask_as_app(work, method, url, body, f"{base}/admin/oauth/access_token")
     if not isinstance(found, dict) or part not in found:
         raise AddonFailure("addon-answer", f"the vendor's answer has no '{part}'")
     return found[part]
 
 
+async def _send(work: Work, method: str, url: str, token: str, body: Any) -> Any:
+    headers = {"x-shopify-access-token": token, "accept": "application/json"}
+    return await work.ask(method, url, headers, body, refusal=_refusal)
+
+
+async def _ask_as_app(work: Work, method: str, url: str, body: Any, giver: str) -> Any:
+    """Ask with a token of 24 hours; one that is refused has ended early, and did nothing."""
+    form = {
+        "grant_type": "client_credentials", "client_id": work.setting("clientId"),
+        "client_secret": work.setting("clientSecret"),
+    }  # fmt: skip
+    token = await get_token(work, giver, form, _refusal)
+    try:
+        return await _send(work, method, url, token, body)
+    except HttpFailure as failure:
+        if failure.answered != 401:
+            raise
+    forget_token(giver, form, token)
+    return await _send(work, method, url, await get_token(work, giver, form, _refusal), body)
+
+
 def _refusal(_: HttpResponse, found: Any) -> Refusal:
     """Its errors are a text, or a map of lists of texts by field."""
-    said = text_at(found, "errors")
+    said = text_at(found, "errors") or text_at(found, "error_description")
     fields = found.get("errors") if isinstance(found, dict) else None
     if not isinstance(fields, dict) or not fields:
         return Refusal(said)
@@ -83,9 +106,15 @@ def _refusal(_: HttpResponse, found: Any) -> Refusal:
     return Refusal(f"{name} {words}", str(name))
 
 
+async def probe(work: Work) -> str:
+    """Return what the shop is called."""
+    return text_at(await _ask(work, "GET", "shop.json", "shop"), "name") or ""
+
+
 STEPS: Final = {
     "getProducts": get_products,
     "getOrder": get_order,
     "updateInventory": update_inventory,
     "createProduct": create_product,
 }
+PROBE: Final = probe

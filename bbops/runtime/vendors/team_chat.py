@@ -53,4 +53,12 @@ def _refusal(answer: HttpResponse, found: Any) -> Refusal:
     return Refusal(reason, reason, status=status)
 
 
+async def probe(work: Work) -> str:
+    """Return whose token it is."""
+    found = await _post(work, "auth.test", {})
+    names = filter(None, (text_at(found, "user"), text_at(found, "team")))
+    return " of ".join(names)
+
+
 STEPS: Final = {"sendMessage": send_message, "sendDirectMessage": send_direct_message}
+PROBE: Final = probe

@@ -87,8 +87,14 @@ def _refusal(_: HttpResponse, found: Any) -> Refusal:
     return Refusal(said, reason, passes=True if reason == _CONFLICT else None)
 
 
+async def probe(work: Work) -> str:
+    """Return what the integration is called."""
+    return text_at(await _ask(work, "GET", "users/me"), "name") or ""
+
+
 STEPS: Final = {
     "queryDatabase": query_database,
     "createPage": create_page,
     "updatePage": update_page,
 }
+PROBE: Final = probe

@@ -58,14 +58,13 @@ class Attempt:
     """How an attempt of a job went.
 
     Attributes:
-        outcome: `done`, `waits` for one that sleeps, `again` for one that is tried again, `dead`,
-            `held`.
+        outcome: `done`, `waiting` in a step, `retrying` later, `dead`, `held`.
         error: the failure, None for one that is done.
         reason: why it failed or is held.
     """
 
     job: Claim
-    outcome: Literal["done", "waits", "again", "dead", "held"]
+    outcome: Literal["done", "waiting", "retrying", "dead", "held"]
     seconds: float
     error: Exception | None = None
     reason: str = ""
@@ -99,11 +98,11 @@ async def run_attempt(
         reason = _reason(error)
         is_over = await _failed(engine, job, plan.retry(job.work), reason, chance())
         seconds = perf_counter() - began
-        return Attempt(job, "dead" if is_over else "again", seconds, error, reason)
+        return Attempt(job, "dead" if is_over else "retrying", seconds, error, reason)
     return Attempt(job, outcome, perf_counter() - began)
 
 
-async def _run(engine: Engine, job: Claim, plan: Plan) -> Literal["done", "waits"]:
+async def _run(engine: Engine, job: Claim, plan: Plan) -> Literal["done", "waiting"]:
     """Run a job until its end, or until it has to wait; return which."""
     known = await engine.steps(job) if job.attempt > 1 or job.fence > 1 else {}
     recorded = Recorded(engine, job, known)
@@ -111,7 +110,7 @@ async def _run(engine: Engine, job: Claim, plan: Plan) -> Literal["done", "waits
         result = await plan.run(recorded)
     except AsleepError as asleep:
         await recorded.sleep(asleep.waits)
-        return "waits"
+        return "waiting"
     await engine.end(job, result=result)
     return "done"
 

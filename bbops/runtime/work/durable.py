@@ -7,7 +7,7 @@ as it did before, whatever the rows say by then; and so is a failure that the fu
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -22,13 +22,17 @@ from bbops.base.host import (
     HttpRequest,
     HttpResponse,
     Log,
+    MailRequest,
     Parameters,
     Random,
     Realtime,
 )
+from bbops.base.streaming import Pieces
+from bbops.runtime.values.failures import FlowError
 from bbops.runtime.work.events import Outbox
-from bbops.runtime.work.fences import fenced
-from bbops.runtime.work.recorded import Recorded, failures_to, scope
+from bbops.runtime.work.fences import Fenced
+from bbops.runtime.work.kept_files import JobStorage
+from bbops.runtime.work.recorded import FailuresTo, Recorded, scope
 from bbops.runtime.work.results import rows_of
 from bbops.runtime.work.values import Cause
 
@@ -49,7 +53,9 @@ def durable(host: Host, recorded: Recorded) -> Host:
         ),
         waits=recorded,
         http=host.http and _JobHttp(host.http, recorded),
+        together=_JobTogether(host.http, recorded) if host.http else None,
         addons=host.addons and _JobAddons(host.addons, recorded),
+        storage=host.storage and JobStorage(host.storage, recorded),
         realtime=host.realtime and _JobRealtime(host.realtime, recorded),
     )  # fmt: skip
 
@@ -129,7 +135,7 @@ class _JobDatabase:
                 yield _Replayed(self.door, recorded)
             return
         engine, job = recorded.engine, recorded.job
-        with failures_to(recorded.note, path), recorded.taking() as take:
+        with FailuresTo(recorded.note, path), recorded.taking() as take:
             begin, end = engine.as_cause(job)
             async with self.door.transaction() as inner:
                 within = _Within(inner, recorded)
@@ -140,7 +146,7 @@ class _JobDatabase:
                 if end:
                     await inner.write_all(end)
                 every = [*within.done, *take(), (path, None)]
-                with fenced(job):
+                with Fenced(job):
                     await inner.write_all([engine.record_of(job, *one) for one in every])
 
     def transaction(self) -> AbstractAsyncContextManager[Database]:
@@ -157,7 +163,7 @@ class _Within:
 
     async def read(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
         path = self.recorded.place()
-        with failures_to(self._note, path):
+        with FailuresTo(self._note, path):
             found = rows_of([await self.door.read(sql, parameters)])[0]
         self._note(path, found)
         return found
@@ -166,7 +172,7 @@ class _Within:
         self, sql: str, parameters: Sequence[object] = (), *, at_most: int | None = None
     ) -> Rows:
         path = self.recorded.place()
-        with failures_to(self._note, path):
+        with FailuresTo(self._note, path):
             found = rows_of([await self.door.write(sql, parameters, at_most=at_most)])
         self._note(path, found)
         return found[0]
@@ -176,7 +182,7 @@ class _Within:
 
     async def write_all(self, statements: Sequence[tuple[str, Parameters]]) -> list[Rows]:
         path = self.recorded.place()
-        with failures_to(self._note, path):
+        with FailuresTo(self._note, path):
             found = rows_of(await self.door.write_all(statements))
         self._note(path, found)
         return found
@@ -185,7 +191,7 @@ class _Within:
         self, sql: str, parameters: Sequence[object] = (), *, writes: bool = False
     ) -> list[dict[str, Any]]:
         path = self.recorded.place()
-        with failures_to(self._note, path):
+        with FailuresTo(self._note, path):
             found = await self.door.rows(sql, parameters, writes=writes)
         self._note(path, found)
         return found
@@ -246,6 +252,27 @@ class _JobHttp:
 
         return HttpResponse(*await self.recorded.once(ask))
 
+    async def send_mail(self, request: MailRequest) -> Sequence[str]:
+        async def ask() -> list[str]:
+            return list(await self.door.send_mail(request))
+
+        return list(await self.recorded.once(ask))
+
+
+@dataclass(slots=True)
+class _JobTogether:
+    """Only the outcome is recorded: a session or a token on the way is of no use later."""
+
+    door: Http
+    recorded: Recorded
+
+    async def do(self, ask: Callable[[Http], Awaitable[HttpResponse]]) -> HttpResponse:
+        async def all_of_it() -> list[Any]:
+            answer = await ask(self.door)
+            return [answer.status, dict(answer.headers), answer.body]
+
+        return HttpResponse(*await self.recorded.once(all_of_it))
+
 
 @dataclass(slots=True)
 class _JobAddons:
@@ -254,6 +281,13 @@ class _JobAddons:
 
     async def call(self, step: str, parameters: Mapping[str, Any]) -> Any:
         return await self.recorded.once(lambda: self.door.call(step, parameters))
+
+    async def stream(self, step: str, parameters: Mapping[str, Any]) -> Pieces:
+        del step, parameters
+        raise FlowError("only requests have answers that go on")
+
+    def takes(self, step: str) -> bool:
+        return self.door.takes(step)
 
 
 @dataclass(slots=True)

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
 
 from bbops.runtime.values.failures import DatabaseFailure, Failure
 from bbops.runtime.work.values import Claim, FencedError
 
 
-@contextmanager
-def fenced(job: Claim) -> Iterator[None]:
-    """Say of a record that was refused that somebody else has the job. Raises: FencedError."""
-    try:
-        yield
-    except Failure as failure:
-        if is_about_steps(failure):
-            raise FencedError(job.uid) from None
-        raise
+class Fenced:
+    """Says of a record that is refused in the block that somebody else has the job.
+
+    A class, as each step of each job comes here: a generator costs several times as much.
+    """
+
+    __slots__ = ("_job",)
+
+    def __init__(self, job: Claim) -> None:
+        self._job = job
+
+    def __enter__(self) -> None:
+        """Nothing."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, Failure) and is_about_steps(error):
+            raise FencedError(self._job.uid) from None
 
 
 def is_about_steps(failure: Failure) -> bool:

@@ -18,12 +18,14 @@ class Receiver:
     Attributes:
         id: the key of its row, or the variable or address that the project names it by.
         disabled_at: ISO 8601 in UTC; empty while it is not disabled.
+        is_row: it stands in a row, where people who use the project may write it.
     """
 
     id: str
     url: str
     secret: str
     disabled_at: str = ""
+    is_row: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,10 @@ class TableReceivers:
             f' WHERE "{self.key}" = {self.marks["key"]}',
             (self.read_key(receiver),),
         )
-        return Receiver(receiver, rows[0][0], rows[0][1], _shown(rows[0][2])) if rows else None
+        if not rows:
+            return None
+        url, secret, at = rows[0]
+        return Receiver(receiver, url, secret, _shown(at), is_row=True)
 
     def disable(self, receiver: str, now: int) -> Statement:
         """Set `disabled_at`."""

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, Final
 
 from bbops.runtime.values.failures import Failure
@@ -116,21 +117,9 @@ class Recorded:
         """Record something with the next thing that is done."""
         self._notes.append((path, value))
 
-    @contextmanager
-    def taking(self) -> Iterator[Callable[[], list[tuple[str, Any]]]]:
-        """Give what takes the notes that are to be recorded; where that fails they are kept."""
-        taken = list[tuple[str, Any]]()
-
-        def take() -> list[tuple[str, Any]]:
-            taken.extend(self._notes)
-            self._notes.clear()
-            return taken
-
-        try:
-            yield take
-        except BaseException:
-            self._notes[:0] = taken
-            raise
+    def taking(self) -> Taking:
+        """Return what takes the notes that are to be recorded; where that fails they are kept."""
+        return Taking(self._notes)
 
     def draw(self, make: Callable[[], Any]) -> Any:
         """Return a value that is drawn once."""
@@ -149,7 +138,7 @@ class Recorded:
         """
         path = self.place()
         if not self.is_known(path):
-            with failures_to(self.note, path):
+            with FailuresTo(self.note, path):
                 found = await read()
             self.note(path, pack_read(found))
             return found
@@ -173,7 +162,7 @@ class Recorded:
         path = self.place()
         if self.is_known(path):
             return rows_of(await self.recall(path))
-        with failures_to(self.note, path), self.taking() as take:
+        with FailuresTo(self.note, path), self.taking() as take:
             return await self.engine.change(self.job, path, effects, also=take(), at_most=at_most)
 
     # ---- what it waits for
@@ -264,7 +253,7 @@ class Recorded:
             with self.taking() as take:
                 *others, (at, value) = take()
                 await self.engine.checkpoint(self.job, at, value, also=others)
-        with failures_to(self.note, path):
+        with FailuresTo(self.note, path):
             result = await effect()
         with self.taking() as take:
             await self.engine.checkpoint(self.job, path, result, also=take())
@@ -284,20 +273,59 @@ class Recorded:
         return True
 
 
-@contextmanager
-def failures_to(note: Note, path: str) -> Iterator[None]:
-    """Note how a call fails: where its function catches that, the next attempt goes the same way.
+class Taking:
+    """Gives a function that takes all notes; where the block fails they are notes again.
+
+    A class, as `FailuresTo`: each step of each job comes here, and a generator costs more.
+    """
+
+    __slots__ = ("_notes", "_taken")
+
+    def __init__(self, notes: list[tuple[str, Any]]) -> None:
+        self._notes, self._taken = notes, list[tuple[str, Any]]()
+
+    def __enter__(self) -> Callable[[], list[tuple[str, Any]]]:
+        return self._take
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            self._notes[:0] = self._taken
+
+    def _take(self) -> list[tuple[str, Any]]:
+        self._taken.extend(self._notes)
+        self._notes.clear()
+        return self._taken
+
+
+class FailuresTo:
+    """Notes how a call fails: where its function catches that, the next attempt goes the same way.
 
     One that nobody catches ends the attempt, and with it what was noted and not recorded.
     """
-    try:
-        yield
-    except Failure as error:
-        note(path, Failed.of(error))
-        raise
-    except asyncio.CancelledError:
-        note(path, CUT)
-        raise
+
+    __slots__ = ("_note", "_path")
+
+    def __init__(self, note: Note, path: str) -> None:
+        self._note, self._path = note, path
+
+    def __enter__(self) -> None:
+        """Nothing."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, Failure):
+            self._note(self._path, Failed.of(error))
+        elif isinstance(error, asyncio.CancelledError):
+            self._note(self._path, CUT)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 from bbops.base.host import Database
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.work.dialect import Dialect
-from bbops.runtime.work.fences import fenced
+from bbops.runtime.work.fences import Fenced
 from bbops.runtime.work.results import pack, rows_of
 from bbops.runtime.work.shared import MOST_SHARED_BYTES, Shared
 from bbops.runtime.work.statements import Statement, statements
@@ -38,7 +38,7 @@ class Records:
         """Record results, with others of this turn of the loop. Raises as `Engine.checkpoint`."""
         packed = [(job, path, pack(result)) for path, result in noted]
         is_large = sum(len(data) for _, _, data in packed) > MOST_SHARED_BYTES
-        with fenced(job):
+        with Fenced(job):
             await (self._write([packed]) if is_large else self._shared.add(packed))
 
     async def _write(self, every: Sequence[Sequence[tuple[Claim, str, bytes]]]) -> Sequence[None]:
@@ -63,7 +63,7 @@ class Records:
         recorded: list[Statement] = [self._record_rows(job, path, len(effects), at_most)]
         recorded += [self.of(job, at, one) for at, one in also]
         begin, end = self.as_cause(job)
-        with fenced(job):
+        with Fenced(job):
             rows = await self._database.write_all([*begin, *effects, *end, *recorded])
         return rows_of(rows[len(begin) : len(begin) + len(effects)])
 

@@ -151,6 +151,7 @@ class WebhookSender:
             request = HttpRequest(
                 "POST", receiver.url, signed | {"accept-encoding": "identity"}, body,
                 ANSWER_SECONDS, follows="none", keeps_bytes=KEPT_BYTES,
+                is_from_row=receiver.is_row,
             )  # fmt: skip
             found = await self.http.send(request)
         except (HttpFailure, ValueError) as error:

@@ -11,18 +11,21 @@ import hmac
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-import msgspec
-
-from bbops.runtime.values.failures import FlowError, Thrown
+from bbops.runtime.values.failures import FlowError, InvalidInput, Thrown
+from bbops.runtime.work.signed import Found, Given, Headers, Taken, is_one, read_map, read_moment
 from bbops.runtime.work.standard import read_key, sign
+from bbops.runtime.work.vendor_signatures import READ as VENDORS
+from bbops.runtime.work.vendor_signatures import TAKE, take_json
 
-Scheme = Literal["hmac", "standard", "stripe", "github"]
-Headers = Mapping[str, str]
+Scheme = Literal[
+    "hmac", "standard", "stripe", "github", "slack", "twilio", "hubspot", "discord", "sendgrid"
+]
 
-MOST_HEADER: Final = 2_000
-"""Characters of a header that is looked at."""
+KEY_PAIRS: Final = frozenset[Scheme](("discord", "sendgrid"))
+"""Schemes of services that sign with a private key."""
+
 _MOST_ID: Final = 200
 
 
@@ -32,7 +35,8 @@ class Signature:
 
     Attributes:
         header: where the signature is, for `hmac`; the others have headers of their own.
-        secrets: any of them is good, while one takes the place of another.
+        secrets: any of them is good, while one takes the place of another; of a service with a key
+            pair, its public keys.
         tolerance_seconds: how far its clock may be from ours, where it says when it signed.
     """
 
@@ -41,19 +45,24 @@ class Signature:
     header: str = ""
     tolerance_seconds: float = 300.0
 
-    def verify(self, headers: Headers, body: bytes, now: float) -> str:
+    def verify(self, headers: Headers, body: bytes, now: float, url: str = "") -> str:
         """Return what names this delivery: one that comes again has the same.
 
         Args:
             headers: by their names in lower case.
             body: as it came.
             now: in seconds since 1970.
+            url: where it came to, as its sender knows it: no header says that.
 
         Raises:
             Thrown: 401, it is not signed by the service, or too long ago.
             FlowError: a secret is not what the scheme wants.
         """
-        found = _READ[self.scheme](self, headers, body)
+        given = self._given(headers, body, url)
+        try:
+            found = _READ[self.scheme](given)
+        except InvalidInput:  # a form that cannot be read, before anybody knows who sends it
+            found = None
         if found is None:
             raise Thrown(401, "the signature is missing or wrong", code="signatureInvalid")
         if found.at is not None and abs(now - found.at) > self.tolerance_seconds:
@@ -61,68 +70,71 @@ class Signature:
         name = found.name or sha256(body).hexdigest()
         return name if len(name) <= _MOST_ID else sha256(name.encode()).hexdigest()
 
+    def take(self, headers: Headers, body: bytes, url: str = "") -> Taken:
+        """Return what becomes of a delivery that is signed; arguments as those of `verify`.
+
+        Raises:
+            InvalidInput: it is not what this service sends.
+        """
+        return TAKE.get(self.scheme, take_json)(self._given(headers, body, url))
+
+    def _given(self, headers: Headers, body: bytes, url: str) -> Given:
+        return Given(headers, body, self.secrets, self.header, url)
+
     def is_in(self, header: str) -> bool:
         """Return whether a header of the author's choice holds the signature."""
         return header.lower() == self.header.lower()
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A good signature: when it was made, and what the service calls the delivery."""
-
-    at: int | None = None
-    name: str = ""
-
-
-def _read_hmac(of: Signature, headers: Headers, body: bytes) -> _Found | None:
-    given = headers.get(of.header.lower(), "")[:MOST_HEADER].strip().removeprefix("sha256=")
-    for secret in of.secrets:
-        digest = hmac.digest(secret.encode(), body, "sha256")
-        if _is_one(given.lower(), digest.hex()) or _is_one(given, _base64(digest)):
-            return _Found(name=headers.get("webhook-id", ""))
+def _read_hmac(given: Given) -> Found | None:
+    sent = given.text(given.header.lower()).strip().removeprefix("sha256=")
+    for secret in given.secrets:
+        digest = hmac.digest(secret.encode(), given.body, "sha256")
+        if is_one(sent.lower(), digest.hex()) or is_one(sent, _base64(digest)):
+            return Found(name=given.headers.get("webhook-id", ""))
     return None
 
 
-def _read_github(of: Signature, headers: Headers, body: bytes) -> _Found | None:
-    given = headers.get("x-hub-signature-256", "")[:MOST_HEADER]
-    if any(_is_one(given, f"sha256={_hex(secret, body)}") for secret in of.secrets):
-        return _Found(name=headers.get("x-github-delivery", ""))
+def _read_github(given: Given) -> Found | None:
+    sent = given.text("x-hub-signature-256")
+    if any(is_one(sent, f"sha256={_hex(secret, given.body)}") for secret in given.secrets):
+        return Found(name=given.headers.get("x-github-delivery", ""))
     return None
 
 
-def _read_stripe(of: Signature, headers: Headers, body: bytes) -> _Found | None:
-    parts = headers.get("stripe-signature", "")[:MOST_HEADER].split(",")
+def _read_stripe(given: Given) -> Found | None:
+    parts = given.text("stripe-signature").split(",")
     pairs = [part.strip().partition("=") for part in parts]
-    at = _moment([text for name, _, text in pairs if name == "t"])
+    at = read_moment([text for name, _, text in pairs if name == "t"])
     if at is None:
         return None
-    given = [text for name, _, text in pairs if name == "v1"]
-    signed = b"%d." % at + body
-    if any(_is_one(one, _hex(secret, signed)) for secret in of.secrets for one in given):
-        return _Found(at, _id_in(body))
+    sent = [text for name, _, text in pairs if name == "v1"]
+    signed = b"%d." % at + given.body
+    if any(is_one(one, _hex(secret, signed)) for secret in given.secrets for one in sent):
+        name = read_map(given.body).get("id")
+        return Found(at, name if type(name) is str else "")
     return None
 
 
-def _read_standard(of: Signature, headers: Headers, body: bytes) -> _Found | None:
-    name, at = headers.get("webhook-id", ""), _moment([headers.get("webhook-timestamp", "")])
+def _read_standard(given: Given) -> Found | None:
+    headers = given.headers
+    name, at = headers.get("webhook-id", ""), read_moment([headers.get("webhook-timestamp", "")])
     if not name or at is None:
         return None
-    given = headers.get("webhook-signature", "")[:MOST_HEADER].split()
-    keys = [_key(secret) for secret in of.secrets]
+    sent = given.text("webhook-signature").split()
+    keys = [_key(secret) for secret in given.secrets]
     try:
-        rights = [sign(key, name, at, body) for key in keys]
+        rights = [sign(key, name, at, given.body) for key in keys]
     except (ValueError, OverflowError):  # a time far away, or a body that is no text
         return None
-    return _Found(at, name) if any(_is_one(a, b) for a in given for b in rights) else None
+    return Found(at, name) if any(is_one(a, b) for a in sent for b in rights) else None
 
 
-_READ: Final[Mapping[Scheme, Callable[[Signature, Headers, bytes], _Found | None]]] = {
+_READ: Final[Mapping[Scheme, Callable[[Given], Found | None]]] = {
     "hmac": _read_hmac, "standard": _read_standard, "stripe": _read_stripe, "github": _read_github,
+    "slack": VENDORS["slack"], "twilio": VENDORS["twilio"], "hubspot": VENDORS["hubspot"],
+    "discord": VENDORS["discord"], "sendgrid": VENDORS["sendgrid"],
 }  # fmt: skip
-
-
-def _is_one(given: str, right: str) -> bool:
-    return hmac.compare_digest(given.encode(), right.encode())
 
 
 def _hex(secret: str, data: bytes) -> str:
@@ -140,21 +152,6 @@ def _key(secret: str) -> bytes:
         raise FlowError(
             "the secret of the webhook is not base64, with or without 'whsec_' before it"
         ) from None
-
-
-def _moment(texts: Sequence[str]) -> int | None:
-    """Return a time in seconds, written as a number and once."""
-    text = texts[0] if len(texts) == 1 else ""
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 12 else None
-
-
-def _id_in(body: bytes) -> str:
-    try:
-        data: Any = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return ""
-    found = data.get("id") if type(data) is dict else None
-    return found if type(found) is str else ""
 
 
 def read_headers(given: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from bbops.base.host import Database
 from bbops.runtime.work.dialect import Dialect
-from bbops.runtime.work.fences import fenced
+from bbops.runtime.work.fences import Fenced
 from bbops.runtime.work.records import Noted, Records
 from bbops.runtime.work.statements import Statement, statements
 from bbops.runtime.work.values import Claim, Wait
@@ -68,7 +68,7 @@ class Sleeping:
             for one in waits if one.event
         ]  # fmt: skip
         locks: list[Statement] = [(lock, ())] if lock else []
-        with fenced(job):
+        with Fenced(job):
             done = await self._database.write_all(
                 [*locks, *statements, (say.doze, (until, until, *mine))]
             )

@@ -9,8 +9,9 @@ from typing import Any, Final
 import msgspec
 
 from bbops.base.host import Host
-from bbops.runtime.values.failures import InvalidInput, Thrown
+from bbops.runtime.values.failures import Thrown
 from bbops.runtime.work.signatures import Signature, read_headers
+from bbops.runtime.work.signed import Taken
 from bbops.runtime.work.statements import Statement
 
 MOST_BYTES: Final = 1_000_000
@@ -53,21 +54,36 @@ class ReceivedWebhook:
     name: str
     signature: Signature
 
-    async def take(self, host: Host, given: Sequence[tuple[bytes, bytes]], body: bytes) -> None:
+    async def take(
+        self, host: Host, given: Sequence[tuple[bytes, bytes]], body: bytes, url: str = ""
+    ) -> Taken:
         """Keep a delivery, and make its job, in one commit; one that came before changes nothing.
+
+        Args:
+            host: of the release.
+            given: its headers.
+            body: as it came.
+            url: where it came to, as its sender knows it.
+
+        Returns:
+            What becomes of it: what its service wants to hear is in it.
 
         Raises:
             Thrown: 401, it is not signed; 503, nothing runs jobs here.
-            InvalidInput: it is no JSON.
+            InvalidInput: it is not what its service sends.
             FlowError: a secret is not what the scheme wants.
             Failure: it cannot be written.
         """
         now = host.clock.now().timestamp()
-        name = self.signature.verify(read_headers(given), body, now)
+        headers = read_headers(given)
+        name = self.signature.verify(headers, body, now, url)
+        found = self.signature.take(headers, body, url)
+        if found.is_handshake:
+            return found
         if host.events is None:
             raise Thrown(503, "no webhooks are taken here")
         await host.events.require_room()
-        payload, at = _json(body), round(1000 * now)
+        payload, at = found.payload, round(1000 * now)
         taken = self.name, name, at, self._headers(given), payload, at - AGAIN_MS
         emitted = webhook_event(self.name), name, payload, at
 
@@ -77,19 +93,10 @@ class ReceivedWebhook:
         statements: list[Statement] = [(_TAKE, taken), (_EMIT, once)]
         await host.database.write_all(statements)
         await host.events.committed()
+        return found
 
     def _headers(self, given: Sequence[tuple[bytes, bytes]]) -> str:
         """Return headers as they are kept: name, value, and whether it is the signature."""
         told = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in given]
         kept = [(name, value, self.signature.is_in(name)) for name, value in told]
         return msgspec.json.encode(kept).decode()
-
-
-def _json(body: bytes) -> str:
-    """Return a body as text. Raises: InvalidInput: it is no JSON."""
-    try:
-        msgspec.json.decode(body)
-        return body.decode()
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        detail = "" if isinstance(error, RecursionError) else f": {error}"
-        raise InvalidInput({}, f"the body is not valid JSON{detail[:120]}") from None

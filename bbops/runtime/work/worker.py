@@ -149,6 +149,6 @@ class Worker:
                 await self.engine.sleep(job, self.engine.now())
             raise
         else:
-            if self.engine.holds and attempt.outcome in {"again", "waits"}:
+            if self.engine.holds and attempt.outcome in {"retrying", "waiting"}:
                 await written(lambda: self.engine.hold_waiting(job))
             self._tell(attempt)

@@ -228,8 +228,8 @@ def commit(path: Path, message: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def require_git() -> None:
-    """Check once that git is here and not too old.
+def require_git() -> str:
+    """Return git's version, once it is seen to be here and not too old.
 
     Raises:
         GitError: with the way to get one.
@@ -240,9 +240,10 @@ def require_git() -> None:
         raise failure(answer, ("version",), hint="check which 'git' is on your PATH")
     if answer.status or found is None:
         raise GitError("git is not installed", hint=INSTALL)
+    version = found[0].decode()
     if (int(found[1]), int(found[2])) < OLDEST_GIT:
-        version = found[0].decode()
         raise GitError(f"git {version} is too old, expected 2.38 or newer", hint=INSTALL)
+    return version
 
 
 def _require_empty(path: Path) -> None:

@@ -49,6 +49,7 @@ class Document:
         Exact for every style. O(length of the text), then O(log lines) while it is being asked
         about; an offset outside the text means its nearer end.
         """
+        mark, offset = mark.at(offset)
         return places.locate(self.source, mark, offset, self._indents.get(mark.start, 0))
 
     def indent(self, mark: Mark) -> int:

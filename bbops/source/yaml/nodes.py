@@ -19,6 +19,10 @@ class Mark(NamedTuple):
     end: int
     style: str
 
+    def at(self, offset: int) -> tuple[Mark, int]:
+        """Return where a character of the value was read from: a mark, and how far behind it."""
+        return self, offset
+
 
 class Text(str):
     """A text with the place it was read from."""

@@ -15,8 +15,8 @@ _ODD = r"\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff" + TURNING
 _ODDITY = re.compile(f"[{_ODD}]")
 _PLAIN = re.compile(rf"[^\s\-?:,\[\]{{}}#&*!|>'\"%@`=<~{_ODD}][^{_ODD}]*")
 _NEEDS_QUOTES = re.compile(r":(?:\s|$)|\s#|\s$|^\.\.\.")
-# Inside of brackets an unquoted expression is legal at times, and hard to read always.
-_WORDS = re.compile(r"[\w ./+-]*")
+# Inside of brackets a brace or comma ends a plain text; some readers take `:` and `?` for more.
+_IN_BRACKETS = re.compile(r"[^,\[\]{}:?#\"]*")
 # What readers of YAML 1.1 take for something else than text.
 _OTHER_WORDS = {"", "y", "n", "yes", "no", "on", "off", "null", "true", "false"}
 _LIKE_A_NUMBER = re.compile(
@@ -79,7 +79,7 @@ def may_be_plain(text: str, *, in_brackets: bool = False) -> bool:
     """Return whether every reader of YAML, of 1.1 too, takes the unquoted text for this text."""
     if not _PLAIN.fullmatch(text) or _NEEDS_QUOTES.search(text):
         return False
-    if in_brackets and not _WORDS.fullmatch(text):
+    if in_brackets and not _IN_BRACKETS.fullmatch(text):
         return False
     if text.lower() in _OTHER_WORDS or _LIKE_A_NUMBER.fullmatch(text):
         return False

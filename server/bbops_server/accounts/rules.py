@@ -70,6 +70,7 @@ class Permission(StrEnum):
     COPY_ROWS = "copy live rows into a draft"
     ALLOW_HOSTS = "let a draft reach other servers"
     MANAGE_KEYS = "issue, list and revoke the keys of a project's channels"
+    TEST_ADDONS = "test the connections of a project's addons"
     READ_JOBS = "see a project's jobs and tasks"
     RETRY_JOBS = "retry and cancel a project's jobs"
     MANAGE_JOBS = "hold and release a project's jobs, and run its tasks"
@@ -123,6 +124,7 @@ RULES: Final[Mapping[Permission, Rule]] = {
     Permission.COPY_ROWS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.ALLOW_HOSTS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.MANAGE_KEYS: Rule("project", Role.MAINTAINER, Scope.ADMIN),
+    Permission.TEST_ADDONS: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.READ_JOBS: Rule("project", Role.DEVELOPER, Scope.READ),
     Permission.RETRY_JOBS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.MANAGE_JOBS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
@@ -154,7 +156,7 @@ GRANTED: Final[Mapping[GrantScope, frozenset[Permission]]] = {
     GrantScope.BUILDER: frozenset({
         Permission.PROPOSE, Permission.REVIEW, Permission.MERGE, Permission.PUSH_DRAFT,
         Permission.RENEW_DRAFT, Permission.READ_JOBS, Permission.RUN_DRAFT_JOBS,
-        Permission.RETRY_JOBS,
+        Permission.RETRY_JOBS, Permission.TEST_ADDONS,
     }),
     GrantScope.API: frozenset(),
     GrantScope.AI: frozenset(),

@@ -21,7 +21,7 @@ _STATUS: Final = {2: "green", 3: "cyan", 4: "yellow", 5: "red"}
 """Colours of a status by its first digit."""
 
 _OUTCOMES: Final = {
-    "done": "green", "waits": "cyan", "again": "yellow", "dead": "red", "held": "yellow",
+    "done": "green", "waiting": "cyan", "retrying": "yellow", "dead": "red", "held": "yellow",
 }  # fmt: skip
 _WEBHOOKS: Final = "webhooks/"
 

@@ -21,6 +21,7 @@ from bbops_server.process.handover.seat import Seat
 from bbops_server.process.handover.taking import Predecessor
 from bbops_server.process.host.files import note_holder
 from bbops_server.process.host.log import start_logging
+from bbops_server.process.printing.listening import printing
 from bbops_server.process.sockets.binding import find_sockets, require_https
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.settings import Settings
@@ -57,8 +58,13 @@ async def run(settings: Settings, load: Callable[[], Make], seat: Seat | None = 
         for one in sockets:
             held.enter_context(one)
         ports = sockets.data.getsockname()[1], sockets.control.getsockname()[1]
-        plane = Plane(replace(settings, port=ports[0], control_port=ports[1]), sockets.data)
-        async with _offered(sockets, seat) as offer:
+        browser = settings.browser
+        async with (
+            printing(browser.program, sandbox=browser.sandbox) as printer,
+            _offered(sockets, seat) as offer,
+        ):
+            found = replace(settings, port=ports[0], control_port=ports[1], printer=printer)
+            plane = Plane(found, sockets.data)
             make, _ = await asyncio.gather(asyncio.to_thread(load), plane.start())
             running = Running(plane, make, sockets, must_exist=must_exist)
             async with running.whole():

@@ -45,11 +45,16 @@ def make_settings(
     from bbops_server.publish.projects.following import Options  # noqa: PLC0415
     from bbops_server.settings.server_file.settings import server_settings  # noqa: PLC0415
 
-    read = _read(file)
+    read = read_settings(file)
     return server_settings(read, state, own), (read, Options(file.absolute(), poll_seconds, own))
 
 
-def _read(path: Path) -> ServerFile:
+def read_settings(path: Path) -> ServerFile:
+    """Return what a file of settings says.
+
+    Raises:
+        ProjectError: it has mistakes.
+    """
     from bbops_server.settings.server_file.load import read_file  # noqa: PLC0415
     from bbops_server.settings.server_file.model import LoneFile  # noqa: PLC0415
 

@@ -20,6 +20,7 @@ from bbops.base.render import plural, printable
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._family import Family
 from bbops_server.commands._db_tables import find_drift, plan_data, pull_tables
+from bbops_server.commands._file_backups import back_up_files, restoring_files
 from bbops_server.commands._options import require_platform, state_folder
 from bbops_server.commands._progress import copying
 from bbops_server.commands._projects import (
@@ -70,7 +71,7 @@ def back_up_data(
     A running server keeps reading and writing; the backup contains every write that was
     acknowledged before it began. FILE must not exist; in a folder the default name is used. It
     appears once it is complete, verified and on disk. It contains neither the request history nor
-    env values.
+    env values. Files that the addon localStorage keeps are written beside it, as NAME.files.tar.
 
     Exits with 1 when the data is damaged, with 2 when it cannot be read or FILE not written.
     """
@@ -81,11 +82,14 @@ def back_up_data(
     target = file / usual if file and file.is_dir() else file or Path(usual)
     with copying(f"to {target}", data.stat().st_size) as tell:
         contents = back_up(data, target, tell=tell)
+    kept = back_up_files(data.parent, target)
     if as_json:
-        click.echo(json.dumps({"file": str(target), **told(contents)}))
+        click.echo(json.dumps({"file": str(target), **told(contents), **kept.told()}))
         return
     say(f"{click.style('backed up', fg='green', bold=True)}  {listed(contents)}")
     say(f"           to '{printable(str(target))}'")
+    for line in kept.lines("to"):
+        say(f"           {line}")
 
 
 @examples("bbops db restore monday.sqlite")
@@ -99,7 +103,8 @@ def restore_data(file: Path, project: str | None, state: Path | None, *, as_json
 
     FILE is verified first. The old data is kept next to it, as data.sqlite.before-TIME. If it is
     interrupted, either the old or the new data is in place. Tables missing from the backup are
-    created when the server starts.
+    created when the server starts. If FILE has files beside it (NAME.files.tar), they are restored
+    too; the previous ones are kept in files.before-TIME.
 
     Exits with 1 when FILE is damaged, with 2 when it cannot be read or a server runs; nothing has
     changed then.
@@ -113,17 +118,22 @@ def restore_data(file: Path, project: str | None, state: Path | None, *, as_json
     data.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     from bbops.database.files.restore import restore  # noqa: PLC0415 - after --help
 
-    keep = data.with_name(f"{DATA}.before-{stamp()}")
-    with copying(f"from {file}", file.stat().st_size) as tell:
-        done = restore(data, file, keep, tell=tell)
+    time = stamp()
+    keep = data.with_name(f"{DATA}.before-{time}")
+    with restoring_files(file, data.parent, time) as files:
+        with copying(f"from {file}", file.stat().st_size) as tell:
+            done = restore(data, file, keep, tell=tell)
+        files.put_in_place()
     if as_json:
         kept = str(done.kept) if done.kept else None
-        more = {"held": done.held, **told(done.contents)}
+        more = {"held": done.held, **told(done.contents), **files.told()}
         click.echo(json.dumps({"file": str(file), "kept": kept, **more}))
         return
     say(f"{click.style('restored', fg='green', bold=True)}  {listed(done.contents)}")
     if done.kept:
         say(f"          the previous data is kept in '{printable(str(done.kept))}'")
+    for line in files.lines("from"):
+        say(f"          {line}")
     if done.held:
         jobs = f"{plural(done.held, 'job')} {'is' if done.held == 1 else 'are'} held"
         say(f"          {jobs}: 'bbops jobs release --restored' lets them run")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -25,6 +26,27 @@ for_drafts = click.option(
 )
 
 
+class _Taking(click.Command):
+    """A command whose argument may be a secret: what is wrong with it is said without it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments. Raises: ServerError: one of them cannot be read."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption:
+            raise ServerError(
+                "an argument is no option of this command; a value that begins with '-' is not"
+                " taken as an argument", hint=_PIPED,
+            ) from None  # fmt: skip
+        except click.UsageError as error:
+            if not error.message.startswith("Got unexpected extra argument"):
+                raise
+            raise ServerError("more than a NAME and one VALUE were given", hint=_PIPED) from None
+
+
+_PIPED: Final = "read it from a file: bbops env set NAME < key.pem"
+
+
 @examples("bbops env list", "bbops env set GREETING hello")
 @click.group("env", cls=Family)
 def command() -> None:
@@ -36,7 +58,7 @@ def command() -> None:
 
 
 @examples("bbops env set PAYMENTS_SECRET_KEY", "bbops env set GREETING hello --drafts")
-@command.command("set")
+@command.command("set", cls=_Taking)
 @click.argument("name")
 @click.argument("value", required=False)
 @of_project
@@ -55,7 +77,7 @@ def set_value(
     """Set NAME.
 
     Without VALUE, the value is read from a prompt or a pipe, which keeps it out of the shell
-    history.
+    history: bbops env set NAME < key.pem. A value that begins with '-' is read that way alone.
     """
     from bbops_server.process.host.secrets import Secrets  # noqa: PLC0415 - after --help
 

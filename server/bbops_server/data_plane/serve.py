@@ -12,6 +12,7 @@ from typing import Any
 import uvloop
 
 from bbops.base.errors import ServerError
+from bbops_server.data_plane.addons import addon_handlers
 from bbops_server.data_plane.deliveries import delivery_handlers
 from bbops_server.data_plane.drafts.drafts import Drafts
 from bbops_server.data_plane.events import event_handlers
@@ -32,6 +33,7 @@ from bbops_server.data_plane.realtime.limits import MOST_FRAME_BYTES
 from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.egress import Egress
 from bbops_server.process.host.http import OutsideHttp
+from bbops_server.process.host.interpreter import share_interpreter
 from bbops_server.process.host.log import start_logging
 from bbops_server.process.host.random import SystemRandom
 from bbops_server.process.messages.channel import Channel
@@ -88,6 +90,7 @@ class DataProcess:
             Hold: self._hold, Resume: self._resume, Drain: self._drain,
             ArrangeProjects: self._arrange, ArrangeDrafts: self._arrange_drafts,
             AdmitMembers: self._admit, UpdateDraft: self._update_draft,
+            **addon_handlers(lambda request: self._live(request.project)),
             **key_handlers(lambda request: self._live(request.project)),
             **job_handlers(lambda request: self._live(request.project), self._ring),
             **delivery_handlers(lambda request: self._live(request.project), self._ring),
@@ -102,12 +105,20 @@ class DataProcess:
             live.give_up()
 
     async def stop(self, grace_seconds: float) -> None:
-        """Accept no more requests, answer those under way, close the databases."""
+        """Accept no more requests, answer those under way, close the databases.
+
+        Answers that go on as a stream have half of the grace: then they end, and say why.
+        """
         self._close_realtime()
+        asyncio.get_running_loop().call_later(grace_seconds / 2, self._end_streams)
         await self._server.stop(grace_seconds)
         self._listening.close()
         await self._directory.close()
         await self._http.close()
+
+    def _end_streams(self) -> None:
+        for live in self._directory.projects.values():
+            live.active_requests.end_streams()
 
     # ---- what one project answers with
     async def _link(self, request: LinkRelease) -> Linked:
@@ -143,7 +154,7 @@ class DataProcess:
     # ---- which projects and drafts there are
     async def _arrange(self, request: ArrangeProjects) -> Done:
         self._directory.arrange(request.projects)
-        self._http.allow(Egress(request.egress))
+        self._http.allow(Egress(request.egress), rows=Egress(request.receivers))
         self._plane.proxies = Proxies(request.proxies) if request.proxies else None
         return Done()
 
@@ -231,12 +242,13 @@ async def _run(control: int, listening: int, bell: int, center: str, shared: Seq
     def make() -> Live:
         return Live(
             clock=SystemClock(), random=SystemRandom(), log=log, counters=counters, http=http,
-            ring=ring, end=end,
+            streams=http, ring=ring, end=end,
         )  # fmt: skip
 
     channel = await Channel.open(_adopt(control))
     drafts = Drafts(lambda name: channel.tell(DraftWanted(name)))
     process = DataProcess(Directory(make), drafts, _adopt(listening), http, channel, ring, end)
+    share_interpreter()
     # a full collection over all that was imported would stop requests for tens of milliseconds
     gc.collect()
     gc.freeze()

@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from bbops.base.errors import BbopsError
+from bbops.base.json_addons import TestedAddon
 from bbops.interfaces.answers import DraftStatus
 from bbops.interfaces.mcp.project.apply_changes import Applied
 from bbops.interfaces.mcp.project.preview_changes import Preview
@@ -49,6 +50,7 @@ from bbops_server.mcp.serialization import (
     serialize_proposal_detail,
 )
 from bbops_server.mcp.served import WORDS, Around, Served
+from bbops_server.mcp.served_addons import test_addon
 from bbops_server.mcp.served_jobs import ServedJobs
 from bbops_server.process.messages.build.proposals.do_work import DoWork
 from bbops_server.process.messages.build.releases.run_commit_tests import RunCommitTests
@@ -346,7 +348,6 @@ class ServedBackend:
             is_live = await waiting.run(LIVE_SECONDS) and is_live
         return MergeOutcome("merged", (), done.merged, is_live, tuple(lines))
 
-    # ---- what is live
     async def attempt(self, commit: str) -> CommitProgress:
         """Say how far a commit is."""
         await self._at.require(Permission.READ_PROJECT)
@@ -372,6 +373,10 @@ class ServedBackend:
             {name: one[name] for name in _SHOWN if one.get(name)} for one in reversed(found)
         )
         return Activity(items, found[0]["id"] if len(found) == limit else 0)
+
+    async def test_addon(self, addon: str, draft: str) -> TestedAddon:
+        """Test the connection of an addon, see `bbops_server.mcp.served_addons`."""
+        return await test_addon(self._at, self._wake, addon, draft)
 
     async def jobs(self, draft: str) -> JobBackend:
         """Return the jobs of a draft, which is woken for them; of what is live without a name."""

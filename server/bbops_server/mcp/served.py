@@ -43,6 +43,8 @@ class Counting(Protocol):
 
     work: Limit
     """What takes room in the repository, or minutes of the processor; by person."""
+    addon_tests: Limit
+    """Tests of addons' connections; by project."""
 
 
 class Around(Protocol):

@@ -94,6 +94,43 @@ class DraftSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class BucketSettings:
+    """Object storage that keeps the files of projects, each project's below its name."""
+
+    endpoint: str
+    bucket: str
+    region: str
+    key_id: str
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSettings:
+    """How much each project may keep with the addon localStorage, and where.
+
+    Attributes:
+        bucket: None for the state folder.
+    """
+
+    most_bytes: int = 10 << 30
+    most_files: int = 1_000_000
+    bucket: BucketSettings | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserSettings:
+    """The browser that prints for the addon htmlToPdf.
+
+    Attributes:
+        program: its path or name; empty to look for Chromium.
+        sandbox: whether it confines its own processes, which root cannot.
+    """
+
+    program: str = ""
+    sandbox: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """One server's settings.
 
@@ -124,6 +161,10 @@ class Settings:
     database_url: str = field(default="", repr=False)
     schema: str = "bbops"
     version_tag: str = ""
+    files: FileSettings = FileSettings()
+    browser: BrowserSettings = BrowserSettings()
+    printer: str = ""
+    """The socket behind which the browser is; found when the server starts."""
 
     @property
     def accounts(self) -> PostgresPlace | None:

@@ -1,7 +1,8 @@
 """`python -m tests.bench.work [--only PART] [--sleepers N]`: every figure of work, with its bound.
 
 CPU is that of the process, and on PostgreSQL also that of the server's processes, which stand in a
-row of their own. Exit status 1: a bound is not met.
+row of their own; both as a quiet core would need it, see `tests.bench.yardstick`.
+Exit status 1: a bound is not met.
 """
 
 from __future__ import annotations

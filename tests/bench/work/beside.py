@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -13,6 +14,8 @@ import httpx
 
 from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import Place
+from bbops.database.sqlite.connection import connect
+from bbops.database.sqlite.gate import Gate
 from bbops.source.git import store
 from tests.bench.again import again
 from tests.bench.figures import Figure
@@ -103,7 +106,7 @@ def _measure(served: Work, shot: Shot, database: str) -> Iterator[Figure]:
             beside.append(keep_rate(shot, port, SECONDS, RATE).p99)
         jobs += _ended(served) - before
         _forget(served)
-        served.edit_row(_FEED.format(count=BULK))
+        _write(served, _FEED.format(count=BULK))
         bulk.append(keep_rate(shot, port, SECONDS, RATE).p99)
         _forget(served)
     name = f"p99 of {RATE}/s, {shot.name}, {database}"
@@ -120,14 +123,35 @@ def _feed(served: Work) -> float:
     """Emit more than can be done, unless there is enough."""
     waiting = "SELECT count(*) FROM _bbops_jobs WHERE state = 'ready'"
     if int(served.query(waiting)[0][0]) < FEED:
-        served.edit_row(_FEED.format(count=FEED))
+        _write(served, _FEED.format(count=FEED))
     return 0.0
 
 
+def _write(served: Work, sql: str) -> None:
+    """Write as a process of the server does.
+
+    Another program would wait for the disk while it holds the file, and measure that.
+    """
+    if served.schema is not None:
+        served.edit_row(sql)
+        return
+    file = served.repository / ".bbops/state/data.sqlite"
+    with closing(Gate(file)) as gate, gate, closing(connect(file)) as database:
+        database.execute(sql)
+
+
 def _forget(served: Work) -> None:
-    """Leave nothing to do."""
+    """Leave nothing to do. Rows that somebody has locked go when they are free.
+
+    The server locks rows in an order of its own, so a DELETE that waits for one of them while it
+    holds others may stand in its way.
+    """
     for table in ("_bbops_outbox", "_bbops_jobs"):
-        served.edit_row(f"DELETE FROM {table} WHERE true")
+        free = f"SELECT id FROM {table}"
+        if served.schema is not None:
+            free += " FOR UPDATE SKIP LOCKED"
+        while served.query(f"SELECT 1 FROM {table} LIMIT 1"):
+            _write(served, f"DELETE FROM {table} WHERE id IN ({free})")
     time.sleep(0.3)  # what runs ends
 
 

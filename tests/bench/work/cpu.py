@@ -14,13 +14,14 @@ import psycopg
 
 from bbops.database.schema.place import Place
 from tests.bench import processes
+from tests.bench.yardstick import Yardstick
 
 _TICK: Final = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Seconds of CPU, and of the clock."""
+    """Seconds of CPU as of a quiet core, and of the clock."""
 
     own: float
     backends: float
@@ -32,13 +33,16 @@ class Meter:
 
     def __init__(self, place: Place) -> None:
         self._server = None if isinstance(place, Path) else _server_of(place.url)
+        self._yardstick = Yardstick()
 
     async def of(self, work: Callable[[], Awaitable[object]]) -> Used:
         """Do something and return what it took."""
-        before = time.process_time(), self.backends(), time.perf_counter()
-        await work()
-        after = time.process_time(), self.backends(), time.perf_counter()
-        return Used(*(now - then for now, then in zip(after, before, strict=True)))
+        with self._yardstick.beside() as slowness:
+            before = time.process_time(), self.backends(), time.perf_counter()
+            await work()
+            after = time.process_time(), self.backends(), time.perf_counter()
+        own, backends, wall = (now - then for now, then in zip(after, before, strict=True))
+        return Used(own / slowness.times, backends / slowness.times, wall)
 
     def backends(self) -> float:
         """Return the CPU of a server's processes, also of those that have ended."""

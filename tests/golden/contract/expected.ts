@@ -1,5 +1,5 @@
 // The client of 'notebook', written by bbops from its contract.
-// Contract b1f946820031. Do not change it: write it again.
+// Contract 211e94a0d24e. Do not change it: write it again.
 /* eslint-disable */
 
 /** What came along with a failed call, and what the project answered. */
@@ -75,6 +75,7 @@ interface Operation {
   form?: true;
   token?: true;
   key?: true;
+  deep?: readonly string[];
   reads?: "text" | "blob";
 }
 
@@ -120,6 +121,11 @@ export class Connection {
   async setTokens(tokens: Tokens | null): Promise<void> {
     this.#tokens = tokens;
     await this.#options.tokens?.set(tokens);
+  }
+
+  /** Return the address of a path of the project. */
+  address(path: string): string {
+    return this.#baseUrl + path;
   }
 
   /** Send a call; the functions of `client` do. */
@@ -168,7 +174,7 @@ export class Connection {
     const signals = [options.signal, isBounded ? AbortSignal.timeout(limit) : undefined];
     init.signal = AbortSignal.any(signals.filter((one) => one !== undefined));
     const send = this.#options.fetch ?? fetch;
-    return await send(this.#baseUrl + addressOf(operation.path, given), init);
+    return await send(this.address(addressOf(operation.path, given, operation.deep)), init);
   }
 
   async #read(operation: Operation, response: Response): Promise<unknown> {
@@ -232,7 +238,15 @@ function texts(values: object | undefined): Record<string, string> {
   return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
 }
 
-function addressOf(path: string, given: Given): string {
+/** Return what a parameter sends: its fields by names in brackets, or itself. */
+function spread(name: string, value: unknown, deep: readonly string[]): [string, unknown][] {
+  if (!deep.includes(name) || value === null || typeof value !== "object" || Array.isArray(value)) {
+    return [[name, value]];
+  }
+  return Object.entries(value).map(([field, one]) => [`${name}[${field}]`, one]);
+}
+
+function addressOf(path: string, given: Given, deep: readonly string[] = []): string {
   const filled = path.replace(/\{([^}]+)\}/g, (_, name: string) => {
     const value = String(given.params?.[name] ?? "");
     if (value === "" || value === "." || value === "..") {
@@ -242,8 +256,10 @@ function addressOf(path: string, given: Given): string {
   });
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(given.query ?? {})) {
-    for (const one of Array.isArray(value) ? value : [value]) {
-      if (one != null) query.append(name, String(one));
+    for (const [inner, each] of spread(name, value, deep)) {
+      for (const one of Array.isArray(each) ? each : [each]) {
+        if (one != null) query.append(inner, String(one));
+      }
     }
   }
   const text = query.toString();
@@ -297,7 +313,7 @@ export type RateLimited = { problem: string };
 export type AuthLoginInput = { email: string; password: string };
 export type AuthLoginAnswer = { token: string };
 
-export type NotesListQuery = { done?: boolean };
+export type NotesListQuery = { done?: boolean; id?: number | { eq?: number; gte?: number; in?: Array<number> } };
 export type NotesListAnswer = { notes: Array<NotesGetAnswer> };
 
 
@@ -331,7 +347,7 @@ export function client(connection: Connection) {
        * GET /v1/notes
        */
       list: (query: NotesListQuery = {}, options?: CallOptions): Promise<NotesListAnswer> =>
-        connection.call({ id: "notes.list", method: "GET", path: "/v1/notes", token: true }, { query }, options),
+        connection.call({ id: "notes.list", method: "GET", path: "/v1/notes", token: true, deep: ["id"] }, { query }, options),
     },
   };
 }

@@ -124,7 +124,7 @@ def _resource(ref: Ref, old: bytes | None, body: Mapping[str, Any]) -> bytes:
     if old is not None and document and _is_same(as_json(document.root), body):
         return old
     try:
-        return merge(document, body, order_in(ref.file)).encode()
+        return merge(document, body, order_in(ref.file, body)).encode()
     except Unwritable as error:
         raise BbopsError(f"the body of '{ref}' cannot be written: {error}") from None
 

@@ -12,7 +12,7 @@ from bbops.interfaces.mcp.drafting.files import TEXT, Files, read_body
 from bbops.interfaces.mcp.models import DOC, FOLDERS, Kind, Resource
 from bbops.interfaces.mcp.project.context_list import Listed, Listing
 from bbops.interfaces.mcp.refs import Ref, parse_ref
-from bbops.language.loading.load import kinds
+from bbops.language.loading.load import model_of
 
 LONGEST: Final = 160
 
@@ -57,7 +57,8 @@ def summarize(ref: Ref, data: bytes) -> str:
     if body is None:
         return f"cannot be read: {problem}"[:LONGEST]
     said = str(body.get("description") or "")
-    known = _title(body) if ref.kind == DOC else kinds()[FOLDERS[ref.kind]].summarize(body)
+    model = None if ref.kind == DOC else model_of(FOLDERS[ref.kind], ref.name, body)
+    known = _title(body) if model is None else model.summarize(body)
     line = " ".join(" · ".join(filter(None, (known, said))).split())
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 

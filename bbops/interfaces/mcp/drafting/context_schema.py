@@ -16,6 +16,7 @@ from bbops.edit.authoring.making import make
 from bbops.edit.authoring.naming import Name
 from bbops.interfaces.mcp.drafting.bench import Bench
 from bbops.interfaces.mcp.drafting.files import TEXT
+from bbops.interfaces.mcp.drafting.own_addons import describe_own
 from bbops.interfaces.mcp.drafting.serialization import as_json
 from bbops.interfaces.mcp.models import DOC, FOLDERS, KINDS, SETTINGS, Kind
 from bbops.interfaces.mcp.project.context_schema import Asking, Said
@@ -45,7 +46,10 @@ _NAMES: Final = {"addon": "payments", "table": "orders", "test": "notes/list"}
 
 def do(bench: Bench, taken: Asking) -> Said:
     """Return it; without a question, what there is to ask about."""
-    del bench
+    if taken.step or taken.addon:
+        name = taken.addon or taken.step.partition(".")[0]
+        if addon_kind(name) is None and (taken.addon or "." in taken.step):
+            return describe_own(bench, name, taken.step)
     if taken.step:
         return _of_step(taken.step)
     if taken.addon:
@@ -83,6 +87,8 @@ def _of_kind(kind: Kind) -> Said:
             key: _titled(one.title, is_run=one.is_supported()) for key, one in step_kinds().items()
         }
         note = "a step has one of these keys; ask with step, or with addon for its steps"
+    if kind == "endpoint":
+        note = "it has either function or steps, which are those of a function: ask with step"
     return Said(
         schema=_with_definitions(schema, whole.get("$defs", {})), example=_example(kind),
         choices=choices, note=_marked(note, is_run=_is_run(kind)),
@@ -116,9 +122,7 @@ def _of_step(key: str) -> Said:
 
 def _of_addon(name: str) -> Said:
     kind = addon_kind(name)
-    if kind is None:
-        hint = suggest(name, addon_kinds()) or "ask with kind addon"
-        raise Refused(f"there is no addon '{name}'", hint=hint)
+    assert kind is not None  # noqa: S101 - others are the project's own
     defined = _schemas()["addon"].get("$defs", {})
     config = defined.get(f"config.{name}", {})
     schema = {

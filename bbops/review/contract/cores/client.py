@@ -93,6 +93,7 @@ class _Call:
     token: bool = False
     key: bool = False
     raw: bool = False
+    deep: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ class _State:
             sent["files"] = _form(call.body)
         elif call.body is not None:
             sent["json"] = call.body
-        query = [(name, one) for name, value in call.query.items() for one in _texts(value)]
+        query = [one for name, value in call.query.items() for one in _texts(call, name, value)]
         found: httpx.Request = client.build_request(
             call.method, _path(call), params=query or None, headers=headers, **sent
         )
@@ -356,9 +357,13 @@ def _path(call: _Call) -> str:
     return path
 
 
-def _texts(value: object) -> list[str]:
-    every = value if isinstance(value, list | tuple) else [value]
-    return [_text(one) for one in every if one is not None]
+def _texts(call: _Call, name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Yield what a parameter sends; fields of one that has fields by names in brackets."""
+    is_deep = name in call.deep and isinstance(value, Mapping)
+    given = {f"{name}[{field}]": one for field, one in value.items()} if is_deep else {name: value}
+    for sent, each in given.items():
+        every = each if isinstance(each, list | tuple) else [each]
+        yield from ((sent, _text(one)) for one in every if one is not None)
 
 
 def _text(value: object) -> str:

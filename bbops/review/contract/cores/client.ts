@@ -71,6 +71,7 @@ interface Operation {
   form?: true;
   token?: true;
   key?: true;
+  deep?: readonly string[];
   reads?: "text" | "blob";
 }
 
@@ -116,6 +117,11 @@ export class Connection {
   async setTokens(tokens: Tokens | null): Promise<void> {
     this.#tokens = tokens;
     await this.#options.tokens?.set(tokens);
+  }
+
+  /** Return the address of a path of the project. */
+  address(path: string): string {
+    return this.#baseUrl + path;
   }
 
   /** Send a call; the functions of `client` do. */
@@ -164,7 +170,7 @@ export class Connection {
     const signals = [options.signal, isBounded ? AbortSignal.timeout(limit) : undefined];
     init.signal = AbortSignal.any(signals.filter((one) => one !== undefined));
     const send = this.#options.fetch ?? fetch;
-    return await send(this.#baseUrl + addressOf(operation.path, given), init);
+    return await send(this.address(addressOf(operation.path, given, operation.deep)), init);
   }
 
   async #read(operation: Operation, response: Response): Promise<unknown> {
@@ -228,7 +234,15 @@ function texts(values: object | undefined): Record<string, string> {
   return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
 }
 
-function addressOf(path: string, given: Given): string {
+/** Return what a parameter sends: its fields by names in brackets, or itself. */
+function spread(name: string, value: unknown, deep: readonly string[]): [string, unknown][] {
+  if (!deep.includes(name) || value === null || typeof value !== "object" || Array.isArray(value)) {
+    return [[name, value]];
+  }
+  return Object.entries(value).map(([field, one]) => [`${name}[${field}]`, one]);
+}
+
+function addressOf(path: string, given: Given, deep: readonly string[] = []): string {
   const filled = path.replace(/\{([^}]+)\}/g, (_, name: string) => {
     const value = String(given.params?.[name] ?? "");
     if (value === "" || value === "." || value === "..") {
@@ -238,8 +252,10 @@ function addressOf(path: string, given: Given): string {
   });
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(given.query ?? {})) {
-    for (const one of Array.isArray(value) ? value : [value]) {
-      if (one != null) query.append(name, String(one));
+    for (const [inner, each] of spread(name, value, deep)) {
+      for (const one of Array.isArray(each) ? each : [each]) {
+        if (one != null) query.append(inner, String(one));
+      }
     }
   }
   const text = query.toString();

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from bbops.runtime.values.filters import codes, functions, lists, maps, numbers, texts, times
+from bbops.runtime.values.filters import (
+    arrows,
+    codes,
+    functions,
+    lists,
+    maps,
+    numbers,
+    texts,
+    times,
+)
 from bbops.runtime.values.filters._registry import FILTERS, FUNCTIONS, Filter, Function
 
 __all__ = [
@@ -10,6 +19,7 @@ __all__ = [
     "FUNCTIONS",
     "Filter",
     "Function",
+    "arrows",
     "codes",
     "functions",
     "lists",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import cleandoc
 from typing import Any, Final, TypeVar
 
 from bbops.runtime.values.failures import BadValue, FlowError
-from bbops.runtime.values.values import NUMBERS, bounded_number, kind
+from bbops.runtime.values.values import NUMBERS, bounded_number, kind, spend_rounds
 
 Apply = TypeVar("Apply", bound=Callable[..., Any])
+Arrow = Callable[[Any, int], Any]
+"""An arrow function: takes a member and its place from 0 on."""
+
 MOST: Final = 64
 """Arguments a filter takes at most that takes any number of them."""
 
@@ -20,7 +24,8 @@ class Filter:
 
     `least` and `most` count the arguments behind the value. `takes` and `gives` are words out of
     `any text number list map datetime date boolean integer bytes same item`; a space means "or".
-    `example` is an expression and its result.
+    `example` is an expression and its result. `arrows` says of the arguments that may be arrow
+    functions, by their places behind the value, whether they must be.
     """
 
     apply: Callable[..., Any]
@@ -31,6 +36,7 @@ class Filter:
     accepts_null: bool
     summary: str
     example: tuple[str, Any]
+    arrows: Mapping[int, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +74,9 @@ def add_filter(
     def register(apply: Apply) -> Apply:
         least, most = _arguments(apply, hidden=1)
         FILTERS[name] = Filter(
-            apply, least, most, takes, gives, accepts_null, _summary(apply), example
-        )
+            apply, least, most, takes, gives, accepts_null, _summary(apply), example,
+            _arrows(apply),
+        )  # fmt: skip
         return apply
 
     return register
@@ -126,6 +133,26 @@ def need_integer(value: Any, name: str) -> int:
     raise FlowError(refused(name, "a whole number", value))
 
 
+def asked(members: Sequence[Any], arrow: Arrow) -> list[Any]:
+    """Return what an arrow function gives for each member; each is a round of the run."""
+    _need_arrow(arrow)
+    spend_rounds(len(members))
+    return [arrow(member, at) for at, member in enumerate(members)]
+
+
+def asking(members: Sequence[Any], arrow: Arrow) -> Iterator[tuple[Any, Any]]:
+    """Yield each member with what an arrow function gives for it, as far as somebody reads."""
+    _need_arrow(arrow)
+    for at, member in enumerate(members):
+        spend_rounds(1)
+        yield member, arrow(member, at)
+
+
+def _need_arrow(arrow: Any) -> None:
+    if not callable(arrow):
+        raise FlowError("a filter of lists needs an arrow function")
+
+
 def refused(name: str, wanted: str, value: Any) -> str:
     """Return the message for a filter or argument that was given another kind of value."""
     found = f"'{name}' needs {wanted}, found {kind(value)}"
@@ -139,5 +166,13 @@ def _arguments(apply: Callable[..., Any], *, hidden: int) -> tuple[int, int]:
     return named - len(apply.__defaults__ or ()), MOST if takes_any_number else named
 
 
+def _arrows(apply: Callable[..., Any]) -> dict[int, bool]:
+    """Return which arguments are arrow functions by their annotations, and whether they must be."""
+    hints = apply.__annotations__
+    names = apply.__code__.co_varnames[1 : apply.__code__.co_argcount]
+    words = {at: str(hints[name]).split(" | ") for at, name in enumerate(names)}
+    return {at: len(one) == 1 for at, one in words.items() if "Arrow" in one}
+
+
 def _summary(apply: Callable[..., Any]) -> str:
-    return (apply.__doc__ or "").strip()
+    return cleandoc(apply.__doc__ or "")

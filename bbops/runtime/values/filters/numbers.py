@@ -9,13 +9,22 @@ from decimal import Decimal
 from typing import Any, Final
 
 from bbops.runtime.values.failures import BadValue, FlowError
-from bbops.runtime.values.filters._registry import add_filter, need_integer, need_number, refused
+from bbops.runtime.values.filters._registry import (
+    Arrow,
+    add_filter,
+    need_integer,
+    need_number,
+    need_text,
+    refused,
+)
+from bbops.runtime.values.filters.lists import extreme
 from bbops.runtime.values.values import MAX_INTEGER, MIN_INTEGER, bounded_number
 
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _MAX_DIGITS: Final = 400
 _FEW_DIGITS: Final = 19
 _BOOLEANS: Final = {"true": True, "false": False}
+_PATTERN: Final = re.compile(r"(?P<whole>0,000|0{1,30})(?:\.(?P<places>0{1,18}))?")
 _ROUND: Final = decimal.Context(prec=400, rounding=decimal.ROUND_HALF_UP)
 
 
@@ -86,6 +95,28 @@ def round_number(value: Any, places: Any = 0) -> Any:
     return bounded_number(int(rounded) if whole else float(rounded))
 
 
+@add_filter("divide", ("10 | divide(3, 2) | toString", "3.33"), takes="number", gives="number")
+def divide(value: Any, by: Any, places: Any) -> Decimal:
+    """The quotient as a decimal with so many places, halves away from zero."""
+    of, divisor = _ratio(value), _ratio(by)
+    count = need_integer(places, "divide")
+    if not 0 <= count <= 18:
+        raise BadValue(f"'divide' takes 0 to 18 places, found {count}")
+    above, below = of[0] * divisor[1], of[1] * divisor[0]
+    if below == 0:
+        raise BadValue("division by zero")
+    whole = (2 * abs(above) * 10**count + abs(below)) // (2 * abs(below))
+    sign = "-" if (above < 0) != (below < 0) else ""
+    return Decimal(f"{sign}{whole}e-{count}")
+
+
+def _ratio(value: Any) -> tuple[int, int]:
+    """Return a number by its shortest decimal form, as two whole numbers."""
+    number = need_number(value, "divide")
+    exact = Decimal(repr(number)) if type(number) is float else Decimal(number)
+    return exact.as_integer_ratio()
+
+
 @add_filter(
     "floor",
     ("-1.5 | floor", -2),
@@ -109,15 +140,19 @@ def absolute(value: Any) -> Any:
     return bounded_number(abs(need_number(value, "abs")))
 
 
-@add_filter("min", ("7 | min(5)", 5), takes="number", gives="same")
-def smaller(value: Any, other: Any) -> Any:
-    """The smaller of two numbers."""
+@add_filter("min", ("7 | min(5)", 5), takes="number list", gives="same")
+def smaller(value: Any, other: Arrow | float | None = None) -> Any:
+    """The smaller of two numbers; of a list its least member, or the least that an arrow gives."""
+    if type(value) is list and (other is None or callable(other)):
+        return extreme(value, other, "min")
     return min(need_number(value, "min"), need_number(other, "min"))
 
 
-@add_filter("max", ("7 | max(5)", 7), takes="number", gives="same")
-def larger(value: Any, other: Any) -> Any:
-    """The larger of two numbers."""
+@add_filter("max", ("7 | max(5)", 7), takes="number list", gives="same")
+def larger(value: Any, other: Arrow | float | None = None) -> Any:
+    """The larger of two numbers; of a list its largest, or the largest that an arrow gives."""
+    if type(value) is list and (other is None or callable(other)):
+        return extreme(value, other, "max")
     return max(need_number(value, "max"), need_number(other, "max"))
 
 
@@ -133,3 +168,25 @@ def clamp(value: Any, low: Any, high: Any) -> Any:
     if least > most:
         raise BadValue("'clamp' needs its lower end first")
     return max(least, min(number, most))
+
+
+@add_filter("format", ("1234567.891 | format('0,000.00')", "1,234,567.89"), takes="number",
+            gives="text")  # fmt: skip
+def formatted(value: Any, pattern: Any) -> str:
+    """The number as people read it: '0.00' has two places, '0,000' groups of three digits."""
+    number, wanted = need_number(value, "format"), need_text(pattern, "format")
+    found = _PATTERN.fullmatch(wanted)
+    if found is None:
+        raise BadValue(
+            f"'{wanted[:40]}' is no pattern of 'format': write '0', '0.00', '0,000' or '0,000.00'",
+            said="is not a pattern such as '0,000.00'",
+        )
+    whole, places = found["whole"], len(found["places"] or "")
+    exact = Decimal(repr(number)) if type(number) is float else Decimal(number)
+    rounded = exact.quantize(Decimal(1).scaleb(-places), context=_ROUND)
+    digits, _, behind = f"{abs(rounded):f}".partition(".")
+    digits = digits.zfill(len(whole.replace(",", "")) if "," not in whole else 1)
+    if "," in whole:
+        digits = f"{int(digits):,}"
+    sign = "-" if rounded < 0 else ""
+    return f"{sign}{digits}.{behind}" if behind else f"{sign}{digits}"

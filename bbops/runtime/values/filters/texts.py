@@ -11,8 +11,16 @@ from anyascii import anyascii
 
 from bbops.runtime.values import operators
 from bbops.runtime.values.failures import BadValue, FlowError
-from bbops.runtime.values.filters._registry import add_filter, need_integer, need_text, refused
-from bbops.runtime.values.regex import has_match
+from bbops.runtime.values.filters._registry import (
+    Arrow,
+    add_filter,
+    asked,
+    need_integer,
+    need_list,
+    need_text,
+    refused,
+)
+from bbops.runtime.values.regex import has_match, matches_of, replace_matches
 from bbops.runtime.values.values import bounded_text, check_count, check_length, encode_text, paid
 
 _NOT_IN_SLUGS: Final = re.compile("[^a-z0-9]+")
@@ -117,6 +125,29 @@ def matches(value: Any, pattern: Any) -> bool:
 
 
 @add_filter(
+    "findAll",
+    ("'a1 b22' | findAll('[0-9]+')", ["1", "22"]),
+    takes="text",
+    gives="list",
+)
+def find_all(value: Any, pattern: Any) -> list[str]:
+    """Every part of the text that a regular expression (RE2) finds, from left to right."""
+    return paid(matches_of(need_text(pattern, "findAll"), need_text(value, "findAll")))
+
+
+@add_filter(
+    "replaceAll",
+    (r"'7-2026' | replaceAll('([0-9]+)-([0-9]+)', '\\2/\\1')", "2026/7"),
+    takes="text",
+    gives="text",
+)
+def replace_all(value: Any, pattern: Any, to: Any) -> str:
+    r"""The text with what a regular expression (RE2) finds replaced; `\\1` is its first group."""
+    found, wanted, other = (need_text(part, "replaceAll") for part in (value, pattern, to))
+    return bounded_text(replace_matches(wanted, found, other))
+
+
+@add_filter(
     "slugify",
     ("'Crème Brûlée!' | slugify", "creme-brulee"),
     takes="text",
@@ -157,8 +188,10 @@ def escape_html(value: Any) -> str:
     takes="text list map",
     gives="integer",
 )
-def length(value: Any) -> int:
-    """The number of characters of a text, members of a list or keys of a map."""
+def length(value: Any, test: Arrow | None = None) -> int:
+    """The number of characters, members or keys; of a list also of those a condition holds for."""
+    if test is not None:
+        return sum(map(operators.truth, asked(need_list(value, "length"), test)))
     if type(value) is str or type(value) is list or type(value) is dict:
         return len(value)
     raise FlowError(refused("length", "a text, a list or a map", value))

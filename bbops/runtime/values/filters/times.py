@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, Final
 
 from bbops.runtime.values import times
-from bbops.runtime.values.failures import FlowError
-from bbops.runtime.values.filters._registry import add_filter, need_text, refused
+from bbops.runtime.values.failures import BadValue, FlowError
+from bbops.runtime.values.filters._registry import add_filter, need_number, need_text, refused
+from bbops.runtime.values.operators import mul
+from bbops.runtime.values.values import NUMBERS, bounded_number
+
+SECONDS: Final = {
+    "seconds": 1, "minutes": 60, "hours": 3_600, "days": 86_400, "weeks": 604_800,
+}  # fmt: skip
+"""How many seconds the filters of that name make of one."""
 
 
 @add_filter(
@@ -46,11 +53,69 @@ def write_date(value: Any, form: Any, zone: Any = "UTC") -> str:
     takes="datetime date",
     gives="same",
 )
-def add(value: Any, duration: Any) -> Any:
-    """The moment moved by a duration such as '-90d': ms, s, m, h, d, w, mo or y."""
-    if type(value) is datetime or type(value) is date:
-        return times.add_duration(value, need_text(duration, "add"))
-    raise FlowError(_refused("add", value))
+def add(value: Any, duration: Any, zone: Any = "UTC") -> Any:
+    """The moment moved by a duration such as '-90d' (ms, s, m, h, d, w, mo or y), or by seconds.
+
+    Days, weeks, months and years are those of the calendar in a zone.
+    """
+    if type(value) is not datetime and type(value) is not date:
+        raise FlowError(_refused("add", value))
+    where = times.find_zone(zone)
+    if type(duration) in NUMBERS:
+        return times.add_seconds(value, float(bounded_number(duration)))
+    return times.add_duration(value, need_text(duration, "add"), where)
+
+
+@add_filter(
+    "difference",
+    (
+        (
+            "'2026-03-05T23:30:00Z' | toDatetime | difference('2026-03-05T22:30:00Z' | toDatetime,"
+            " 'd', 'Europe/Berlin')"
+        ),
+        1,
+    ),
+    takes="datetime date",
+    gives="integer",
+)
+def difference(value: Any, other: Any, unit: Any, zone: Any = "UTC") -> int:
+    """How many days ('d') of the calendar in a zone the moment is behind another one."""
+    for one in (value, other):
+        _moment(one, "difference")
+    name, where = need_text(unit, "difference"), times.find_zone(zone)
+    if name != "d":
+        raise BadValue(f"'difference' counts days: its unit is 'd', found '{name[:40]}'")
+    return times.days_between(value, other, where)
+
+
+@add_filter("seconds", ("90 | seconds", 90), takes="number", gives="same")
+def seconds(value: Any) -> Any:
+    """So many seconds, as seconds: for `add`, and beside the difference of two datetimes."""
+    return need_number(value, "seconds")
+
+
+@add_filter("minutes", ("2 | minutes", 120), takes="number", gives="same")
+def minutes(value: Any) -> Any:
+    """So many minutes as seconds."""
+    return mul(need_number(value, "minutes"), SECONDS["minutes"])
+
+
+@add_filter("hours", ("2 | hours", 7200), takes="number", gives="same")
+def hours(value: Any) -> Any:
+    """So many hours as seconds."""
+    return mul(need_number(value, "hours"), SECONDS["hours"])
+
+
+@add_filter("days", ("2 | days", 172800), takes="number", gives="same")
+def days(value: Any) -> Any:
+    """So many times 24 hours as seconds; `add('1d', zone)` moves by days of the calendar."""
+    return mul(need_number(value, "days"), SECONDS["days"])
+
+
+@add_filter("weeks", ("1 | weeks", 604800), takes="number", gives="same")
+def weeks(value: Any) -> Any:
+    """So many times seven days of 24 hours as seconds."""
+    return mul(need_number(value, "weeks"), SECONDS["weeks"])
 
 
 @add_filter(

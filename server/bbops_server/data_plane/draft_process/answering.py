@@ -33,9 +33,14 @@ class Answering:
         self._server = await asyncio.start_unix_server(self._meet, path, backlog=1_024)
 
     async def stop(self, grace_seconds: float) -> None:
-        """Take no more, and wait for those under way, at most for the grace."""
+        """Take no more, and wait for those under way, at most for the grace.
+
+        Answers that go on as a stream have half of it: then they end, and say why.
+        """
         if self._server is not None:
             self._server.close()
+        requests = self._live.active_requests
+        asyncio.get_running_loop().call_later(grace_seconds / 2, requests.end_streams)
         if self._under_way:
             await asyncio.wait(set(self._under_way), timeout=grace_seconds)
 

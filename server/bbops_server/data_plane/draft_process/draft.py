@@ -17,6 +17,7 @@ from typing import Final
 import uvloop
 
 from bbops.runtime.work.attempts import Attempt
+from bbops_server.data_plane.addons import addon_handlers
 from bbops_server.data_plane.deliveries import delivery_handlers
 from bbops_server.data_plane.draft_process.answering import Answering
 from bbops_server.data_plane.draft_process.log import BoundedLog
@@ -31,11 +32,13 @@ from bbops_server.process.forks import limits
 from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.egress import Egress
 from bbops_server.process.host.http import OutsideHttp
+from bbops_server.process.host.interpreter import share_interpreter
 from bbops_server.process.host.log import JsonLog, start_logging
 from bbops_server.process.host.random import SystemRandom
 from bbops_server.process.messages.channel import Channel
 from bbops_server.process.messages.data.allow_egress import AllowEgress
 from bbops_server.process.messages.data.drain import Drain
+from bbops_server.process.messages.data.end_streams import EndStreams
 from bbops_server.process.messages.data.hold import Hold
 from bbops_server.process.messages.data.link_release import Linked, LinkRelease
 from bbops_server.process.messages.data.read_status import ProcessStatus, ReadStatus
@@ -82,11 +85,12 @@ class DraftProcess:
         return {
             LinkRelease: self._link, SwapRelease: self._swap, Hold: self._hold,
             Resume: self._resume, Drain: self._drain, AllowEgress: self._allow,
+            **addon_handlers(lambda _: self._live),
             **key_handlers(lambda _: self._live), SignIn: self._sign_in,
             **job_handlers(lambda _: self._live, self._work.wake), RunDraftJobs: self._run_jobs,
             **delivery_handlers(lambda _: self._live, self._work.wake),
             **event_handlers(lambda _: self._live, self._work.wake),
-            ReadStatus: self._read_status, Stop: self._stop,
+            EndStreams: self._end_streams, ReadStatus: self._read_status, Stop: self._stop,
         }  # fmt: skip
 
     async def stop(self, grace_seconds: float) -> None:
@@ -140,6 +144,11 @@ class DraftProcess:
     async def _sign_in(self, request: SignIn) -> SignedIn:
         return SignedIn(await sign_in(self._live, request))
 
+    async def _end_streams(self, request: EndStreams) -> Done:
+        end = self._live.active_requests.end_streams
+        asyncio.get_running_loop().call_later(request.seconds, end)
+        return Done()
+
     async def _read_status(self, request: ReadStatus) -> ProcessStatus:
         del request
         return ProcessStatus(os.getpid(), self._live.in_flight)
@@ -151,7 +160,7 @@ class DraftProcess:
 
 def _tell(log: BoundedLog, attempt: Attempt) -> None:
     """Note how a job has ended that did not go well."""
-    if attempt.outcome not in {"done", "waits"}:
+    if attempt.outcome not in {"done", "waiting"}:
         log.write("warn", f"job {attempt.job.uid}: {attempt.reason}", {})
 
 
@@ -174,7 +183,8 @@ async def _run(request: ForkDraft) -> None:
     start_logging()
     http = OutsideHttp(Egress(request.egress, only=()))  # until it is told which
     log = BoundedLog(JsonLog(), limits.DRAFT_LOG_BYTES)
-    live = Live(clock=SystemClock(), random=SystemRandom(), log=log, http=http, quota=_QUOTA)
+    live = Live(clock=SystemClock(), random=SystemRandom(), log=log, http=http, streams=http,
+                quota=_QUOTA)  # fmt: skip
     work = ProjectWork(
         live, partial(_tell, log), tell_row=live.realtime.tell_row, holds=HELD
     )  # fmt: skip
@@ -182,6 +192,7 @@ async def _run(request: ForkDraft) -> None:
     serving = Answering(live)
     await serving.start(request.socket)
     process = DraftProcess(live, work, http, serving, request.egress)
+    share_interpreter()
     gc.set_threshold(20_000, 20, 20)
     await process.service.run(await Channel.connect(request.control))
     await process.stop(ORPHAN_GRACE_SECONDS)

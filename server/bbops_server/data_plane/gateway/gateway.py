@@ -12,6 +12,7 @@ from litestar import Response, get
 
 from bbops.runtime.auth.published_keys import PATH as JWKS
 from bbops.runtime.flow.run import code_of
+from bbops.runtime.identities.kinds import PATH as SIGN_INS
 from bbops_server.data_plane.drafts.drafts import MARK, Drafts
 from bbops_server.data_plane.gateway.forwarded import Proxies
 from bbops_server.data_plane.live.directory import Directory
@@ -69,7 +70,7 @@ class DataPlane(Application):
             if self._drafts is not None and await self._drafts.answer(scope, receive, send):
                 return
             path = scope["path"]
-            if path.startswith("/~") and path not in _OF_PROJECTS and not is_realtime(path):
+            if path.startswith("/~") and not _is_of_project(path):
                 await super().__call__(scope, receive, send)
                 return
         if live is None and (live := self._directory.find(scope)) is None:
@@ -99,6 +100,11 @@ class DataPlane(Application):
             await refuse_socket(send, 503, "no release is live yet")
         else:
             await serve_socket(live.realtime.hub, scope, receive, send)
+
+
+def _is_of_project(path: str) -> bool:
+    """Return whether a project answers at a path of this form, if anybody does."""
+    return path in _OF_PROJECTS or path.startswith(SIGN_INS) or is_realtime(path)
 
 
 def _readiness(directory: Directory) -> Any:

@@ -22,5 +22,7 @@ async def link(live: Live, request: LinkRelease) -> Linked:
         frontend=Path(request.frontend) if request.frontend else None,
         url=request.url,
         start=request.start,
+        kept=request.files,
+        printer=request.printer,
     )
     return Linked(live.linked is not None and (live.linked.has_work or live.needs_center))

@@ -13,7 +13,7 @@ from weakref import WeakSet
 import msgspec
 
 from bbops.base.errors import DatabaseError, ServerError
-from bbops.base.host import Clock, Host, Http, Log, Random
+from bbops.base.host import Clock, Host, Http, Log, OpenHttp, Random
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.database.open import Opened, open_database, work_dialect
 from bbops.database.schema.place import Place
@@ -37,8 +37,10 @@ from bbops_server.data_plane.pages.start_page import StartPage
 from bbops_server.data_plane.realtime.fanout.end import End, LocalEnd
 from bbops_server.data_plane.realtime.live_topics import LiveTopics
 from bbops_server.process.host.run_folders import RunFolders
-from bbops_server.process.messages.data.link_release import Start
+from bbops_server.process.messages.data.link_release import KeptFiles, Start
+from bbops_server.process.printing.door import SocketPrinter
 from bbops_server.process.sockets.wire import send_whole
+from bbops_server.process.storage.storages import Storages
 from bbops_server.settings import Durability
 
 DRAIN_SECONDS = 30.0
@@ -67,12 +69,14 @@ class Live:
 
     def __init__(
         self, *, clock: Clock, random: Random, log: Log, counters: SharedCounters | None = None,
-        http: Http | None = None, quota: Quota | None = None,
+        http: Http | None = None, streams: OpenHttp | None = None, quota: Quota | None = None,
         ring: Callable[[], None] | None = None, answers: bool = True, end: End | None = None,
     ) -> None:  # fmt: skip
         """Make one without a release.
 
         Args:
+            http: other servers.
+            streams: those whose answers are read as they come.
             ring: wakes what runs jobs.
             answers: whether requests come here.
             end: the way of messages to other processes; without one this process is alone.
@@ -85,6 +89,7 @@ class Live:
         self.refusal: bytes | None = None
         self.held: asyncio.Event | None = None
         self._doors, self._http, self.ring = (clock, random, log), http, ring
+        self._streams = streams
         self._linked: tuple[Release, str] | None = None
         self.realtime = LiveTopics(end or LocalEnd(), self.wait)
         self._databases: dict[tuple[Place, Durability], Opened] = {}
@@ -93,6 +98,7 @@ class Live:
         self._noting: asyncio.Task[None] | None = None
         self._histories: dict[Path, History] = {}
         self._files: dict[Path, RunFolders] = {}
+        self._storages = Storages()
         self._drains: set[asyncio.Task[None]] = set()
         self._old: WeakSet[Release] = WeakSet()
         self._one_at_a_time = asyncio.Lock()
@@ -110,6 +116,8 @@ class Live:
         frontend: Path | None = None,
         url: str = "",
         start: Start | None = None,
+        kept: KeptFiles | None = None,
+        printer: str = "",
     ) -> None:
         """Make a release of an artifact and keep it ready for `swap`, in place of one kept before.
 
@@ -132,15 +140,18 @@ class Live:
                 events = Outbox(opened, dialect, now_ms, self.ring, room=room)
             self.realtime.place = database
             realtime = self.realtime.publisher()
+            storage = kept and self._storages.find(kept)
+            prints = SocketPrinter(printer) if printer else None
             host = Host(
                 clock, random, opened, log, events=events, realtime=realtime, http=self._http,
-                files=files, sends=self._quota is None,
+                streams=self._streams, files=files, storage=storage, printer=prints,
+                sends=self._quota is None,
             )  # fmt: skip
             try:
                 remember = self._remember(history) if history else None
                 release = await link_in_slices(
                     data, name=name, host=host, env=env, detailed=detailed,
-                    lasting=self._lasting, history=remember, send_whole=send_whole,
+                    lasting=self._lasting, history=remember, send_whole=send_whole, url=url,
                 )  # fmt: skip
             except Failure as failure:
                 raise ServerError(failure.message) from None
@@ -270,7 +281,7 @@ class Live:
         """Close once every request under way has ended: no new one comes here."""
         self.realtime.close()
         releases = [*self._old, *filter(None, [self.release])]
-        await self.active_requests.wait(lambda: not any(one.in_flight for one in releases), None)
+        await self.active_requests.wait(lambda: not any(one.is_answering for one in releases), None)
         self._drop_linked()
         await self.close()
         for release in releases:
@@ -289,6 +300,7 @@ class Live:
             await asyncio.to_thread(history.close)
         for files in self._files.values():
             await asyncio.to_thread(files.close)
+        await self._storages.close()
 
     async def note_uses(self) -> None:
         """Write down when API keys were used last here; see `KeyUses`."""

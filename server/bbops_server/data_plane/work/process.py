@@ -32,6 +32,7 @@ from bbops_server.data_plane.work.project import ProjectWork
 from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.egress import Egress
 from bbops_server.process.host.http import OutsideHttp
+from bbops_server.process.host.interpreter import share_interpreter
 from bbops_server.process.host.log import start_logging
 from bbops_server.process.host.random import SystemRandom
 from bbops_server.process.messages.channel import Channel
@@ -147,7 +148,7 @@ class WorkProcess:
             await self._exchanges.stop(name)
             del self._projects[name]
         self._directory.arrange(request.projects)
-        self._http.allow(Egress(request.egress))
+        self._http.allow(Egress(request.egress), rows=Egress(request.receivers))
         return Done()
 
     async def _report(self, request: ReportRequests) -> Done:
@@ -197,7 +198,7 @@ class WorkProcess:
 
 
 _SAID: Final = {
-    "again": "failed{at} and will be tried again", "dead": "failed{at} for the last time",
+    "retrying": "failed{at} and will be tried again", "dead": "failed{at} for the last time",
     "held": "is held",
 }  # fmt: skip
 
@@ -226,6 +227,7 @@ async def _run(control: int, bell: int, center: int) -> None:
 
     process = WorkProcess(Directory(make), http, channel, numbering, end)
     listen(bell, process.wake)
+    share_interpreter()
     gc.collect()
     gc.freeze()
     await process.service.run(channel)

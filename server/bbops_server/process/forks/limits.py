@@ -64,6 +64,9 @@ DRAFT_BUILD_SECONDS: Final = 30.0
 DRAFT_DATABASE_BYTES: Final = 128 * _MIB
 DRAFT_UPLOADS_BYTES: Final = 64 * _MIB
 """Of the files of all runs under way."""
+DRAFT_FILES_BYTES: Final = 128 * _MIB
+DRAFT_FILES: Final = 10_000
+"""Of what the addon localStorage keeps."""
 DRAFT_HISTORY_BYTES: Final = 32 * _MIB
 DRAFT_FOLDER_BYTES: Final = 512 * _MIB
 """Of everything that lies in a draft's folder; above it the process is ended."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote, urljoin, urlsplit
@@ -13,12 +14,15 @@ from urllib.parse import quote, urljoin, urlsplit
 import httpcore
 
 from bbops.base.addresses import split
-from bbops.base.host import HttpRequest, HttpResponse
-from bbops.runtime.values.failures import HttpFailure
+from bbops.base.host import HttpRequest, HttpResponse, MailRequest
+from bbops.runtime.values.failures import HttpFailure, Unavailable
+from bbops.runtime.vendors._deliver import deliver
 from bbops_server.process.host.egress import Egress
 
 MAX_BODY_BYTES: Final = 10_000_000
 MAX_REDIRECTS: Final = 5
+MOST_OPEN: Final = 200
+"""Answers that a process reads as they come at the same time; see `OutsideHttp.open`."""
 _TRIED: Final = 4
 _PACKED: Final = frozenset({"gzip", "x-gzip", "deflate"})
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -87,20 +91,36 @@ class _Guarded(httpcore.AsyncNetworkBackend):
         await asyncio.sleep(seconds)
 
 
+class _Way:
+    """Connections under rules of their own: one that is open for some is not used for others."""
+
+    __slots__ = ("backend", "pool")
+
+    def __init__(self, egress: Egress, *, most: int = 100) -> None:
+        self.backend = _Guarded(egress)
+        self.pool = httpcore.AsyncConnectionPool(
+            max_connections=most, max_keepalive_connections=20, keepalive_expiry=30.0,
+            network_backend=self.backend,
+        )  # fmt: skip
+
+
 class OutsideHttp:
     """The door `bbops.base.host.Http`. Each address is checked as it is connected to."""
 
     def __init__(
         self, egress: Egress | None = None, *, max_body_bytes: int = MAX_BODY_BYTES,
-        max_redirects: int = MAX_REDIRECTS,
+        max_redirects: int = MAX_REDIRECTS, most_open: int = MOST_OPEN,
     ) -> None:  # fmt: skip
-        """Args: `egress`: what may be asked; without it what is public."""
+        """Make one.
+
+        Args:
+            egress: what may be asked; without it what is public.
+            most_open: answers that are read as they come at the same time, see `open`.
+        """
         self._max_body_bytes, self._max_redirects = max_body_bytes, max_redirects
-        self._backend = _Guarded(egress or Egress())
-        self._pool = httpcore.AsyncConnectionPool(
-            max_connections=100, max_keepalive_connections=20, keepalive_expiry=30.0,
-            network_backend=self._backend,
-        )  # fmt: skip
+        self._ways = {False: _Way(egress or Egress()), True: _Way(Egress())}
+        self._streams = _Way(egress or Egress(), most=most_open)
+        self._open, self._most_open = 0, most_open
 
     async def send(self, request: HttpRequest) -> HttpResponse:
         """Return the answer; each redirect is a request of its own, checked like the first.
@@ -109,40 +129,76 @@ class OutsideHttp:
             HttpFailure: `httpTimeout`, `httpUnreachable`, `httpRefused`, `httpTooLarge` or
                 `httpInvalid`.
         """
-        parts = split(request.url)
-        host = parts.hostname if parts else ""
         progress = _Progress()
-        try:
+        with _as_failures(request, progress):
             async with asyncio.timeout(request.timeout_seconds):
                 return await self._follow(request, progress)
-        except (TimeoutError, httpcore.TimeoutException):
-            message = f"'{host}' did not answer in time"
-            raise HttpFailure("httpTimeout", message, is_sent=progress.is_sent) from None
-        except _Refused as refused:
-            message = (
-                f"address not allowed: '{refused}' is not public"
-                " (the server's 'egress.allow' in server.yaml can allow it)"
-            )
-            raise HttpFailure("httpRefused", message) from None
-        except _Unknown as unknown:
-            message = (
-                f"address not allowed: this draft may not reach '{unknown}', which the live release"
-                " does not reach (a maintainer can allow it: 'bbops drafts allow')"
-            )
-            raise HttpFailure("httpRefused", message) from None
-        except (httpcore.NetworkError, httpcore.RemoteProtocolError, OSError):
-            message = f"'{host}' cannot be reached"
-            raise HttpFailure("httpUnreachable", message, is_sent=progress.is_sent) from None
-        except (httpcore.ProtocolError, httpcore.UnsupportedProtocol, UnicodeError, ValueError):
-            raise HttpFailure("httpInvalid", "the request cannot be sent") from None
 
-    def allow(self, egress: Egress) -> None:
-        """Let these be asked from now on; connections that are open stay so for half a minute."""
-        self._backend.egress = egress
+    async def open(self, request: HttpRequest) -> OpenAnswer:
+        """Return the answer once its headers are there; no redirect is followed.
+
+        Such answers have connections of their own: however long they go on, other requests wait
+        for none of them.
+
+        Raises:
+            HttpFailure: as `send`.
+            Unavailable: as many answers are open as may be.
+        """
+        if self._open >= self._most_open:
+            raise Unavailable(
+                "tooManyStreams", "too many answers of other servers are read at the same time",
+                hint=f"a process reads {self._most_open} at the same time", retry_seconds=1,
+            )  # fmt: skip
+        self._open += 1
+        progress, closing = _Progress(), AsyncExitStack()
+        closing.callback(self._forget_open)
+        try:
+            with _as_failures(request, progress):
+                ends_at = asyncio.get_running_loop().time() + request.timeout_seconds
+                async with asyncio.timeout_at(ends_at):
+                    asked = self._ask(request, progress, self._streams)
+                    response = await closing.enter_async_context(asked)
+                most = request.most_bytes or self._max_body_bytes
+                return OpenAnswer(request, response, ends_at, most, closing)
+        except BaseException:
+            await closing.aclose()
+            raise
+
+    def _forget_open(self) -> None:
+        self._open -= 1
+
+    async def send_mail(self, request: MailRequest) -> Sequence[str]:
+        """Give mails to a server over SMTP; return the recipients that it refused.
+
+        Raises:
+            HttpFailure: it took nothing, or the address is not allowed.
+        """
+        backend = self._ways[False].backend
+        if not backend.egress.knows(request.host, request.port):
+            raise _not_allowed(_Unknown(f"{request.host}:{request.port}"))
+        try:
+            addresses = await backend.addresses(request.host, request.port)
+        except (httpcore.ConnectError, UnicodeError):
+            message = f"'{request.host}' cannot be reached"
+            raise HttpFailure("httpUnreachable", message) from None
+        if not addresses:
+            raise _not_allowed(_Refused(request.host))
+        return await deliver(request, addresses)
+
+    def allow(self, egress: Egress, rows: Egress | None = None) -> None:
+        """Let these be asked from now on; connections that are open stay so for half a minute.
+
+        Args:
+            egress: what a project's own files may ask.
+            rows: what addresses in rows may be; without it what is public.
+        """
+        self._ways[False].backend.egress = self._streams.backend.egress = egress
+        self._ways[True].backend.egress = rows or Egress(only=egress.only)
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._pool.aclose()
+        for way in (*self._ways.values(), self._streams):
+            await way.pool.aclose()
 
     async def _follow(self, request: HttpRequest, progress: _Progress) -> HttpResponse:
         answer = await self._send_once(request, progress)
@@ -157,27 +213,104 @@ class OutsideHttp:
         return answer
 
     async def _send_once(self, request: HttpRequest, progress: _Progress) -> HttpResponse:
+        way = self._ways[request.is_from_row]
+        async with self._ask(request, progress, way) as response:
+            most = request.most_bytes or self._max_body_bytes
+            body = await _read(response, most, request.keeps_bytes)
+        found = headers_of(response)
+        if request.keeps_bytes is None and found.get("content-encoding", "").lower() in _PACKED:
+            body = _unpacked(body, most)
+        return HttpResponse(response.status, found, body)
+
+    def _ask(
+        self, request: HttpRequest, progress: _Progress, way: _Way
+    ) -> AbstractAsyncContextManager[httpcore.Response]:  # fmt: skip
         host, port = _server_of(request.url)
         # asked here, too: a connection may be open from a commit before
-        if not self._backend.egress.knows(host, port):
+        if not way.backend.egress.knows(host, port):
             raise _Unknown(f"{host}:{port}")
         headers = {"accept-encoding": "gzip", "user-agent": "bbops", **request.headers}
-        async with self._pool.stream(
+        return way.pool.stream(
             request.method, _url(request.url), content=request.body or None,
             headers=[(name.encode("ascii"), value.encode("latin-1"))
                      for name, value in headers.items()],
             extensions={"trace": progress.trace},
-        ) as response:  # fmt: skip
-            most = request.most_bytes or self._max_body_bytes
-            body = await _read(response, most, request.keeps_bytes)
-        found: dict[str, str] = {}
-        for name, value in response.headers:
-            key = name.decode("latin-1").lower()
-            text = value.decode("latin-1")
-            found[key] = f"{found[key]}, {text}" if key in found else text
-        if request.keeps_bytes is None and found.get("content-encoding", "").lower() in _PACKED:
-            body = _unpacked(body, most)
-        return HttpResponse(response.status, found, body)
+        )  # fmt: skip
+
+
+class OpenAnswer:
+    """An answer whose body is read as it comes; what nobody reads waits at the other server."""
+
+    def __init__(
+        self, request: HttpRequest, response: httpcore.Response, ends_at: float, most_bytes: int,
+        closing: AsyncExitStack,
+    ) -> None:  # fmt: skip
+        self.status, self.headers = response.status, headers_of(response)
+        self._request, self._parts = request, aiter(response.aiter_stream())
+        self._ends_at, self._left, self._most = ends_at, most_bytes, most_bytes
+        self._closing, self._progress = closing, _Progress()
+        self._progress.is_sent = True
+
+    async def read(self) -> bytes:
+        """Return what has come since, once something has; nothing at the end.
+
+        Raises:
+            HttpFailure: it breaks off, takes longer than the request says, or is too large.
+        """
+        with _as_failures(self._request, self._progress):
+            async with asyncio.timeout_at(self._ends_at):
+                part = await anext(self._parts, b"")
+        self._left -= len(part)
+        if self._left < 0:
+            raise _too_large(self._most)
+        return part
+
+    async def close(self) -> None:
+        """End the request, also in the middle of its answer."""
+        await self._closing.aclose()
+
+
+@contextmanager
+def _as_failures(request: HttpRequest, progress: _Progress) -> Iterator[None]:
+    """Raise what goes wrong with a request as what a function can catch."""
+    parts = split(request.url)
+    host = parts.hostname if parts else ""
+    try:
+        yield
+    except (TimeoutError, httpcore.TimeoutException):
+        message = f"'{host}' did not answer in time"
+        raise HttpFailure("httpTimeout", message, is_sent=progress.is_sent) from None
+    except (_Refused, _Unknown) as failure:
+        raise _not_allowed(failure, is_from_row=request.is_from_row) from None
+    except (httpcore.NetworkError, httpcore.RemoteProtocolError, OSError):
+        message = f"'{host}' cannot be reached"
+        raise HttpFailure("httpUnreachable", message, is_sent=progress.is_sent) from None
+    except (httpcore.ProtocolError, httpcore.UnsupportedProtocol, UnicodeError, ValueError):
+        raise HttpFailure("httpInvalid", "the request cannot be sent") from None
+
+
+def headers_of(response: httpcore.Response) -> dict[str, str]:
+    """Return the headers of an answer, names in lower case."""
+    found: dict[str, str] = {}
+    for name, value in response.headers:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        found[key] = f"{found[key]}, {text}" if key in found else text
+    return found
+
+
+def _not_allowed(failure: _Refused | _Unknown, *, is_from_row: bool = False) -> HttpFailure:
+    if isinstance(failure, _Refused):
+        setting = "egress.receivers" if is_from_row else "egress.allow"
+        message = (
+            f"address not allowed: '{failure}' is not public"
+            f" (the server's '{setting}' in server.yaml can allow it)"
+        )
+    else:
+        message = (
+            f"address not allowed: this draft may not reach '{failure}', which the live release"
+            " does not reach (a maintainer can allow it: 'bbops drafts allow')"
+        )
+    return HttpFailure("httpRefused", message)
 
 
 def _server_of(url: str) -> tuple[str, int]:
@@ -204,8 +337,10 @@ def _target(request: HttpRequest, answer: HttpResponse) -> str:
     if answer.status not in _REDIRECTS or not target or request.follows == "none":
         return ""
     url = urljoin(request.url, target)
-    is_same = _origin(url) == _origin(request.url)
-    return url if is_same or request.follows == "all" else ""
+    if _origin(url) == _origin(request.url):
+        return url
+    keeps_body = request.body and not _becomes_get(request.method, answer.status)
+    return url if request.follows == "all" and not keeps_body else ""
 
 
 def _redirected(request: HttpRequest, status: int, url: str) -> HttpRequest:
@@ -213,10 +348,14 @@ def _redirected(request: HttpRequest, status: int, url: str) -> HttpRequest:
     headers, method, body = dict(request.headers), request.method, request.body
     if _origin(url) != _origin(request.url):
         headers = {name: one for name, one in headers.items() if name in _FOR_ANY_SERVER}
-    if status == 303 or (status in {301, 302} and method == "POST"):
+    if _becomes_get(method, status):
         method, body = ("HEAD" if method == "HEAD" else "GET"), b""
         headers.pop("content-type", None)
     return replace(request, method=method, url=url, headers=headers, body=body)
+
+
+def _becomes_get(method: str, status: int) -> bool:
+    return status == 303 or (status in {301, 302} and method == "POST")
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
+from typing import BinaryIO
 
 from bbops.runtime.values.failures import Unavailable
 
@@ -106,6 +107,10 @@ class RunFolder:
         """
         return await asyncio.to_thread(self._read, name, first, most)
 
+    def open(self, name: str) -> BinaryIO:
+        """Return a file to read; blocks. Raises: OSError: it is gone."""
+        return self._find(name).open("rb")
+
     def remove(self) -> None:
         """Remove the files, soon."""
         self._folders.take(-self._used)
@@ -118,7 +123,7 @@ class RunFolder:
     def _put(self, name: str, data: bytes, mode: str) -> None:
         self._folders.take(len(data))  # what is written over counts on, which no run notices
         self._used += len(data)
-        with _told():
+        with explain_disk("uploads"):
             if self._path is None:
                 self._path = self._folders.make()
             with (self._path / name).open(mode) as file:
@@ -148,18 +153,23 @@ class RunFolder:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def explain_disk(what: str) -> Iterator[None]:
+    """Say why `what` cannot be written.
+
+    Raises:
+        Unavailable: the disk is full, or cannot be written.
+    """
     try:
         yield
     except OSError as error:
         if error.errno in {ENOSPC, EDQUOT}:
             raise Unavailable(
-                "storageFull", "the disk for uploads is full",
+                "storageFull", f"the disk for {what} is full",
                 hint="free some space in the server's state folder", retry_seconds=30,
             ) from None  # fmt: skip
         raise Unavailable(
             "storageFailed",
-            "uploads cannot be written",
+            f"{what} cannot be written",
             hint=f"check the server's state folder: {(error.strerror or 'unknown').lower()}",
             retry_seconds=30,
         ) from None

@@ -26,10 +26,12 @@ from bbops_server.process.messages.build.releases.publish_frontend import (
 )
 from bbops_server.process.messages.build.releases.run_commit_tests import RunCommitTests
 from bbops_server.process.messages.build.releases.summarize import Summarize, Summary
+from bbops_server.publish.build.browser import warn_of_browser
 from bbops_server.publish.build.build_input import BuildInput
 from bbops_server.publish.build.executor import Works
 from bbops_server.publish.build.frontend import keep
 from bbops_server.publish.build.gate import Gate
+from bbops_server.publish.build.kept_files import warn_of_files
 from bbops_server.publish.build.proposing import find_removed, summarize
 from bbops_server.publish.build.sources import Source, Sources
 from bbops_server.publish.build.tables import Declared, TablesAtWork
@@ -84,6 +86,8 @@ class Compiling:
             built = build(tree, cache, off=off, database=engine, base=base)
         tagged = find_tagged(self._sources, built, tree, source)
         built = check_tagged(built, tagged) if tagged else built
+        built = warn_of_files(built, stay_here=request.files_stay_here)
+        built = warn_of_browser(built, request.browser)
         artifacts = Path(request.artifacts)
         handed = BuildInput.take(tree, engine, off) if _is_gated(built) else None
         return BuiltRelease(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from bbops_server.publish.processes.addons import ProjectAddons
 from bbops_server.publish.processes.deliveries import ProjectDeliveries
 from bbops_server.publish.processes.events import ProjectEvents
 from bbops_server.publish.processes.jobs import ProjectJobs
@@ -23,6 +24,11 @@ class DraftWork:
     plane: Plane
     project: str
     ready: Callable[[], Awaitable[None]]
+
+    @property
+    def addons(self) -> ProjectAddons:
+        """Its addons."""
+        return ProjectAddons(self.plane, self.project, self.ready)
 
     @property
     def jobs(self) -> ProjectJobs:

@@ -16,7 +16,10 @@ class Arrangement:
     places: Mapping[str, Place]
     proxies: tuple[str, ...] = ()
     egress: tuple[str, ...] = ()
+    receivers: tuple[str, ...] = ()
 
     def request(self) -> ArrangeProjects:
         """Return it as a request."""
-        return ArrangeProjects(dict(self.places), tuple(self.proxies), tuple(self.egress))
+        return ArrangeProjects(
+            dict(self.places), tuple(self.proxies), tuple(self.egress), tuple(self.receivers)
+        )

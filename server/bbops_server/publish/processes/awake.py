@@ -32,6 +32,7 @@ from bbops_server.process.forks.limits import (
     SILENCE_SECONDS,
 )
 from bbops_server.process.messages.data.admit_members import AdmitMembers
+from bbops_server.process.messages.data.end_streams import EndStreams
 from bbops_server.process.messages.data.sign_in import SignIn
 from bbops_server.process.messages.data.update_draft import UpdateDraft
 from bbops_server.process.messages.forks.fork_draft import ForkDraft
@@ -205,10 +206,19 @@ class AwakeDrafts:
 
     async def tell(self, request: Request[Any]) -> None:
         """Tell every process; one that has just ended needs to hear nothing."""
-        for one in self._drafts.values():
+        for one in tuple(self._drafts.values()):
             if one.child is not None:
                 with suppress(BbopsError):
                     await one.child.ask(request, timeout_seconds=LINK_SECONDS)
+
+    async def end_streams(self, seconds: float) -> None:
+        """Let answers of drafts that go on end after a time, each with an error as its last event.
+
+        Drafts stop after the processes that pass their answers on, which wait for these.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.tell(EndStreams(seconds))
 
     async def forget(self, names: Iterable[str]) -> None:
         """End the processes of drafts that fall asleep or are gone."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bbops.database.schema.place import Place as Data
 from bbops.database.schema.place import write_place
-from bbops_server.process.messages.data.link_release import LinkRelease, Start
+from bbops_server.process.messages.data.link_release import KeptFiles, LinkRelease, Start
 from bbops_server.process.messages.data.swap_release import SwapRelease
 from bbops_server.settings import Durability
 
@@ -31,6 +31,8 @@ class Link:
     """The only ones that it may reach; None for all that the server may."""
     start: Start | None = None
     """What its start page says; None where there is none, as of what is live for everybody."""
+    files: KeptFiles | None = field(default=None, repr=False)
+    printer: str = ""
 
     def request(self) -> LinkRelease:
         """Return it as a request."""
@@ -47,6 +49,8 @@ class Link:
             url=self.url,
             hosts=self.hosts,
             start=self.start,
+            files=self.files,
+            printer=self.printer,
         )
 
     def swap(self) -> SwapRelease:

@@ -334,9 +334,9 @@ class Plane:
 
     async def stop(self, grace_seconds: float) -> None:
         """Stop accepting, wait for requests under way, end every process."""
-        await asyncio.gather(
-            self.work.stop(grace_seconds), *(child.stop(grace_seconds) for child in self._data)
-        )
+        drafts = self.awake.end_streams(grace_seconds / 2)
+        data = (child.stop(grace_seconds) for child in self._data)
+        await asyncio.gather(self.work.stop(grace_seconds), drafts, *data)
         await self.awake.stop(grace_seconds)
         await self._build.stop(min(grace_seconds, WORD_SECONDS))
         if self._shared is not None:

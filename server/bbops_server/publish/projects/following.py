@@ -163,7 +163,7 @@ class FollowedFile:
             name: Place(one.hosts, one.prefix, (one.state / "publication.json").exists())
             for name, one in settings.items()
         }
-        await self.notify_plane(Arrangement(places, tuple(new.proxies), tuple(new.egress.allow)))
+        await self.notify_plane(_arrangement(places, new))
 
     async def notify_plane(self, arrangement: Arrangement) -> None:
         """Let the data processes know; one that does not answer is told when it does."""
@@ -198,9 +198,13 @@ class FollowedSettings(FollowedFile):
         """Put the settings in force."""
         self.file = new
         self.take_settings(new)
-        proxies, allowed = tuple(new.proxies), tuple(new.egress.allow)
-        await self.notify_plane(Arrangement({"": EVERYWHERE}, proxies, allowed))
+        await self.notify_plane(_arrangement({"": EVERYWHERE}, new))
         return Applied([], [], [], [])
+
+
+def _arrangement(places: Mapping[str, Place], file: ServerFile) -> Arrangement:
+    egress = file.egress
+    return Arrangement(places, tuple(file.proxies), tuple(egress.allow), tuple(egress.receivers))
 
 
 def _compare(old: ServerFile, new: ServerFile) -> Applied:

@@ -19,6 +19,7 @@ from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.messages.data.read_metrics import Sample
 from bbops_server.process.webhooks.outbox import Outbox
 from bbops_server.publish.drafts.drafts import Drafts
+from bbops_server.publish.processes.addons import ProjectAddons
 from bbops_server.publish.processes.api_keys import ApiKeys
 from bbops_server.publish.processes.deliveries import ProjectDeliveries
 from bbops_server.publish.processes.events import ProjectEvents
@@ -144,6 +145,11 @@ class Projects:
         """Return the API keys of a project; None when no project has that name."""
         found = self._find(name)
         return ApiKeys(found.context.plane, found.context.project.name) if found else None
+
+    def addons(self, name: str) -> ProjectAddons | None:
+        """Return the addons of a project; None when no project has that name."""
+        found = self._find(name)
+        return ProjectAddons(found.context.plane, found.context.project.name) if found else None
 
     def jobs(self, name: str) -> ProjectJobs | None:
         """Return the jobs of a project; None when no project has that name."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from bbops.base.json_addons import TestedAddon
 from bbops.base.json_deliveries import Delivery, DeliveryStory, JsonReceiver
 from bbops.base.json_events import LoggedEvent
 from bbops.base.json_jobs import ChangedJobs, JobList, JobStory
@@ -180,6 +181,14 @@ class DraftJobSource(JobSource, Protocol):
         ...
 
 
+class AddonSource(Protocol):
+    """What the control plane asks about the addons of one project; BbopsError where it cannot."""
+
+    async def test(self, addon: str) -> TestedAddon:
+        """Return whether an addon of what is live works with its settings."""
+        ...
+
+
 class DeliverySource(Protocol):
     """What the control plane asks about a project's deliveries; BbopsError where it cannot."""
 
@@ -242,6 +251,11 @@ class DraftWorkSource(Protocol):
     @property
     def jobs(self) -> DraftJobSource:
         """Its jobs."""
+        ...
+
+    @property
+    def addons(self) -> AddonSource:
+        """Its addons, which are tested with the values of drafts."""
         ...
 
     @property
@@ -324,6 +338,10 @@ class StatusSource(Protocol):
 
     async def metrics(self) -> list[Sample]:
         """Return what processes have counted. Raises: BbopsError: one does not answer."""
+        ...
+
+    def addons(self, name: str) -> AddonSource | None:
+        """Return a project's addons; None when no project has the name."""
         ...
 
     def jobs(self, name: str) -> JobSource | None:

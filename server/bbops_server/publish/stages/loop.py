@@ -320,6 +320,7 @@ class Reconciler:
         built = await build(fetched, at)
         self.board.subject, self.board.author = built.facts.subject, built.facts.author
         require_valid(built)
+        self.board.warn(built.facts.diagnostics)
         begin("Comparing")
         await keep_reviews(built, at)
         await keep_frontend_frozen(built, at)

@@ -27,6 +27,7 @@ from bbops_server.process.messages.build.tables.settle import Settle
 from bbops_server.process.messages.build.tables.switch import Switch
 from bbops_server.process.messages.build.tables.try_statements import TryStatements
 from bbops_server.process.messages.data.link_release import Start
+from bbops_server.process.printing.finding import NO_SANDBOX, find_trouble
 from bbops_server.publish.holds.approvals import read_waiting
 from bbops_server.publish.processes.link import Link
 from bbops_server.publish.processes.plane import HOLD_SECONDS
@@ -41,6 +42,7 @@ from bbops_server.publish.sources.values import (
     Rehearsed,
 )
 from bbops_server.publish.stages.failed_switch import keep_failed_switch, refuse_failed_switch
+from bbops_server.publish.stages.kept_files import find_files
 from bbops_server.publish.status.status import Stalled
 
 BUILD_SECONDS = 120
@@ -59,7 +61,14 @@ async def build(fetched: Fetched, at: PublishContext) -> Built:
     """Read, load, check and compile; `require_valid` says whether that succeeded."""
     live = await asyncio.to_thread(read_live_commit, at)
     off = await asyncio.to_thread(read_features_off, at.plane.settings)
-    asked = BuildRelease(fetched.source, str(at.artifacts), at.engine, live, tuple(off))
+    settings = at.plane.settings
+    stays = bool(settings.database_url) and settings.files.bucket is None and not at.is_draft
+    browser = settings.browser
+    trouble = find_trouble(browser.program, sandbox=browser.sandbox)
+    asked = BuildRelease(
+        fetched.source, str(at.artifacts), at.engine, live, tuple(off), stays,
+        trouble or ("" if browser.sandbox else NO_SANDBOX),
+    )  # fmt: skip
     return fetched.built(await at.build.ask(asked, timeout_seconds=BUILD_SECONDS))
 
 
@@ -176,6 +185,8 @@ async def link(rehearsed: Rehearsed, at: PublishContext) -> Linked:
         at.url,
         None if at.hosts is None else await asyncio.to_thread(at.hosts, rehearsed.commit),
         _find_start(rehearsed, at) if at.tells_callers else None,
+        find_files(facts.project, at),
+        at.plane.settings.printer,
     )
     try:
         await at.plane.link(made)

@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import Final
 
 import msgspec
 
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import Condition, Publication, Status
 from bbops_server.publish.status.signal import Signal
+
+LACKS: Final = frozenset({"addon-needs", "local-storage-not-shared"})
+"""Codes of warnings that are about the server."""
 
 
 class Stalled(Exception):
@@ -167,6 +171,15 @@ class StatusBoard:
             return True
         is_over = self.conditions["Ready"].status and not self.conditions["Reconciling"].status
         return is_over and (self.attempted or "").endswith(f":{commit}")
+
+    def warn(self, found: Sequence[JsonDiagnostic]) -> None:
+        """Record what this server lacks for the newest commit, by its warnings."""
+        lacks = [one for one in found if one.code in LACKS]
+        if lacks:
+            message = "; ".join(one.message for one in lacks)
+            self.put("Warning", status=True, reason=lacks[0].code, message=message)
+        elif "Warning" in self.conditions:
+            self.put("Warning", status=False, reason="Done", message="")
 
     def stall_narrowing(self, stalled: Stalled) -> bool:
         """Record why rules of the live release are not in force; False when that is known."""

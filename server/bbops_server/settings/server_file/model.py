@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from ipaddress import ip_network
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -14,12 +14,14 @@ from pydantic import (
     StringConstraints,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
 from bbops.base.addresses import split
 from bbops.base.errors import DatabaseError, GitError
 from bbops.base.model import Model
+from bbops.base.names import Size
 from bbops.database.schema.place import read_url
 from bbops.source.git.address import Address, require_branch
 from bbops.source.git.series import TAG, find_tag_mistake, names_project
@@ -190,9 +192,13 @@ class Bind(Model):
 
 
 class Egress(Model):
-    """Which servers functions may ask beside public ones: addresses, networks, names of hosts."""
+    """Which servers may be asked beside public ones: addresses, networks, names of hosts.
+
+    `receivers` is for webhooks to addresses that stand in rows, `allow` for everything else.
+    """
 
     allow: list[Annotated[str, AfterValidator(_check_egress)]] = []
+    receivers: list[Annotated[str, AfterValidator(_check_egress)]] = []
     client_documents: bool = True
 
 
@@ -239,6 +245,47 @@ class Drafts(Model):
     awake: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MOST_DRAFTS)] = 64
 
 
+class Files(Model):
+    """How much each project may keep with the addon localStorage, and where.
+
+    Files are in the state folder, or in a bucket of object storage that several servers share.
+    """
+
+    most: Size = "10GB"
+    most_files: Annotated[int, BeforeValidator(_number), Field(ge=1, le=100_000_000)] = 1_000_000
+    endpoint: Url | None = None
+    bucket: Annotated[
+        str | None, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")
+    ] = None
+    region: Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{1,50}$")] = "us-east-1"
+    access_key_id: Annotated[str | None, StringConstraints(min_length=1, max_length=500)] = None
+    secret_access_key: Annotated[str | None, StringConstraints(min_length=1, max_length=500)] = (
+        Field(default=None, repr=False)
+    )
+
+    @model_validator(mode="after")
+    def _check_bucket(self) -> Self:
+        """Take all of a bucket's settings, or none."""
+        given = {
+            "endpoint": self.endpoint, "bucket": self.bucket, "accessKeyId": self.access_key_id,
+            "secretAccessKey": self.secret_access_key,
+        }  # fmt: skip
+        missing = [name for name, value in given.items() if value is None]
+        if 0 < len(missing) < len(given):
+            raise _wrong(
+                f"'{missing[0]}' is missing",
+                "a bucket has 'endpoint', 'bucket', 'accessKeyId' and 'secretAccessKey'",
+            )
+        return self
+
+
+class Chromium(Model):
+    """The browser of the addon htmlToPdf: its path, and whether it confines its processes."""
+
+    program: Annotated[str, StringConstraints(max_length=500)] = ""
+    sandbox: bool = True
+
+
 class ServedProject(Model):
     """A project: what it follows, and where it answers."""
 
@@ -259,6 +306,8 @@ class ServerFile(Model):
     sign_in: SignIn = SignIn()
     egress: Egress = Egress()
     drafts: Drafts = Drafts()
+    files: Files = Files()
+    chromium: Chromium = Chromium()
     freeze: Annotated[list[CheckedFreeze], Field(max_length=100)] = []
     webhooks: Annotated[
         list[WrittenWebhook], Field(max_length=20), AfterValidator(check_receivers)

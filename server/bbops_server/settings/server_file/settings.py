@@ -8,11 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from bbops.base.diagnostics import Diagnostic
+from bbops.base.model import Model
 from bbops.database.schema.place import read_url
+from bbops.runtime.values.sizes import size_bytes
 from bbops.source.yaml.document import Document
 from bbops_server.settings import (
     Access,
+    BrowserSettings,
+    BucketSettings,
     DraftSettings,
+    FileSettings,
     ProjectSettings,
     Provider,
     Settings,
@@ -29,6 +34,8 @@ _FIXED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("bind", "control"), ("control_host", "control_port")),
     (("workers",), ("workers",)),
     (("database",), ("database_url",)),
+    (("files",), ("files",)),
+    (("chromium",), ("browser",)),
 )
 """What only a restart changes, and the settings it becomes."""
 
@@ -44,6 +51,8 @@ def server_settings(file: ServerFile, state: Path, given: Mapping[str, Any]) -> 
         database_url=file.database, drafts=draft_settings(file), freezes=freeze_settings(file),
         egress=tuple(file.egress.allow), reads_clients=file.egress.client_documents,
         webhooks=webhook_settings(file), version_tag=file.version_tag,
+        files=file_settings(file),
+        browser=BrowserSettings(file.chromium.program, file.chromium.sandbox),
     )  # fmt: skip
     return replace(found, **given)
 
@@ -76,6 +85,17 @@ def draft_settings(file: ServerFile) -> DraftSettings:
     """Return how many drafts there are, and how long they stay awake."""
     said = file.drafts
     return DraftSettings(said.idle_seconds, said.most, said.hosts, said.awake)
+
+
+def file_settings(file: ServerFile) -> FileSettings:
+    """Return how much projects may keep, and where."""
+    said = file.files
+    most, bucket = size_bytes(said.most), None
+    if said.endpoint and said.bucket and said.access_key_id and said.secret_access_key:
+        bucket = BucketSettings(
+            said.endpoint, said.bucket, said.region, said.access_key_id, said.secret_access_key
+        )
+    return FileSettings(most, said.most_files, bucket)
 
 
 def project_settings(file: ServerFile, server: Settings) -> dict[str, ProjectSettings]:
@@ -111,9 +131,10 @@ def find_restarts(
     for path, settings in _FIXED:
         before, now = _value(old, path), _value(new, path)
         if before != now and not set(settings) <= given.keys():
+            said = "as it was" if isinstance(before, Model) else f"'{before}'"
             yield Diagnostic(
                 place_of(name, document, path), "needs-restart",
-                f"'{path[-1]}' stays '{before}' until the server is started again",
+                f"'{path[-1]}' stays {said} until the server is started again",
                 "everything else in this file took effect", severity="warning",
             )  # fmt: skip
 

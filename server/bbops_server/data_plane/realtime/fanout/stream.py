@@ -11,17 +11,21 @@ import os
 import socket
 from abc import ABC, abstractmethod
 from functools import partial
+from time import monotonic
 from typing import Any, Final
 
 from bbops_server.data_plane.realtime.fanout.center import Center
 from bbops_server.data_plane.realtime.fanout.end import End
-from bbops_server.data_plane.realtime.fanout.frames import Down, Frames, Hello, Up, pack
+from bbops_server.data_plane.realtime.fanout.frames import Down, Frames, Hello, Say, Up, pack
 
 MOST_BUFFERED: Final = 64 << 20
 """Bytes that wait for the other process; one that reads so slowly hangs, and is cut off."""
 
 READY_SECONDS: Final = 5.0
-"""How long a subscription waits for the center, such as while its process is replaced."""
+"""How long a subscription or a message waits for the center, as while a process is replaced."""
+
+MOST_WAITING: Final = 1 << 20
+"""Bytes of messages that wait for the center; those after them are lost."""
 
 CENTER: Final = "--center"
 """Stands before the path of the center's socket, where a process is started."""
@@ -97,6 +101,7 @@ class RemoteEnd(End):
         self._is_ready = asyncio.Event()
         self._connecting: asyncio.Task[None] | None = None
         self._stream: _Upward | None = None
+        self._said: list[tuple[float, Say]] = []  # in wait for the center, and since when
 
     def open(self) -> None:
         """Keep connected from now on."""
@@ -114,9 +119,15 @@ class RemoteEnd(End):
         return True
 
     def send(self, frame: Up) -> None:
-        """Send a frame; where there is no center it is lost, as its answer says."""
+        """Send a frame; where there is no center for long it is lost, as its answer says.
+
+        A process that has just started answers requests before it has found the center.
+        """
         if self._stream is not None and self._is_ready.is_set():
             self._stream.write(frame)
+        elif isinstance(frame, Say):
+            if sum(len(one.data) for _, one in self._said) + len(frame.data) <= MOST_WAITING:
+                self._said.append((monotonic(), frame))
         else:
             ask = getattr(frame, "ask", None)
             on_seen = self._asks.pop(ask, None) if ask is not None else None
@@ -134,6 +145,10 @@ class RemoteEnd(End):
         """Take a frame of the center."""
         if isinstance(frame, Hello):
             self._is_ready.set()
+            waiting, self._said = self._said, []
+            for since, said in waiting:
+                if monotonic() - since < READY_SECONDS:
+                    self.send(said)
         super().tell(frame)
 
     async def _keep_connected(self) -> None:
@@ -141,8 +156,9 @@ class RemoteEnd(End):
         while True:
             stream = _Upward(self, loop.create_future())
             try:
+                self._stream = stream
                 await loop.create_unix_connection(partial(_itself, stream), self._path)
-                self._stream, pause = stream, _AGAIN_SECONDS[0]
+                pause = _AGAIN_SECONDS[0]
                 await stream.gone
             except OSError:
                 pause = min(2 * pause, longest)

@@ -15,3 +15,6 @@ class ArrangeProjects(Request[Done], frozen=True):
 
     egress: tuple[str, ...]
     """What may be reached."""
+
+    receivers: tuple[str, ...] = ()
+    """What addresses in rows may be, beside public ones."""

@@ -13,7 +13,7 @@ class JobEnded(Event, frozen=True):
     Attributes:
         work: what ran, such as `tasks/nightly`.
         job: its name, which no other job has.
-        outcome: `again` for one that is tried again, `waits` for one that sleeps.
+        outcome: `retrying` is tried again later, `waiting` sleeps in a step.
         attempt: 1 for the first.
         reason: why it failed or is held.
         at: file and line of the step that failed.
@@ -21,7 +21,7 @@ class JobEnded(Event, frozen=True):
 
     work: str
     job: str
-    outcome: Literal["done", "waits", "again", "dead", "held"]
+    outcome: Literal["done", "waiting", "retrying", "dead", "held"]
     attempt: int
     milliseconds: float
     reason: str = ""

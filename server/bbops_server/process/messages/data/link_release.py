@@ -25,6 +25,35 @@ class Start(NamedTuple):
     control: str
 
 
+class Bucket(NamedTuple):
+    """Object storage in which files of projects are, each project's below its name."""
+
+    endpoint: str
+    bucket: str
+    region: str
+    key_id: str
+    secret: str
+    prefix: str
+
+
+class KeptFiles(NamedTuple):
+    """Where a project keeps files.
+
+    Attributes:
+        root: their folder; of a project that is served as it is written, the project's own.
+        in_project: it is that.
+        most_bytes: that it may keep.
+        most_files: likewise.
+        bucket: where they are in the place of the folder.
+    """
+
+    root: str
+    in_project: bool
+    most_bytes: int
+    most_files: int
+    bucket: Bucket | None = None
+
+
 class Linked(Answer, frozen=True):
     """A release is linked; `has_work` says whether something is to run outside of requests."""
 
@@ -59,3 +88,9 @@ class LinkRelease(Request[Linked], frozen=True):
 
     start: Start | None = None
     """What its start page says; None where there is none."""
+
+    printer: str = ""
+    """The socket of what prints; empty where nothing does."""
+
+    files: KeptFiles | None = None
+    """Where it keeps files; None where it cannot."""

@@ -58,3 +58,9 @@ class BuildRelease(Request[BuiltRelease], frozen=True):
 
     off: tuple[str, ...] = ()
     """Features that are off."""
+
+    files_stay_here: bool = False
+    """Whether files are on this server only, while other servers may have the same database."""
+
+    browser: str = ""
+    """What is wrong with the browser that prints; empty for nothing."""

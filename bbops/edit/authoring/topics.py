@@ -1,0 +1,90 @@
+"""Read docs/language: what each filter, function, step, kind, addon and key is, by its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from bbops.base.assets import asset_folder
+from bbops.source.tree import FolderTree
+
+GROUPS: Final = ("filter", "function", "step", "kind", "addon", "key")
+"""What there is to explain beside codes, in the order in which it is listed."""
+
+_PAGES: Final = {"filters.md": "filter", "functions.md": "function"}
+"""Pages with a section for each of their topics."""
+_HEADING: Final = re.compile(r"^## (.+)$", re.MULTILINE)
+_KEY: Final = re.compile(r"^\| `(\w+)` \|(.*)\|$", re.MULTILINE)
+_CELL: Final = re.compile(r"(?<!\\)\|")
+_MADE: Final = re.compile(r"^<!--.*-->\n+")
+_TITLE: Final = re.compile(r"^# (.+)\n+")
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One of them. `text` is Markdown, and `page` its page below docs/language."""
+
+    group: str
+    name: str
+    text: str
+    page: str
+
+    @property
+    def summary(self) -> str:
+        """Its first sentence."""
+        blocks = (block for block in self.text.split("\n\n") if not block.startswith(("```", "|")))
+        return " ".join(next(blocks, "").split())
+
+
+def read_topics() -> list[Topic]:
+    """Return every topic, group by group.
+
+    Raises:
+        BbopsError: this installation lacks the pages.
+    """
+    tree = FolderTree(asset_folder("docs") / "language")
+    blobs = {one.path: one.blob for one in tree.entries() if one.path.endswith(".md")}
+    texts = tree.read(list(blobs.values()))
+    found = [
+        topic
+        for path, blob in blobs.items() if not path.endswith("README.md")
+        for topic in parse_topics(path, texts[blob].decode())
+    ]  # fmt: skip
+    return sorted(found, key=lambda one: GROUPS.index(one.group))
+
+
+def parse_topics(path: str, page: str) -> Iterator[Topic]:
+    """Yield the topics of a page's text."""
+    text = _MADE.sub("", page)
+    title = _TITLE.match(text)
+    name, text = (title[1].rstrip(" °"), text[title.end() :]) if title else (path, text)
+    if path in _PAGES:
+        yield from _sections(_PAGES[path], path, text)
+    elif path.startswith("addons/"):
+        yield Topic("addon", name, text.strip(), path)
+        steps = _sections("step", path, text)
+        yield from (one for one in steps if one.name.startswith(f"{name}."))
+    elif path.startswith("steps/"):
+        yield Topic("step", name, text.strip(), path)
+    else:
+        yield Topic("kind", name, text.strip(), path)
+        yield from _keys(name, path, text)
+
+
+def _sections(group: str, path: str, text: str) -> Iterator[Topic]:
+    _, *parts = _HEADING.split(text)
+    for name, body in zip(parts[::2], parts[1::2], strict=True):
+        yield Topic(group, name.rstrip(" °"), body.strip(), path)
+
+
+def _keys(kind: str, path: str, text: str) -> Iterator[Topic]:
+    """Yield the keys in the first table of a kind's page; those of its parts are on the page."""
+    _, _, table = text.partition("\n## Keys\n")
+    for key, row in _KEY.findall(table.partition("\n#")[0]):
+        takes, left_out, words = (cell.strip() for cell in _CELL.split(row))
+        needed = "It is needed." if "needed" in left_out else ""
+        default = f"When left out: {left_out}." if left_out and not needed else ""
+        said = filter(None, [words.rstrip(" °"), f"Takes {takes}.", needed or default])
+        yield Topic("key", f"{kind}.{key}", " ".join(said), path)

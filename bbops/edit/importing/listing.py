@@ -1,0 +1,98 @@
+"""The addons of a project: whether they are on, what they lack, who uses their steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from bbops.base.names import INLINE, env_name
+from bbops.edit.authoring.changing import Change
+from bbops.language.addons._base import kind as addon_kind
+from bbops.runtime.vendors import find_steps
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One addon.
+
+    Attributes:
+        secrets: env variables that hold its secrets.
+        uses: functions with the lines in them that are steps of it.
+    """
+
+    name: str
+    title: str
+    is_own: bool
+    enabled: bool
+    hosts: tuple[str, ...]
+    secrets: tuple[str, ...]
+    steps: tuple[str, ...]
+    uses: tuple[tuple[str, int], ...]
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """It, for JSON."""
+        return {
+            "name": self.name, "title": self.title, "own": self.is_own, "enabled": self.enabled,
+            "hosts": list(self.hosts), "secrets": list(self.secrets), "steps": list(self.steps),
+            "uses": [{"function": one, "line": line} for one, line in self.uses],
+        }  # fmt: skip
+
+    @property
+    def line(self) -> str:
+        """It, for people."""
+        state = "enabled" if self.enabled else "disabled"
+        where = f", {' and '.join(self.hosts)}" if self.hosts else ""
+        used = len({one for one, _ in self.uses})
+        by = f"{used} function" if used == 1 else f"{used} functions"
+        count = f"{len(self.steps)} step" if len(self.steps) == 1 else f"{len(self.steps)} steps"
+        return f"{self.name}: {state}, {count}, used by {by}{where}"
+
+
+def list_addons(change: Change) -> list[Listed]:
+    """Return the addons of a project's files, in the order of their names."""
+    users = find_users(change)
+    found = []
+    for name in sorted(one.name for one in change.names() if one.folder == "addons"):
+        if "/" not in name:
+            root = change.document(f"addons/{name}.yaml").root
+            told = root if isinstance(root, Mapping) else {}
+            found.append(_listed(change, name, told, tuple(users.get(name, ()))))
+    return found
+
+
+def _listed(
+    change: Change, name: str, root: Mapping[str, Any], uses: tuple[tuple[str, int], ...]
+) -> Listed:
+    kind, config = addon_kind(name), root.get("config")
+    settings = {key: str(one) for key, one in config.items()} if isinstance(config, Mapping) else {}
+    variables = {one for text in settings.values() if (one := env_name(text))}
+    address = settings.get("endpoint") or str(root.get("server") or root.get("mcp") or "")
+    if kind is not None:
+        steps = tuple(find_steps(name))
+        hosts = (urlsplit(address).netloc,) if address else kind.hosts
+        title = kind.title
+    else:
+        below = f"{name}/"
+        own = [one.name for one in change.names() if one.folder == "addons"]
+        steps = tuple(one.removeprefix(below) for one in own if one.startswith(below))
+        hosts = (urlsplit(address).netloc,) if address else ()
+        title = str(root.get("description") or "")
+    return Listed(
+        name, title, kind is None, root.get("enabled") is True, tuple(filter(None, hosts)),
+        tuple(sorted(variables)), steps, uses,
+    )  # fmt: skip
+
+
+def find_users(change: Change) -> dict[str, list[tuple[str, int]]]:
+    """Return where functions have steps of each addon: (function, line)."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for file, reference in change.references():
+        if file.startswith(("functions/", "endpoints/")) and reference.to.folder == "addons":
+            addon = reference.to.name.partition("/")[0]
+            folder, _, name = file.removesuffix(".yaml").partition("/")
+            one = f"{INLINE}{name}" if folder == "endpoints" else name
+            found.setdefault(addon, []).append((one, reference.mark.line))
+    return found

@@ -1,0 +1,396 @@
+"""Addons of a project's own: any API, its settings in one file and each step in another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, StringConstraints, model_validator
+from pydantic import Field as PydanticField
+from pydantic_core import PydanticCustomError
+
+from bbops.base.model import Model
+from bbops.language.addons._base import Setting
+from bbops.language.expressions.types import ANY, Type
+from bbops.language.resources._kind import Kind
+from bbops.language.shape import Field, Shape, shape_spec, shape_types
+from bbops.language.steps._own_actions import OwnAction
+from bbops.runtime.steps.http_call import OURS
+
+SettingName = Annotated[str, StringConstraints(pattern=r"^[a-z][A-Za-z0-9]{0,62}$")]
+"""The name of a key of `config`."""
+HeaderName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9-]{1,100}$")]
+Address = Annotated[
+    str, StringConstraints(pattern=r"^https?://[^/?#\s@$]+[^?#\s$]*$", max_length=500)
+]
+Digest = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
+Short = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+ENDPOINT = "endpoint"
+"""The setting that takes the place of `server`."""
+SECONDS = 30.0
+_HOLE = re.compile(r"\{([^{}]*)\}")
+_NAME_IN_PATH = re.compile(r"[A-Za-z0-9_.~-]{1,100}").fullmatch
+_MUTATES = re.compile(r"\bmutation\b").search
+"""Says of a text of GraphQL whether it may change something: fragments may stand before it."""
+_READS = frozenset({"GET", "HEAD", "DELETE"})
+_HEADER_VALUE = re.compile(r"[\x20-\x7e]{0,1000}").fullmatch
+
+
+def check_path(path: str) -> str:
+    """Return the path of a request; refuse one that is more than a path."""
+    plain = _HOLE.sub("x", path)
+    is_odd = "${" in path or re.search(r"[^\x21-\x7e]|[?#{}\\]", plain) is not None
+    is_odd = is_odd or not all(map(_NAME_IN_PATH, _HOLE.findall(path)))
+    if not path.startswith("/") or is_odd or {".", ".."} & {*plain.split("/")}:
+        message = "expected a path such as /v1/refunds/{id}, got '{path}'"
+        hint = "parameters of the query stand under 'in': '{ limit: query }'"
+        raise PydanticCustomError("field", message, {"path": path[:80], "hint": hint})
+    return path
+
+
+def check_header(text: str) -> str:
+    """Return the value of a header that stands in git."""
+    if "${" in text or not _HEADER_VALUE(text):
+        hint = "a key belongs under 'auth', such as '{ header: { X-Key: apiKey } }'"
+        message = "a header here is plain text, without expressions"
+        raise PydanticCustomError("field", message, {"hint": hint})
+    return text
+
+
+def check_sent_header(name: str) -> str:
+    """Return the name of a header that a step may set."""
+    if name.lower() in OURS:
+        raise PydanticCustomError("field", "header '{name}' cannot be set", {"name": name})
+    return name
+
+
+def check_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
+    """Return headers; refuse those that the connection itself needs."""
+    for name in headers:
+        check_sent_header(name)
+    return headers
+
+
+class ClientCredentials(Model):
+    """Where tokens are fetched, and the settings that are exchanged for one."""
+
+    token_url: Annotated[str, StringConstraints(pattern=r"^https?://[^?#\s@$]+$", max_length=500)]
+    client_id: SettingName = "clientId"
+    client_secret: SettingName = "clientSecret"  # noqa: S105 - the name of a setting
+    scopes: list[Short] = []
+
+
+class AddonAuth(Model):
+    """How the server is told who asks: one way, by the names of settings."""
+
+    bearer: SettingName | None = None
+    basic: Annotated[list[SettingName], PydanticField(min_length=2, max_length=2)] | None = None
+    header: Annotated[dict[HeaderName, SettingName], PydanticField(min_length=1)] | None = None
+    query: Annotated[dict[Short, SettingName], PydanticField(min_length=1)] | None = None
+    client_credentials: ClientCredentials | None = None
+
+    @model_validator(mode="after")
+    def check_one(self) -> Self:
+        """Refuse no way, and two of them."""
+        if len(self.model_fields_set) != 1:
+            ways = "bearer, basic, header, query or clientCredentials"
+            raise PydanticCustomError("field", "'auth' is one of {ways}", {"ways": ways})
+        for name in self.header or ():
+            check_headers({name: ""})
+        return self
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The keys of `config` that it needs, which hold secrets."""
+        own = self.client_credentials
+        return tuple(dict.fromkeys([
+            *([self.bearer] if self.bearer else ()), *(self.basic or ()),
+            *(self.header or {}).values(), *(self.query or {}).values(),
+            *([own.client_id, own.client_secret] if own else ()),
+        ]))  # fmt: skip
+
+
+class Source(Model):
+    """Where the files were made from: `bbops addon add` writes it, and reads it again."""
+
+    openapi: Short | None = None
+    mcp: Short | None = None
+    git: Short | None = None
+    commit: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40,64}$")] | None = None
+    path: Short | None = None
+    signed_by: Short | None = None
+    operation: Short | None = None
+    digest: Digest | None = None
+    version: Short | None = None
+
+
+class OwnAddon(Kind):
+    """Any API as an addon: where it is, and how it is told who asks."""
+
+    folder: ClassVar[str] = "addons"
+
+    description: str | None = None
+    enabled: bool = False
+    server: Address | None = None
+    mcp: Address | None = None
+    auth: AddonAuth | None = None
+    headers: Annotated[
+        dict[HeaderName, Annotated[str, AfterValidator(check_header)]],
+        AfterValidator(check_headers),
+    ] = {}
+    source: Source | None = None
+    config: dict[SettingName, Setting] | None = None
+
+    @classmethod
+    def id(cls) -> str:
+        return "addon"
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it says where it is, so that it is more than a misspelt name."""
+        return self.server is not None or self.mcp is not None
+
+    @property
+    def address(self) -> str:
+        """Where it is, unless `config.endpoint` says otherwise."""
+        return self.mcp or self.server or ""
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """The values of `config`."""
+        return self.config or {}
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The keys of `config` that hold secrets."""
+        return frozenset(self.auth.settings if self.auth else ())
+
+    def link(self, steps: Mapping[str, OwnStep]) -> dict[str, Any]:
+        """Return what the runtime has to know of it, as plain data."""
+        auth = self.auth.model_dump(by_alias=True, exclude_none=True) if self.auth else {}
+        linked = {name: one.link() for name, one in steps.items()}
+        return {
+            "address": self.address, "is_mcp": self.mcp is not None, "auth": auth,
+            "headers": dict(self.headers), "steps": linked,
+        }  # fmt: skip
+
+
+Where = Literal["path", "query", "header", "body", "whole"]
+
+
+class Place(Model):
+    """Where a parameter goes, under another name; or the setting that it comes from."""
+
+    path: Short | None = None
+    query: Short | None = None
+    header: Annotated[HeaderName, AfterValidator(check_sent_header)] | None = None
+    body: Short | None = None
+    whole: Literal[True] | None = None
+    setting: SettingName | None = None
+
+    @property
+    def where(self) -> tuple[Where, str] | None:
+        """The part of the request and the name there; None where only the setting is told."""
+        for part in ("path", "query", "header", "body"):
+            if (name := getattr(self, part)) is not None:
+                return part, name
+        return ("whole", "") if self.whole else None
+
+
+def read_place(data: Any) -> Any:
+    """Read `query` as `{query: <the parameter's own name>}`; the name is put in later."""
+    return {data: _SAME} if isinstance(data, str) and data in _WHERE else data
+
+
+_SAME = "-"
+_WHERE = ("path", "query", "header", "body")
+
+
+_OF_A_FIELD = frozenset(field.alias or name for name, field in Field.model_fields.items())
+
+
+def read_gives(data: Any) -> Any:
+    """Read `{ id: string, amount: integer }` as a map of these; `{ type: string }` is one field."""
+    is_field = isinstance(data, dict) and "type" in data and data.keys() <= _OF_A_FIELD
+    if isinstance(data, dict) and not is_field:
+        return {"type": "object", "fields": data}
+    return data
+
+
+class Request(Model):
+    """What is sent: a method and a path, or a query of GraphQL."""
+
+    method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] | None = None
+    path: Annotated[str, AfterValidator(check_path)] | None = None
+    encoding: Literal["json", "form"] = "json"
+    lists: Literal["repeat", "index", "comma"] = "repeat"
+    idempotency_key: Annotated[HeaderName, AfterValidator(check_sent_header)] | None = None
+    repeat: Literal["safe"] | None = None
+    graphql: Annotated[str, StringConstraints(min_length=2, max_length=50_000)] | None = None
+
+    @model_validator(mode="after")
+    def check_kind(self) -> Self:
+        """Refuse a request without what is asked, and keys that a query has no use for."""
+        if self.graphql is None:
+            if self.method is None or self.path is None:
+                message = "a request has 'method' and 'path', or 'graphql'"
+                raise PydanticCustomError("field", message, {})
+            return self
+        for key in ("method", "encoding", "lists"):
+            if key in self.model_fields_set:
+                message = "'graphql' is a POST of JSON, so '{key}' has no meaning beside it"
+                raise PydanticCustomError("field", message, {"key": key})
+        return self
+
+    @property
+    def verb(self) -> str:
+        """The method of HTTP."""
+        return self.method or "POST"
+
+    @property
+    def holes(self) -> tuple[str, ...]:
+        """The names in the path."""
+        return tuple(_HOLE.findall(self.path or ""))
+
+    @property
+    def repeats(self) -> Literal["safe", "key", "no"]:
+        """Whether it may be done twice, see decision 0080."""
+        if self.idempotency_key:
+            return "key"
+        is_query = self.graphql is not None and not _MUTATES(self.graphql)
+        is_safe = self.repeat == "safe" or self.verb not in {"POST", "PATCH"} or is_query
+        return "safe" if is_safe else "no"
+
+    @property
+    def writes(self) -> bool:
+        """Whether it changes something, as far as its method tells."""
+        if self.graphql is not None:
+            return _MUTATES(self.graphql) is not None
+        return self.verb not in {"GET", "HEAD"} and self.repeat != "safe"
+
+
+class Tool(Model):
+    """A tool of an MCP server, and the digest of its definition when it was chosen."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_./-]{1,128}$")]
+    digest: Digest
+
+
+class OwnStep(Kind):
+    """A step of an addon of the project's own: what is sent, what it takes, what it gives."""
+
+    folder: ClassVar[str] = "addons"
+
+    title: Annotated[str, StringConstraints(min_length=1, max_length=120)] | None = None
+    description: str | None = None
+    request: Request | None = None
+    tool: Tool | None = None
+    parameters: Shape = {}
+    in_: dict[str, Annotated[Place, BeforeValidator(read_place)] | Literal["whole"]] = (
+        PydanticField(default={}, alias="in")
+    )
+    gives: Annotated[Field | None, BeforeValidator(read_gives)] = None
+    source: Source | None = None
+
+    @classmethod
+    def id(cls) -> str:
+        return "addon"
+
+    @model_validator(mode="after")
+    def check_what(self) -> Self:
+        """Refuse a step that asks nothing, or two things."""
+        if (self.request is None) == (self.tool is None):
+            raise PydanticCustomError("field", "a step of an addon has 'request' or 'tool'", {})
+        return self
+
+    @classmethod
+    def summarize(cls, body: Mapping[str, Any]) -> str:
+        """Return what a list says of a resource beside its description."""
+        request = body.get("request") or {}
+        return f"{request.get('method', 'POST')} {request.get('path', '')}".rstrip()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its parameters."""
+        return tuple(name.rstrip("?") for name in self.parameters)
+
+    def place_of(self, name: str) -> tuple[Where, str]:
+        """Return where a parameter goes: the part of the request, and its name there."""
+        told = self.in_.get(name)
+        if told == "whole":
+            return "whole", ""
+        if isinstance(told, Place) and told.where is not None:
+            part, other = told.where
+            return part, name if other == _SAME else other
+        request = self.request
+        if request is None or request.graphql is not None:
+            return "body", name
+        if name in request.holes:
+            return "path", name
+        return ("query" if request.verb in _READS else "body"), name
+
+    @cached_property
+    def from_settings(self) -> Mapping[str, str]:
+        """The settings that stand for parameters, by the names of these."""
+        places = {name: one for name, one in self.in_.items() if isinstance(one, Place)}
+        return {name: one.setting for name, one in places.items() if one.setting is not None}
+
+    @property
+    def writes(self) -> bool:
+        """Whether it changes something, as far as it says."""
+        return self.request is None or self.request.writes
+
+    @cached_property
+    def action(self) -> OwnAction:
+        """What a step in a function is held against."""
+        gives = self.gives
+        repeat = self.request.repeats if self.request else "no"
+        return OwnAction(
+            self.title or "", shape_types(self.parameters, given=True),
+            dict(shape_spec(self.parameters)), result_type(gives), result_spec(gives),
+            repeat, SECONDS,
+        )  # fmt: skip
+
+    def link(self) -> dict[str, Any]:
+        """Return what the runtime has to know of it, as plain data."""
+        every = (*self.names, *self.from_settings)
+        found: dict[str, Any] = {
+            "shape": dict(shape_spec(self.parameters)),
+            "places": {name: list(self.place_of(name)) for name in every},
+            "settings": dict(self.from_settings),
+        }
+        if self.tool is not None:
+            return found | {"tool": [self.tool.name, self.tool.digest]}
+        request = self.request
+        assert request is not None  # noqa: S101 - it has one of them
+        return found | {
+            "method": request.verb, "path": request.path or "", "encoding": request.encoding,
+            "lists": request.lists, "key": request.idempotency_key or "",
+            "graphql": request.graphql or "",
+        }  # fmt: skip
+
+
+def result_type(gives: Field | None) -> Type:
+    """Return the type of a step's result; without `gives` nothing is known of it."""
+    return ANY if gives is None else gives.value_type(optional=False)
+
+
+def result_spec(gives: Field | None) -> dict[str, Any]:
+    """Return the spec of a step's result, in which what may be null may be missing as well."""
+    if gives is None:
+        return {"type": "json", "nullable": True, "optional": True}
+    spec = gives.spec(optional=False)
+    return _lenient(spec)
+
+
+def _lenient(spec: dict[str, Any]) -> dict[str, Any]:
+    found = dict(spec)
+    if found.get("optional") or found.get("nullable") or found["type"] == "json":
+        found |= {"optional": True, "nullable": True}
+    if "items" in found:
+        found["items"] = _lenient(found["items"])
+    if "fields" in found:
+        found["fields"] = {name: _lenient(one) for name, one in found["fields"].items()}
+    return found

@@ -1,0 +1,156 @@
+"""Say which rows rules of tables hide or open, and which steps look past them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from bbops.base.diagnostics import Place
+from bbops.language.expressions import nodes as s
+from bbops.language.expressions.nodes import names_in
+from bbops.language.expressions.values import Expression
+from bbops.language.project import Project, Resource
+from bbops.language.resources.table import OPERATIONS, Table
+from bbops.language.sql.query import flatten
+from bbops.review.plan.finding import Finding, finding
+from bbops.review.plan.pairs import Pairs
+
+Condition = Expression | None
+"""None is no condition: every row."""
+_DOES = {"read": "seen", "insert": "inserted", "update": "updated", "delete": "deleted"}
+
+
+def find_hidden_rows(pairs: Pairs) -> Iterator[Finding]:
+    """Yield the tables of which clients may see or change fewer rows."""
+    for base, head in pairs.both("tables"):
+        for operation in OPERATIONS:
+            old, new = _access(base, operation), _access(head, operation)
+            if _is_other(old, new) and _is_tighter(old, new):
+                message = f"fewer rows may be {_DOES[operation]}: {_text(new)}"
+                yield finding("rows-hidden", f"table {head.name}", message, _place(head, operation))
+        for key in ("scope", "softDelete"):
+            old, new = _scope(base, key), _scope(head, key)
+            if _is_other(old, new) and _is_tighter(old, new):
+                message = f"rows no longer count, unless {_text(new)}"
+                yield finding("rows-hidden", f"table {head.name}", message, head.place(key))
+
+
+def find_loosened_tables(pairs: Pairs) -> Iterator[Finding]:
+    """Yield the tables of which somebody may see or change more rows, and steps that do."""
+    changed = set[str]()
+    for base, head in pairs.both("tables"):
+        subject = f"table {head.name}"
+        for operation in OPERATIONS:
+            old, new = _access(base, operation), _access(head, operation)
+            if _is_other(old, new) and not _is_tighter(old, new):
+                message = f"other rows may be {_DOES[operation]}: {_text(new)}, it was {_text(old)}"
+                yield finding("rule-loosened", subject, message, _place(head, operation))
+        for key in ("scope", "softDelete"):
+            old, new = _scope(base, key), _scope(head, key)
+            if not _is_other(old, new):
+                continue
+            changed.add(head.name)
+            if new is None:
+                message = f"rows count that did not: it was {_text(old)}"
+                yield finding("scope-removed", subject, message, head.place(key))
+            elif not _is_tighter(old, new):
+                message = f"other rows count: {_text(new)}, it was {_text(old)}"
+                yield finding("rule-loosened", subject, message, head.place(key))
+    yield from _by_scope(pairs, changed)
+    yield from _past(pairs)
+
+
+def _by_scope(pairs: Pairs, changed: set[str]) -> Iterator[Finding]:
+    """Yield the tables whose rules read one of which other rows count now."""
+    for base, head in pairs.both("tables"):
+        table = pairs.head.sql_tables[head.name]
+        for operation in OPERATIONS:
+            rule = _access(head, operation)
+            read = table.reachable(set(names_in(rule.node))) if rule is not None else set()
+            for name in sorted(read & changed) if base.model.has_rules else ():
+                message = f"rows may be {_DOES[operation]} by other rows of '{name}', which count"
+                yield finding(
+                    "rule-loosened", f"table {head.name}", message, _place(head, operation)
+                )
+
+
+# ---- conditions
+def _access(table: Resource[Table], operation: str) -> Condition:
+    access = table.model.access
+    found = None if access is None else access.of(operation)
+    if not isinstance(found, Expression):
+        return None
+    always = isinstance(found.node, s.Literal) and found.node.value is True
+    return None if always else found
+
+
+def _scope(table: Resource[Table], key: str) -> Condition:
+    model = table.model
+    if key == "scope":
+        return model.scope if isinstance(model.scope, Expression) else None
+    name = model.soft_delete
+    return None if name is None else Expression(s.Name(0, len(name), name), None, name)
+
+
+def _place(table: Resource[Table], operation: str) -> Place:
+    written = operation if operation in (table.document.root.get("access") or {}) else "write"
+    return table.place("access", written)
+
+
+def _text(condition: Condition) -> str:
+    return f"'{_said(condition)}'" if condition is not None else "'true'"
+
+
+def _said(condition: Expression) -> str:
+    return " ".join(condition.text.split())
+
+
+def _is_other(old: Condition, new: Condition) -> bool:
+    if old is None or new is None:
+        return old is not new
+    return _said(old) != _said(new)
+
+
+def _is_tighter(old: Condition, new: Condition) -> bool:
+    """Return whether a condition has one more part of `and`, or one fewer of `or`."""
+    if old is None or new is None:
+        return old is None
+    more = set(_parts(old, "and")) < set(_parts(new, "and"))
+    return more or set(_parts(new, "or")) < set(_parts(old, "or")) or _said(new) == "false"
+
+
+def _parts(condition: Expression, op: str) -> list[str]:
+    text = condition.text
+    return [" ".join(text[one.start : one.end].split()) for one in flatten(condition.node, op)]
+
+
+# ---- steps
+def _past(pairs: Pairs) -> Iterator[Finding]:
+    """Yield steps that look past rules, where the old project had no such step there."""
+    for name, function in sorted(pairs.head.functions.items()):
+        had = Counter(_looks(pairs.base, pairs.old_name("functions", name)))
+        for code, table, reason, place in _each(function):
+            old = pairs.old_name("tables", table)
+            had[code, old] -= 1
+            if had[code, old] < 0:
+                message = f"looks past the rules of '{table}': {reason}"
+                yield finding(code, f"function {name}", message, place)
+
+
+def _looks(project: Project, name: str) -> Iterator[tuple[str, str]]:
+    function = project.functions.get(name)
+    if function is not None:
+        for code, table, _, _ in _each(function):
+            yield code, table
+
+
+def _each(function: Resource[Any]) -> Iterator[tuple[str, str, str, Place]]:
+    for step in function.model.every_step:
+        past = step.past
+        for code, key, named in (
+            ("unscoped-added", "unscoped", past.unscoped),
+            ("bypass-added", "bypassAccess", past.bypassed),
+        ):
+            for table, reason in named.items():
+                yield code, table, reason, function.at(step.place(key) or step.mark)

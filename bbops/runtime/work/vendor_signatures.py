@@ -1,0 +1,287 @@
+"""How some vendors sign what they send, what is in it, and what they want to hear.
+
+Sources: https://docs.slack.dev/authentication/verifying-requests-from-slack,
+https://www.twilio.com/docs/usage/webhooks/webhooks-security,
+https://developers.hubspot.com/docs/apps/developer-platform/build-apps/authentication/request-validation,
+https://docs.discord.com/developers/interactions/overview,
+https://www.twilio.com/docs/sendgrid/for-developers/tracking-events. Checked in November 2026.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
+from typing import Any, Final, Literal
+from urllib.parse import parse_qs, parse_qsl, urlsplit
+
+import msgspec
+
+from bbops.runtime.values.failures import FlowError, InvalidInput
+from bbops.runtime.work.signed import Found, Given, Taken, is_one, read_json, read_map, read_moment
+
+VendorScheme = Literal["slack", "twilio", "hubspot", "discord", "sendgrid"]
+
+_MOST_FIELDS: Final = 1_000
+_FORM: Final = "application/x-www-form-urlencoded"
+
+
+# ---- Slack
+def read_slack(given: Given) -> Found | None:
+    """`v0=` and HMAC-SHA256 of `v0:TIME:BODY` by the signing secret, in hex."""
+    at = read_moment([given.headers.get("x-slack-request-timestamp", "")])
+    if at is None:
+        return None
+    signed = b"v0:%d:" % at + given.body
+    for secret in given.secrets:
+        right = f"v0={hmac.digest(secret.encode(), signed, 'sha256').hex()}"
+        if is_one(given.text("x-slack-signature"), right):
+            body = _slack_body(given)
+            name = body.get("event_id") or body.get("trigger_id") if type(body) is dict else ""
+            return Found(at, name if type(name) is str else "")
+    return None
+
+
+def take_slack(given: Given) -> Taken:
+    """Events are JSON; commands are a form, and what people click is JSON in a field of one."""
+    body = _slack_body(given)
+    if type(body) is dict and body.get("type") == "url_verification":
+        return Taken("", 200, {"challenge": body.get("challenge")}, is_handshake=True)
+    return Taken(_written(body), 200)
+
+
+def _slack_body(given: Given) -> Any:
+    if not _is_form(given):
+        return read_json(given.body)
+    fields = _form(given)
+    return read_json(fields["payload"].encode()) if fields.keys() == {"payload"} else fields
+
+
+# ---- Twilio
+def read_twilio(given: Given) -> Found | None:
+    """HMAC of the address and the sorted fields of the form by the auth token, in base64.
+
+    Another body than a form is signed by its hash in the query, `bodySHA256`.
+    """
+    fields = _texts(given) if _is_form(given) else {}
+    listed = "".join(
+        name + value for name in sorted(fields) for value in sorted(set(fields[name]))
+    )  # fmt: skip
+    hashes = parse_qs(urlsplit(given.url).query).get("bodySHA256", [])
+    is_hashed = bool(hashes) or (bool(given.body) and not fields)  # else it could pass for a form
+    right = sha256(given.body).hexdigest()
+    if is_hashed and not (len(hashes) == 1 and is_one(hashes[0].lower(), right)):
+        return None
+    settings = given.text("x-twilio-webhooks-signature-settings").upper()
+    digest = "sha256" if "ALGORITHM=HMAC_SHA256" in settings else "sha1"
+    sent = given.text("x-twilio-signature")
+    for secret in given.secrets:
+        for url in _with_and_without_port(given.url):
+            signed = hmac.digest(secret.encode(), (url + listed).encode(), digest)
+            if is_one(sent, base64.b64encode(signed).decode()):
+                return Found()
+    return None
+
+
+def take_twilio(given: Given) -> Taken:
+    """A form, or JSON; an empty answer makes it say nothing to the caller."""
+    return Taken(_written(_form(given) if _is_form(given) else read_json(given.body)), 204)
+
+
+def _with_and_without_port(url: str) -> Iterator[str]:
+    """Yield an address as Twilio may have signed it: it adds the port of some requests."""
+    yield url
+    parts = urlsplit(url)
+    if parts.port is not None:
+        yield parts._replace(netloc=parts.netloc.rpartition(":")[0]).geturl()
+    else:
+        port = 443 if parts.scheme == "https" else 80
+        yield parts._replace(netloc=f"{parts.netloc}:{port}").geturl()
+
+
+# ---- HubSpot
+_DECODED: Final = {
+    "%3A": ":", "%2F": "/", "%3F": "?", "%40": "@", "%21": "!", "%24": "$", "%27": "'",
+    "%28": "(", "%29": ")", "%2A": "*", "%2C": ",", "%3B": ";",
+}  # fmt: skip
+
+
+def read_hubspot(given: Given) -> Found | None:
+    """Version 3: HMAC-SHA256 of method, address, body and time by the client's secret."""
+    at = read_moment([given.headers.get("x-hubspot-request-timestamp", "")], longest=15)
+    if at is None:
+        return None
+    plain = given.url
+    for code, sign in _DECODED.items():
+        plain = plain.replace(code, sign).replace(code.lower(), sign)
+    sent = given.text("x-hubspot-signature-v3")
+    for secret in given.secrets:
+        for url in {given.url, plain}:
+            signed = b"POST%s%s%d" % (url.encode(), given.body, at)
+            right = base64.b64encode(hmac.digest(secret.encode(), signed, "sha256")).decode()
+            if is_one(sent, right):
+                return Found(at / 1_000, _name_of_all(given, "eventId", "subscriptionId",
+                                                      "objectId", "occurredAt"))  # fmt: skip
+    return None
+
+
+# ---- Discord
+_PING: Final = 1
+_COMPONENT: Final = 3
+_COMPLETION: Final = 4
+
+
+def read_discord(given: Given) -> Found | None:
+    """Ed25519 of time and body, by the application's public key in hex."""
+    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - takes 30 ms
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
+        Ed25519PublicKey,
+    )
+
+    at = read_moment([given.headers.get("x-signature-timestamp", "")])
+    signature = _hex(given.text("x-signature-ed25519"))
+    if at is None or len(signature) != 64:
+        return None
+    signed = given.headers["x-signature-timestamp"].encode() + given.body
+    for text in given.secrets:
+        try:
+            key = Ed25519PublicKey.from_public_bytes(_hex(text))
+        except ValueError:
+            raise _no_key("64 hex digits") from None
+        try:
+            key.verify(signature, signed)
+        except InvalidSignature:
+            continue
+        name = read_map(given.body).get("id")
+        return Found(at, name if type(name) is str else "")
+    return None
+
+
+def take_discord(given: Given) -> Taken:
+    """Answer its pings; to what people do, that an answer follows, which is the function's."""
+    body = read_map(given.body)
+    kind, is_interaction = body.get("type"), "token" in body
+    if kind == _PING and "event" not in body:
+        return Taken("", 200, {"type": 1}, is_handshake=True)
+    if kind == 0:  # of webhook events
+        return Taken("", 204, is_handshake=True)
+    if kind == _COMPLETION and is_interaction:  # nobody can wait for a job with it
+        value = {"type": 8, "data": {"choices": []}}
+        return Taken("", 200, value, is_handshake=True)
+    payload = _written(read_json(given.body))
+    if not is_interaction:
+        return Taken(payload, 204)
+    return Taken(payload, 200, {"type": 6 if kind == _COMPONENT else 5})
+
+
+# ---- SendGrid
+def read_sendgrid(given: Given) -> Found | None:
+    """ECDSA with SHA-256 of time and body, by the public key of the event webhook in base64."""
+    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - as above
+    from cryptography.hazmat.primitives import hashes  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import load_der_public_key  # noqa: PLC0415
+
+    sent = given.headers.get("x-twilio-email-event-webhook-timestamp", "")
+    at, signature = read_moment([sent]), _base64(
+        given.text("x-twilio-email-event-webhook-signature")
+    )  # fmt: skip
+    if at is None or not signature:
+        return None
+    for text in given.secrets:
+        try:
+            key = load_der_public_key(_base64(text))
+        except ValueError:
+            raise _no_key("base64, as the settings of the event webhook show it") from None
+        if not isinstance(key, ec.EllipticCurvePublicKey):
+            raise _no_key("one of an elliptic curve")
+        try:
+            key.verify(signature, sent.encode() + given.body, ec.ECDSA(hashes.SHA256()))
+        except InvalidSignature:
+            continue
+        return Found(at, _name_of_all(given, "sg_event_id"))
+    return None
+
+
+def take_json(given: Given) -> Taken:
+    """A body in JSON, which is kept as it came."""
+    try:
+        msgspec.json.decode(given.body)
+        return Taken(given.body.decode(), 202)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        detail = "" if isinstance(error, RecursionError) else f": {error}"
+        raise InvalidInput({}, f"the body is not valid JSON{detail[:120]}") from None
+
+
+READ: Final[Mapping[VendorScheme, Callable[[Given], Found | None]]] = {
+    "slack": read_slack, "twilio": read_twilio, "hubspot": read_hubspot, "discord": read_discord,
+    "sendgrid": read_sendgrid,
+}  # fmt: skip
+TAKE: Final[Mapping[str, Callable[[Given], Taken]]] = {
+    "slack": take_slack, "twilio": take_twilio, "discord": take_discord,
+}  # fmt: skip
+"""Those that bring something else than JSON, or want another answer than 202."""
+
+
+# ---- what they share
+def _is_form(given: Given) -> bool:
+    kind = given.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind == _FORM
+
+
+def _texts(given: Given) -> dict[str, list[str]]:
+    """Return the fields of a form. Raises: InvalidInput: it cannot be read, or has too many."""
+    found: dict[str, list[str]] = {}
+    try:
+        pairs = parse_qsl(
+            given.body.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_FIELDS,
+            errors="strict",
+        )  # fmt: skip
+    except ValueError:
+        raise InvalidInput({}, "the form cannot be read") from None
+    for name, value in pairs:
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def _form(given: Given) -> dict[str, str]:
+    """Return the fields of a form, of several with one name the first."""
+    return {name: values[0] for name, values in _texts(given).items()}
+
+
+def _written(payload: Any) -> str:
+    """Return what a function is given, as JSON. Raises: InvalidInput: there is nothing."""
+    if payload is None:
+        raise InvalidInput({}, "the body is not valid JSON")
+    return msgspec.json.encode(payload).decode()
+
+
+def _name_of_all(given: Given, *keys: str) -> str:
+    """Return what names a list of events, also where it is tried again with other numbers."""
+    body = read_json(given.body)
+    if type(body) is not list or not body or not all(type(one) is dict for one in body):
+        return ""
+    if not all(type(one.get(keys[0])) in {int, str} for one in body):
+        return ""
+    parts = [[one.get(key) for key in keys] for one in body]
+    return sha256(msgspec.json.encode(parts)).hexdigest()
+
+
+def _hex(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text) if text.isascii() and text.isalnum() else b""
+    except ValueError:
+        return b""
+
+
+def _base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _no_key(form: str) -> FlowError:
+    return FlowError(f"the public key of the webhook is none: expected {form}")

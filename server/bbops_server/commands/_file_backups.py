@@ -1,0 +1,98 @@
+"""The files of the addon localStorage in backups: an archive beside that of the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bbops.base.render import plural, printable
+
+
+@dataclass(slots=True)
+class BackedUp:
+    """Files in an archive; without one there are none.
+
+    Attributes:
+        new: where they have been unpacked, for a restore.
+        root: where they belong.
+        keep: where those that were there go; afterwards only if there were some.
+    """
+
+    archive: Path | None = None
+    size_bytes: int = 0
+    files: int = 0
+    new: Path = Path()
+    root: Path = Path()
+    keep: Path | None = None
+
+    def put_in_place(self) -> None:
+        """Let the unpacked files take the place of those that are there."""
+        from bbops_server.process.storage.archive import put_in_place  # noqa: PLC0415 - after --help
+
+        if self.archive is not None and self.keep is not None:
+            had = put_in_place(self.new, self.root, self.keep)
+            self.keep = self.keep if had else None
+
+    def told(self) -> Mapping[str, object]:
+        """Return it for JSON."""
+        if self.archive is None:
+            return {}
+        kept = {"kept": str(self.keep)} if self.keep is not None else {}
+        told = {"archive": str(self.archive), "files": self.files, "size_bytes": self.size_bytes}
+        return {"files": told | kept}
+
+    def lines(self, way: str) -> Iterator[str]:
+        """Yield it in words."""
+        if self.archive is None:
+            return
+        size = f"{self.size_bytes / 1_000_000:,.1f} MB"
+        yield f"{plural(self.files, 'file')}, {size}, {way} '{printable(str(self.archive))}'"
+        if self.keep is not None:
+            yield f"the previous files are kept in '{printable(str(self.keep))}'"
+
+
+def back_up_files(state: Path, backup: Path) -> BackedUp:
+    """Write the files that a project keeps beside a backup of its database, which comes first.
+
+    A row that names a file is in the backup only if the file was there before.
+
+    Raises:
+        ServerError: they cannot be written.
+    """
+    from bbops_server.process.storage.archive import (  # noqa: PLC0415 - after --help
+        FOLDER,
+        archive_of,
+        has_files,
+        pack,
+    )
+
+    root = state / FOLDER
+    if not has_files(root):
+        return BackedUp()
+    archive = archive_of(backup)
+    held = pack(root, archive)
+    return BackedUp(archive, held.size_bytes, held.files)
+
+
+@contextmanager
+def restoring_files(backup: Path, state: Path, time: str) -> Iterator[BackedUp]:
+    """Yield the files beside a backup, unpacked and checked; nothing where there are none.
+
+    Raises:
+        ServerError: they are damaged; nothing has changed.
+    """
+    from bbops_server.process.storage.archive import (  # noqa: PLC0415 - after --help
+        FOLDER,
+        archive_of,
+        unpacked,
+    )
+
+    archive, root = archive_of(backup), state / FOLDER
+    if not archive.is_file():
+        yield BackedUp()
+        return
+    with unpacked(archive, root) as (new, held):
+        keep = state / f"{FOLDER}.before-{time}"
+        yield BackedUp(archive, held.size_bytes, held.files, new, root, keep)

@@ -1,0 +1,102 @@
+"""The door `printer` of a data process: asks the process that prints, and answers its page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Final
+
+from bbops.base.printing import Ask, Asked, Page
+from bbops.runtime.values.failures import Failure, Unavailable
+from bbops.runtime.vendors._work import AddonFailure
+from bbops_server.process.printing import wire
+from bbops_server.process.printing.pool import BUSY
+from bbops_server.process.printing.wire import Answer, Done, Failed, Part, Print, Wire
+
+_LATE_SECONDS: Final = 90.0
+"""Beyond the time of a print: for the prints before it, and the start of the browser."""
+_AGAIN: Final = 3
+"""How often a print begins anew whose process has ended before it began: it was idle."""
+
+
+class SocketPrinter:
+    """Prints through a socket."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    async def print(self, page: Page, ask: Ask) -> AsyncGenerator[bytes, None]:
+        """Yield the bytes of a PDF file, see `Printer`."""
+        for attempt in range(_AGAIN):
+            has_begun = has_ended = False
+            async with aclosing(self._try(page, ask)) as parts:
+                async for part in parts:
+                    if part is None:
+                        has_ended = True
+                        break
+                    has_begun = True
+                    yield part
+            if not has_ended:
+                return
+            if has_begun or attempt == _AGAIN - 1:
+                raise _gone()
+
+    async def _try(self, page: Page, ask: Ask) -> AsyncGenerator[bytes | None, None]:
+        """Yield the parts; None where the other process has ended."""
+        try:
+            found = Wire(*await asyncio.open_unix_connection(self._path, limit=1 << 20))
+        except OSError:
+            raise _gone() from None
+        tasks = set[asyncio.Task[None]]()
+        try:
+            async with asyncio.timeout(page.seconds + _LATE_SECONDS):
+                await found.write(_told(page))
+                while not isinstance(message := await found.read(), Done):
+                    if isinstance(message, wire.Ask):
+                        task = asyncio.create_task(_answer(found, message, ask))
+                        tasks.add(task)
+                        task.add_done_callback(tasks.discard)
+                    elif isinstance(message, Part):
+                        yield message.data
+                    elif isinstance(message, Failed):
+                        raise _failure(message)
+                    else:
+                        yield None
+                        return
+        except TimeoutError:
+            raise AddonFailure("pdfTimeout", f"it took longer than {page.seconds:g} s") from None
+        except OSError:
+            yield None
+        finally:
+            for task in tasks:
+                task.cancel()
+            found.close()
+
+
+async def _answer(found: Wire, asked: wire.Ask, ask: Ask) -> None:
+    answer = await ask(Asked(asked.method, asked.url, asked.headers, asked.is_document))
+    told = Answer(asked.number)
+    if answer is not None:
+        told = Answer(asked.number, answer.status, dict(answer.headers), answer.body)
+    try:
+        await found.write(told)
+    except OSError:
+        return  # the print has ended
+
+
+def _told(page: Page) -> Print:
+    return Print(
+        page.html, page.url, page.width, page.height, page.landscape, page.margins, page.header,
+        page.footer, page.selector, page.seconds,
+    )  # fmt: skip
+
+
+def _failure(failed: Failed) -> Failure:
+    if failed.code == BUSY:
+        return Unavailable(BUSY, failed.message, hint="print less at once", retry_seconds=5)
+    return AddonFailure(failed.code, failed.message)
+
+
+def _gone() -> Failure:
+    return AddonFailure("pdfFailed", "the process that prints has ended")

@@ -1,0 +1,40 @@
+"""Find the browser of the system, and say what keeps it from printing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import Final
+
+NAMES: Final = (
+    "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+)  # fmt: skip
+NEEDS: Final = (
+    "htmlToPdf needs Chromium on the server: apt-get install chromium (Debian), dnf install"
+    " chromium (Fedora), or its path as 'chromium: {program: …}' in server.yaml"
+)
+NEEDS_SANDBOX: Final = (
+    "Chromium's sandbox does not work for root: run the server as another user, or say"
+    " 'chromium: {sandbox: false}' in server.yaml"
+)
+NO_SANDBOX: Final = "Chromium runs without its sandbox"
+
+
+def find_program(program: str = "") -> str:
+    """Return the path of a browser; empty where there is none."""
+    for name in (program,) if program else NAMES:
+        if found := shutil.which(name):
+            return found
+    return ""
+
+
+def find_trouble(program: str, *, sandbox: bool) -> str:
+    """Return why nothing can be printed; empty where it can."""
+    if not find_program(program):
+        return NEEDS
+    if sandbox and sys.platform != "win32" and os.geteuid() == 0:
+        return NEEDS_SANDBOX
+    return ""

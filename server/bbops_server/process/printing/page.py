@@ -1,0 +1,211 @@
+"""One print: a page in a context of its own, whose requests others answer."""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b64decode, b64encode
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final, Self
+
+import msgspec
+
+from bbops.runtime.values.failures import Failure
+from bbops_server.process.printing.chromium import BrowserError, BrowserGone, Chromium
+from bbops_server.process.printing.wire import Answer, Ask, Print
+
+DOCUMENT: Final = "https://document.invalid/"
+"""Where a page is that has no address."""
+MOST_PAGE_BYTES: Final = 50_000_000
+"""Of all that a page asks for."""
+MOST_FILE_BYTES: Final = 50_000_000
+MOST_ASKED: Final = 1_000
+_MILLIMETRES: Final = 25.4
+_POLL_SECONDS: Final = 0.05
+_END_SECONDS: Final = 10.0
+_PIECE_BYTES: Final = 1 << 20
+_NOT_HANDED_ON: Final = frozenset({
+    "content-encoding", "content-length", "transfer-encoding", "set-cookie", "connection",
+})  # fmt: skip
+_READS: Final = frozenset({"GET", "HEAD"})
+_FONTS: Final = "document.fonts.ready.then(() => true)"
+_TEMPLATE: Final = '<div style="font-size:9px;width:100%;padding:0 10mm">'
+
+Supply = Callable[[Ask], Awaitable[Answer]]
+
+
+class PrintFailure(Failure):
+    """There is no file; `code` says why."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+async def print_page(
+    browser: Chromium, page: Print, supply: Supply
+) -> AsyncGenerator[bytes, None]:  # fmt: skip
+    """Yield the bytes of a PDF file. It takes as long as its parts do: the caller ends it.
+
+    Raises:
+        PrintFailure: the page cannot be printed.
+        BrowserGone: the browser has ended.
+    """
+    async with _opened(browser) as session, _Requests(browser, session, page, supply) as requests:
+        await _load(browser, session, page, requests)
+        found = await browser.send("Page.printToPDF", session, **_options(page))
+        size = 0
+        while True:  # a stream: a large file is never one message
+            part = await browser.send(
+                "IO.read", session, handle=found["stream"], size=_PIECE_BYTES
+            )  # fmt: skip
+            data = b64decode(part["data"]) if part.get("base64Encoded") else part["data"].encode()
+            size += len(data)
+            if size > MOST_FILE_BYTES:
+                raise PrintFailure(
+                    "pdfTooLarge", f"the PDF has more than {MOST_FILE_BYTES:,} bytes"
+                )
+            yield data
+            if part["eof"]:
+                return
+
+
+@asynccontextmanager
+async def _opened(browser: Chromium) -> AsyncIterator[str]:
+    """Yield the session of a new page, which is thrown away with all that it has kept."""
+    context = (await browser.send("Target.createBrowserContext"))["browserContextId"]
+    try:
+        target = await browser.send(
+            "Target.createTarget", url="about:blank", browserContextId=context
+        )
+        attached = await browser.send(
+            "Target.attachToTarget", targetId=target["targetId"], flatten=True
+        )
+        yield attached["sessionId"]
+    finally:
+        try:
+            async with asyncio.timeout(_END_SECONDS):
+                await browser.send("Target.disposeBrowserContext", browserContextId=context)
+        except (BrowserGone, BrowserError):
+            pass
+        except TimeoutError:
+            browser.kill()
+
+
+async def _load(browser: Chromium, session: str, page: Print, requests: _Requests) -> None:
+    await browser.send("Fetch.enable", session, patterns=[{"urlPattern": "*"}])
+    await browser.send("Network.enable", session)
+    await browser.send("Network.setBypassServiceWorker", session, bypass=True)
+    await browser.send("Page.enable", session)
+    requests.loaded.clear()  # of the empty page
+    went = await browser.send("Page.navigate", session, url=page.url or DOCUMENT)
+    if went.get("errorText"):
+        raise PrintFailure("pdfFailed", "the page cannot be loaded")
+    await requests.loaded.wait()
+    if page.selector:
+        await _await_selector(browser, session, page.selector)
+    with suppress(BrowserError):  # a page that moves on has other fonts
+        await browser.send("Runtime.evaluate", session, expression=_FONTS, awaitPromise=True)
+
+
+async def _await_selector(browser: Chromium, session: str, selector: str) -> None:
+    quoted = msgspec.json.encode(selector).decode()
+    expression = f"!!document.querySelector({quoted})"
+    while True:
+        found = await browser.send(
+            "Runtime.evaluate", session, expression=expression, returnByValue=True
+        )  # fmt: skip
+        if found.get("exceptionDetails"):
+            raise PrintFailure("pdfFailed", "'waitForSelector' is not a CSS selector")
+        if found["result"].get("value"):
+            return
+        await asyncio.sleep(_POLL_SECONDS)
+
+
+def _options(page: Print) -> dict[str, Any]:
+    top, right, bottom, left = (one / _MILLIMETRES for one in page.margins)
+    return {
+        "landscape": page.landscape, "printBackground": True, "preferCSSPageSize": False,
+        "paperWidth": page.width / _MILLIMETRES, "paperHeight": page.height / _MILLIMETRES,
+        "marginTop": top, "marginRight": right, "marginBottom": bottom, "marginLeft": left,
+        "displayHeaderFooter": bool(page.header or page.footer),
+        "headerTemplate": _template(page.header), "footerTemplate": _template(page.footer),
+        "transferMode": "ReturnAsStream",
+    }  # fmt: skip
+
+
+def _template(markup: str) -> str:
+    return f"{_TEMPLATE}{markup}</div>" if markup else "<span></span>"
+
+
+class _Requests:
+    """What one page asks for, and whether it is there."""
+
+    def __init__(self, browser: Chromium, session: str, page: Print, supply: Supply) -> None:
+        self.loaded = asyncio.Event()
+        self._browser, self._session, self._page = browser, session, page
+        self._supply, self._tasks = supply, set[asyncio.Task[None]]()
+        self._spent = self._asked = 0
+        self._frame = ""
+
+    async def __aenter__(self) -> Self:
+        self._browser.listen(self._session, self._hear)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._browser.listen(self._session, None)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _hear(self, method: str, told: Any) -> None:
+        if method == "Fetch.requestPaused":
+            self._begin(self._answer(told))
+        elif method == "Page.loadEventFired":
+            self.loaded.set()
+        elif method == "Page.javascriptDialogOpening":
+            self._begin(self._tell("Page.handleJavaScriptDialog", accept=False))
+
+    def _begin(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _tell(self, method: str, **parameters: Any) -> None:
+        with suppress(BrowserGone, BrowserError):  # the page is gone
+            await self._browser.send(method, self._session, **parameters)
+
+    async def _answer(self, told: Mapping[str, Any]) -> None:
+        request, key = told["request"], told["requestId"]
+        answer = await self._find(told, request)
+        self._spent += len(answer.body)
+        if not answer.status or self._spent > MOST_PAGE_BYTES:
+            await self._tell("Fetch.failRequest", requestId=key, errorReason="AccessDenied")
+            return
+        headers = [
+            {"name": name, "value": value} for name, value in answer.headers.items()
+            if name not in _NOT_HANDED_ON
+        ]  # fmt: skip
+        await self._tell(
+            "Fetch.fulfillRequest", requestId=key, responseCode=answer.status,
+            responseHeaders=headers, body=b64encode(answer.body).decode(),
+        )  # fmt: skip
+
+    async def _find(self, told: Mapping[str, Any], request: Mapping[str, Any]) -> Answer:
+        url, self._asked = request["url"], self._asked + 1
+        if self._page.html and url.partition("#")[0] == DOCUMENT:
+            kind = {"content-type": "text/html; charset=utf-8"}
+            return Answer(0, 200, kind, self._page.html.encode(errors="replace"))
+        is_outside = url.startswith(("https://", "http://")) and not url.startswith(DOCUMENT)
+        may_ask = is_outside and request["method"] in _READS
+        if not may_ask or self._asked > MOST_ASKED or len(url) > 10_000:
+            return Answer(0)
+        is_document = told.get("resourceType") == "Document" and self._is_main(told)
+        headers = {str(name): str(value) for name, value in request["headers"].items()}
+        return await self._supply(Ask(self._asked, request["method"], url, headers, is_document))
+
+    def _is_main(self, told: Mapping[str, Any]) -> bool:
+        """Return whether it is the page itself that asks, which is the first to do so."""
+        frame = str(told.get("frameId", ""))
+        self._frame = self._frame or frame
+        return frame == self._frame

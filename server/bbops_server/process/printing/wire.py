@@ -1,0 +1,95 @@
+"""What the process that prints and those that ask it tell each other: one connection a print."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import msgspec
+
+_LENGTH_BYTES: Final = 4
+MOST_BYTES: Final = 80 << 20
+"""Of one message: the largest is a part of a page."""
+
+
+class Print(msgspec.Struct, frozen=True, tag=True):
+    """Print a page: the first message. See `bbops.base.printing.Page`."""
+
+    html: str
+    url: str
+    width: float
+    height: float
+    landscape: bool
+    margins: tuple[float, float, float, float]
+    header: str
+    footer: str
+    selector: str
+    seconds: float
+
+
+class Ask(msgspec.Struct, frozen=True, tag=True):
+    """The page asks for something."""
+
+    number: int
+    method: str
+    url: str
+    headers: dict[str, str]
+    is_document: bool
+
+
+class Answer(msgspec.Struct, frozen=True, tag=True):
+    """What it is given; status 0 for nothing."""
+
+    number: int
+    status: int = 0
+    headers: dict[str, str] = {}
+    body: bytes = b""
+
+
+class Part(msgspec.Struct, frozen=True, tag=True):
+    """The next bytes of the file."""
+
+    data: bytes
+
+
+class Done(msgspec.Struct, frozen=True, tag=True):
+    """The file is whole."""
+
+
+class Failed(msgspec.Struct, frozen=True, tag=True):
+    """There is no file."""
+
+    code: str
+    message: str
+
+
+Message = Print | Ask | Answer | Part | Done | Failed
+_decode = msgspec.msgpack.Decoder(Message).decode
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Wire:
+    """One end of a connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    async def read(self) -> Message | None:
+        """Return the next message; None when the other end is gone, or says nonsense."""
+        try:
+            head = await self._reader.readexactly(_LENGTH_BYTES)
+            size = int.from_bytes(head, "big")
+            return _decode(await self._reader.readexactly(size)) if size <= MOST_BYTES else None
+        except (asyncio.IncompleteReadError, OSError, msgspec.DecodeError):
+            return None
+
+    async def write(self, message: Message) -> None:
+        """Send a message. Raises: OSError: the other end is gone."""
+        data = _encode(message)
+        self._writer.write(len(data).to_bytes(_LENGTH_BYTES, "big"))
+        self._writer.write(data)
+        await self._writer.drain()
+
+    def close(self) -> None:
+        """Close it."""
+        self._writer.close()

@@ -1,0 +1,125 @@
+"""The files of a project on the server's disk: the door, whose work is done in threads."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import weakref
+from collections.abc import Awaitable, Callable, Sequence
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from typing import TypeVar
+
+from bbops.base.storage import Listed, OpenFile, Parts, RunFile
+from bbops_server.process.host.run_folders import explain_disk
+from bbops_server.process.storage.confined import Confined
+from bbops_server.process.storage.usage import Held
+
+T = TypeVar("T")
+
+
+class DiskStorage:
+    """The files below a folder; nothing is made before it is needed."""
+
+    def __init__(self, root: Path, most: Held, *, in_project: bool = False) -> None:
+        """Args: `in_project`: the root is a folder with a project, in which base directories are.
+
+        Else they are in a folder of their own, and count together.
+        """
+        self._root, self._most, self._in_project = root, most, in_project
+        self._stores: dict[Path, Confined] = {}
+        self._opening = threading.Lock()
+
+    async def save(self, base: Parts, path: Parts, content: bytes | RunFile) -> int:
+        """Write a file, see `Storage`."""
+
+        def save() -> int:
+            store, inner = self._at(base)
+            file = BytesIO(content) if isinstance(content, bytes) else content.open()
+            with file:
+                return store.save((*inner, *path), file)
+
+        return await _in_thread(save)
+
+    async def open(self, base: Parts, path: Parts) -> OpenFile | None:
+        """Return a file, see `Storage`."""
+
+        def open_() -> DiskFile | None:
+            store, inner = self._at(base)
+            found = store.open((*inner, *path))
+            return None if found is None else DiskFile(found)
+
+        return await _in_thread(open_)
+
+    async def delete(self, base: Parts, path: Parts) -> None:
+        """Remove a file, see `Storage`."""
+
+        def delete() -> None:
+            store, inner = self._at(base)
+            store.delete((*inner, *path))
+
+        await _in_thread(delete)
+
+    async def list(
+        self, base: Parts, path: Parts, *, recursive: bool, most: int
+    ) -> Sequence[Listed]:
+        """Return what is in a folder, see `Storage`."""
+
+        def list_() -> Sequence[Listed]:
+            store, inner = self._at(base)
+            found = store.list((*inner, *path), recursive=recursive, most=most)
+            skipped = len("/".join(inner)) + 1 if inner else 0
+            return [Listed(one.path[skipped:], one.size_bytes, one.is_folder) for one in found]
+
+        return await _in_thread(list_)
+
+    async def exists(self, base: Parts, path: Parts) -> bool:
+        """Return whether there is a file."""
+
+        def exists() -> bool:
+            store, inner = self._at(base)
+            return store.exists((*inner, *path))
+
+        return await _in_thread(exists)
+
+    def close(self) -> None:
+        """Close what is open."""
+        with self._opening:
+            for one in self._stores.values():
+                one.close()
+            self._stores.clear()
+
+    def _at(self, base: Parts) -> tuple[Confined, Parts]:
+        """Return the store that counts a base directory, and the rest of its parts."""
+        first = base[:1] if self._in_project else ()
+        root = self._root.joinpath(*first)
+        with self._opening:
+            if root not in self._stores:
+                self._stores[root] = Confined(root, self._most, ignores=self._in_project)
+            return self._stores[root], base[len(first) :]
+
+
+class DiskFile:
+    """A file that is open until nobody holds this."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        weakref.finalize(self, os.close, descriptor)
+        found = os.fstat(descriptor)
+        self.size_bytes = found.st_size
+        known = f"{found.st_mtime_ns} {found.st_size} {found.st_ino}"  # nobody's business
+        self.tag = sha256(known.encode()).hexdigest()[:24]
+
+    async def read(self, first: int, most: int) -> bytes:
+        """Return a part of it."""
+        return await asyncio.to_thread(os.pread, self._descriptor, most, first)
+
+
+def _in_thread(work: Callable[[], T]) -> Awaitable[T]:
+    def run() -> T:
+        with explain_disk("files"):
+            return work()
+
+    return asyncio.to_thread(run)

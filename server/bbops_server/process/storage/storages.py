@@ -1,0 +1,38 @@
+"""The storage of a project in one process: opened once, whatever is linked."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from bbops.base.storage import Storage
+from bbops_server.process.messages.data.link_release import KeptFiles
+from bbops_server.process.storage.bucket import BucketStorage
+from bbops_server.process.storage.disk import DiskStorage
+from bbops_server.process.storage.usage import Held
+
+
+class Storages:
+    """The places where files of a project are, and were before its settings changed."""
+
+    def __init__(self) -> None:
+        self._disks: dict[KeptFiles, DiskStorage] = {}
+        self._buckets: dict[KeptFiles, BucketStorage] = {}
+
+    def find(self, kept: KeptFiles) -> Storage:
+        """Return the storage of a place."""
+        most = Held(kept.most_bytes, kept.most_files)
+        if kept.bucket is not None:
+            if kept not in self._buckets:
+                self._buckets[kept] = BucketStorage(kept.bucket, most)
+            return self._buckets[kept]
+        if kept not in self._disks:
+            self._disks[kept] = DiskStorage(Path(kept.root), most, in_project=kept.in_project)
+        return self._disks[kept]
+
+    async def close(self) -> None:
+        """Close what is open."""
+        for disk in self._disks.values():
+            await asyncio.to_thread(disk.close)
+        for bucket in self._buckets.values():
+            await bucket.close()
