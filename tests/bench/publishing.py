@@ -17,7 +17,8 @@ from tests.bench.figures import Figure
 from tests.bench.load.generator import Latency, keep_rate
 from tests.bench.project import large_project, served_project
 from tests.bench.shots import HELLO
-from tests.support.served import Served, environment, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served, environment
 
 CHANGED = "functions/hello.yaml"
 RATE = 1_000

@@ -13,7 +13,8 @@ from bbops.build.compile.release import build
 from bbops.source.git import store
 from bbops.source.tree import MemoryTree
 from bbops_server.publish.build.trial import Trial
-from tests.support.served import Served, git, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served, git
 from tests.support.slow_tests import slow_tests
 from tests.support.small_project import FILES, hello
 

@@ -16,7 +16,7 @@ from bbops.build.testing.running import Runner, choose
 from bbops.interfaces.cli._group import Commands
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import ROOT, with_function
-from tests.support.served import wait_for
+from tests.support.patience import wait_for
 
 SCHEMAS = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'bbops_test_%'"
 PROJECTS = [

@@ -9,8 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from bbops.interfaces.cli.proposals import command
+from tests.support.patience import wait_for
 from tests.support.pushing import BAD, World
-from tests.support.served import git, wait_for
+from tests.support.served import git
 from tests.support.small_project import FILES
 from tests.support.statuses import Start, control
 from tests.support.terminal import Terminal, world

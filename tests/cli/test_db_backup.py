@@ -25,7 +25,8 @@ from bbops.database.files.backup import back_up
 from bbops.database.sqlite.gate import Gate
 from bbops.source.git import store
 from tests.support.database_commands import Commands, titles
-from tests.support.served import Served, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served
 from tests.support.small_project import FILES
 
 MEBIBYTE = 1 << 20

@@ -27,7 +27,8 @@ from bbops_server.process.host.log import JsonLog
 from bbops_server.process.host.random import SystemRandom
 from bbops_server.process.messages.channel import Channel
 from bbops_server.process.messages.data.request_answered import RequestAnswered
-from tests.support.served import ADA, Served, environment, make_project, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import ADA, Served, environment, make_project
 from tests.support.small_project import endpoint, write_project
 
 HTML = {"accept": "text/html"}

@@ -14,7 +14,8 @@ from bbops.base.errors import DatabaseError
 from bbops_server.accounts.features import read_features_off
 from bbops_server.accounts.set_up_mark import MARK, must_hold_accounts, note_fresh, note_opened
 from bbops_server.settings import Settings
-from tests.support.served import Served, git, make_project, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served, git, make_project
 from tests.support.served_people import run, set_up
 
 Damage = Callable[[Path], None]

@@ -25,7 +25,7 @@ from bbops_server.process.webhooks.message import Message
 from bbops_server.process.webhooks.outbox import Outbox
 from bbops_server.settings import Settings, Webhook
 from tests.support.control import Tried, tried
-from tests.support.served import wait_for
+from tests.support.patience import wait_for
 from tests.support.statuses import Start, control
 from tests.support.webhooks import NAME, SECRET, Receiver, folder, receiver, serve
 

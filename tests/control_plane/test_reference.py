@@ -14,7 +14,8 @@ import pytest
 
 from bbops_server.control_plane.projects.reference import render_prose
 from tests.support.browser import DESK, PHONE, find_faults, opened
-from tests.support.served import Served, git, make_project, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served, git, make_project
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

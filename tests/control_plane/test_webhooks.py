@@ -14,8 +14,9 @@ import pytest
 from bbops.base.errors import ServerError
 from bbops_server.process.webhooks.message import Message, read_secret, sign
 from bbops_server.process.webhooks.queue import MOST_WAITING, Queue
+from tests.support.patience import wait_for
 from tests.support.pushing import BAD
-from tests.support.served import Served, environment, git, wait_for
+from tests.support.served import Served, environment, git
 from tests.support.several import Several
 from tests.support.small_project import hello, write_project
 from tests.support.webhooks import NAME, SECRET, Receiver, folder, receiver, serve, settings

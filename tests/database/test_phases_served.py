@@ -17,7 +17,8 @@ import pytest
 from bbops_server.publish.holds.approvals import read_waiting
 from tests.support.database_commands import Commands
 from tests.support.migrating import query
-from tests.support.served import Served, git, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served, git
 from tests.support.small_project import FILES, write_project
 
 pytestmark = pytest.mark.long

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from bbops.database.schema.place import PostgresPlace
-from tests.support.served import wait_for
+from tests.support.patience import wait_for
 
 MIGRATION: Final = """
 import sys

@@ -16,8 +16,9 @@ import pytest
 
 from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import Place, PostgresPlace
+from tests.support.patience import wait_for
 from tests.support.postgres import DATABASES, control_of, place_of
-from tests.support.served import Served, git, wait_for
+from tests.support.served import Served, git
 from tests.support.small_project import FILES, write_project
 
 ROWS: Final = 1_000_000

@@ -17,7 +17,8 @@ from bbops_server.process.messages.build.releases.build_release import BuildRele
 from bbops_server.process.messages.build.tables.expand import Expand, Expanded
 from bbops_server.publish.processes.draft_build import DraftBuild, DraftTooLong
 from tests.support.drafting import branch, enter, find, served
-from tests.support.served import Served, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served
 from tests.support.small_project import write_project
 
 __all__ = ["served"]
@@ -183,7 +184,7 @@ def test_a_draft_that_takes_too_long_delays_no_publication(served: Served) -> No
         commit = served.commit("Publish beside it")
         assert served.live_of(commit)
         assert time.monotonic() - began < DRAFT_BUILD_SECONDS
-        wait_for(lambda: find(served, "heavy")["state"] == "stalled", 3 * DRAFT_BUILD_SECONDS)
+        wait_for(lambda: find(served, "heavy")["state"] == "stalled")
         assert "longer than 30 seconds to change its tables" in find(served, "heavy")["message"]
     with enter(served, "light") as light:
-        wait_for(lambda: light.get("api/me").status_code == 401, 60)
+        wait_for(lambda: light.get("api/me").status_code == 401)

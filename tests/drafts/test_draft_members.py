@@ -9,8 +9,8 @@ import pytest
 
 from bbops_server.accounts.rules import Role, Scope
 from bbops_server.data_plane.drafts.keys import find_mark, make_token, mark_of
+from tests.support.patience import wait_for
 from tests.support.pushing import World
-from tests.support.served import wait_for
 from tests.support.small_project import hello
 
 KEY = b"k" * 32

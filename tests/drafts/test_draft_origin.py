@@ -11,7 +11,8 @@ from bbops_server.data_plane.drafts.origin import MOST_COOKIES, drop_passwords, 
 from tests.support.draft_origin import PLATFORM, TYPES, answering
 from tests.support.drafting import answered
 from tests.support.hostile_drafts import enter, function, make, push
-from tests.support.served import Served, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served
 from tests.support.several import Several
 
 pytestmark = pytest.mark.long

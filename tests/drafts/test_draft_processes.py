@@ -26,7 +26,8 @@ from tests.support.draft_processes import (
     started,
 )
 from tests.support.hostile_drafts import enter, function, make, push
-from tests.support.served import Served, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served
 from tests.support.several import Several
 
 pytestmark = pytest.mark.long
@@ -211,7 +212,7 @@ def test_a_server_that_ends_leaves_no_process_behind(tmp_path: Path) -> None:
         with draft_of(served, "topic"):
             pids = [*forked(served), *started(served, "zygote")]
         assert served.stop() == 0
-    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), 5)
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
 
 
 def test_a_server_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
@@ -221,7 +222,7 @@ def test_a_server_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> Non
             pids = [*forked(served), *started(served, "zygote")]
         assert len(pids) >= 2
         served.stop(signal.SIGKILL)
-    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), 10)
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
 
 
 def test_only_so_many_drafts_are_awake_and_the_others_say_so(tmp_path: Path) -> None:

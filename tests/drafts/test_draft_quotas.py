@@ -22,7 +22,7 @@ from bbops_server.data_plane.drafts.wire import MOST_FRAME_BYTES, Head, Part, St
 from bbops_server.data_plane.live.history import History, RestingHistory, find
 from bbops_server.process.forks.limits import CPU_WINDOW_SECONDS, TRIAL
 from bbops_server.process.host.run_folders import RunFolders
-from tests.support.served import wait_for
+from tests.support.patience import wait_for
 
 
 def test_a_database_that_is_full_refuses_rows_and_keeps_those_it_has(

@@ -16,9 +16,9 @@ import pytest
 
 from bbops.source.git import store
 from tests.support.drafting import answered, branch
+from tests.support.patience import wait_for
 from tests.support.receiving import Receiver, receiver
 from tests.support.sending import SECRET
-from tests.support.served import wait_for
 from tests.support.shop import FILES, Work, write
 from tests.support.small_project import endpoint
 

@@ -10,7 +10,8 @@ import pytest
 from bbops_server.data_plane.pages.start_page import MOST_ROUTES, render
 from bbops_server.process.messages.data.link_release import Start
 from tests.support.hostile_drafts import enter, make, push
-from tests.support.served import Served, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served
 from tests.support.small_project import hello
 
 pytestmark = pytest.mark.long

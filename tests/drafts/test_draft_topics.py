@@ -11,8 +11,9 @@ import pytest
 
 from bbops.source.git import store
 from tests.support.drafting import answered, branch
+from tests.support.patience import wait_for
 from tests.support.realtime import FILES, events, read_events, say
-from tests.support.served import Served, git, wait_for
+from tests.support.served import Served, git
 
 pytestmark = pytest.mark.long
 

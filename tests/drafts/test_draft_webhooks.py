@@ -12,8 +12,9 @@ import httpx
 import pytest
 
 from tests.support.drafting import branch
+from tests.support.patience import wait_for
 from tests.support.receiving import Receiver, receiver, sending, shown
-from tests.support.served import Served, git, wait_for
+from tests.support.served import Served, git
 from tests.support.small_project import endpoint
 
 __all__ = ["receiver", "sending"]

@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from tests.support.drafting import answered, branch
-from tests.support.served import git, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import git
 from tests.support.shop import BEAT, Shop, Work, write
 from tests.support.small_project import endpoint
 

@@ -28,7 +28,8 @@ from tests.support.drafting import (
     sign_up,
     write_flow,
 )
-from tests.support.served import LIST, PAGE, Served, git, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import LIST, PAGE, Served, git
 
 __all__ = ["listener", "served"]
 
@@ -148,7 +149,7 @@ def test_rows_that_stand_in_the_way_do_not_stall_a_draft(served: Served) -> None
         git(served.repository, "checkout", "-q", "main")
 
         def ask() -> None:
-            wait_for(lambda: client.get("api/me").headers.get("x-release") == commit[:12], 40)
+            wait_for(lambda: client.get("api/me").headers.get("x-release") == commit[:12])
 
         with ThreadPoolExecutor(8) as pool:  # none wakes it before its rows are gone
             for asking in [pool.submit(ask) for _ in range(8)]:

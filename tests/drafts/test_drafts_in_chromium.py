@@ -12,7 +12,8 @@ import pytest
 
 from tests.support.draft_origin import PLATFORM, TYPES, answering
 from tests.support.hostile_drafts import function, make, push
-from tests.support.served import Served, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served
 from tests.support.several import Several
 
 if TYPE_CHECKING:

@@ -29,7 +29,8 @@ from bbops_server.process.forks.limits import DRAFT, DRAFT_FOLDER_BYTES
 from tests.conftest import ROOT
 from tests.support.draft_processes import family, forked, memory_mib, own_mib
 from tests.support.hostile_drafts import COMPUTES, ENDLESS, enter, function, generate, make, push
-from tests.support.served import Served, git, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served, git
 from tests.support.several import Several
 
 RATE = 300
@@ -199,7 +200,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 def let_in(served: Served, branch: str) -> tuple[str, str]:
     with enter(served, branch) as client:
-        wait_for(lambda: client.get("hello").status_code == 200, 60)
+        wait_for(lambda: client.get("hello").status_code == 200)
         return str(client.base_url), client.headers["x-draft-token"]
 
 
@@ -223,7 +224,7 @@ def test_drafts_made_of_hostile_steps_by_chance(served: Served, tmp_path: Path) 
         beside.watch(drafts, blocks=max(2, BLOCKS * WAVE // COUNT), clients=WAVE)
         for seed in seeds:
             git(served.repository, "branch", "-qD", f"d{seed}")
-        wait_for(lambda: not forked(served), 60)
+        wait_for(lambda: not forked(served))
     beside.hold()
 
 

@@ -24,7 +24,8 @@ from tests.support.draft_processes import (
     started,
 )
 from tests.support.hostile_drafts import COMPUTES, make
-from tests.support.served import Served, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served
 from tests.support.small_project import FILES, endpoint
 
 MEMORY = 'steps:\n  - sql: { statement: "SELECT hex(zeroblob(400000000)) AS x" }\n    as: rows\n'

@@ -13,8 +13,9 @@ import httpx
 import pytest
 
 from bbops_server.accounts.rules import Scope
+from tests.support.patience import wait_for
 from tests.support.pushing import BAD, Clone, World
-from tests.support.served import git, wait_for
+from tests.support.served import git
 from tests.support.small_project import hello
 
 

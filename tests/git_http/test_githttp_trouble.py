@@ -23,8 +23,9 @@ from bbops_server.accounts.rules import Role
 from bbops_server.git_http.backend import PUSH_LIMITS
 from bbops_server.publish.holds.suspension import Suspension, resume, suspend
 from tests.support.hostile_packs import make_delta_bomb
+from tests.support.patience import wait_for
 from tests.support.pushing import BAD, Clone, World, make_repository
-from tests.support.served import Served, git, wait_for
+from tests.support.served import Served, git
 from tests.support.several import Several
 from tests.support.small_project import hello
 

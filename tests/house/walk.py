@@ -19,8 +19,9 @@ from typing import Final, Self
 import httpx
 
 from tests.conftest import ROOT
+from tests.support.patience import wait_for
 from tests.support.pushing import World
-from tests.support.served import environment, wait_for
+from tests.support.served import environment
 from tests.support.small_project import hello, write_project
 
 IDLE_SECONDS: Final = 6.0

@@ -9,7 +9,7 @@ import pytest
 from bbops_server.accounts.rules import GRANTED, GrantScope, Permission
 from tests.support.agents_at_server import House
 from tests.support.checkouts import make_repository
-from tests.support.served import wait_for
+from tests.support.patience import wait_for
 from tests.support.small_project import endpoint
 
 pytestmark = pytest.mark.long

@@ -10,7 +10,8 @@ import pytest
 
 from tests.support.agents_at_server import House
 from tests.support.mcp_house import ORDER, house, say, tip
-from tests.support.served import git, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import git
 from tests.support.small_project import write_project
 
 __all__ = ["house"]

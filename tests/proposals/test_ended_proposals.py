@@ -13,7 +13,8 @@ from bbops_server.accounts.book import Book
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Role
 from bbops_server.publish.proposals.local import MOST_DIFF
-from tests.support.served import LIST, Served, git, make_project, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import LIST, Served, git, make_project
 
 pytestmark = pytest.mark.long
 
@@ -64,7 +65,7 @@ class Shop:
             found = self.ask(f"/{number}")
             return found if found["tests"]["state"] != "running" else None
 
-        found: dict[str, Any] = wait_for(find, seconds=60)
+        found: dict[str, Any] = wait_for(find)
         return found
 
     def merge(self, number: int) -> None:

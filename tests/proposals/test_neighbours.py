@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from bbops_server.accounts.rules import Role
+from tests.support.patience import wait_for
 from tests.support.proposing import Asking, propose
 from tests.support.pushing import World
-from tests.support.served import wait_for
 from tests.support.small_project import FILES, hello
 
 pytestmark = pytest.mark.long
@@ -58,7 +58,7 @@ def wait_for_all(asking: Asking, number: int) -> dict[str, Any]:
         states = {one["tests"]["state"] for one in (found, *found["others"])}
         return found if "running" not in states else None
 
-    told: dict[str, Any] = wait_for(find, seconds=60)
+    told: dict[str, Any] = wait_for(find)
     return told
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.support.patience import wait_for
 from tests.support.proposing import REVIEWED, Asking, commit_alone, propose, wait_for_tests, world
 from tests.support.pushing import BAD, World
-from tests.support.served import git, wait_for
+from tests.support.served import git
 from tests.support.slow_tests import slow_tests
 from tests.support.small_project import FILES, hello
 

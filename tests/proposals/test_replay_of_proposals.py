@@ -13,10 +13,10 @@ import pytest
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.rules import Scope
 from bbops_server.publish.proposals.replaying import MOST_ASKED, sample
+from tests.support.patience import wait_for
 from tests.support.proposing import Asking, propose
 from tests.support.pushing import BAD, World
 from tests.support.recorded import request
-from tests.support.served import wait_for
 from tests.support.small_project import FILES, hello
 from tests.support.terminal import Terminal
 

@@ -28,8 +28,9 @@ from tests.support.frontend import (
     make,
     server,
 )
+from tests.support.patience import wait_for
 from tests.support.raw import send
-from tests.support.served import Served, git, wait_for
+from tests.support.served import Served, git
 from tests.support.small_project import FILES
 
 __all__ = ["server"]

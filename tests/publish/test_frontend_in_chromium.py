@@ -10,7 +10,8 @@ import pytest
 
 from tests.support.browser import opened
 from tests.support.frontend import commit, make
-from tests.support.served import Served, git, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served, git
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -13,7 +13,8 @@ from bbops.source.git.address import Address
 from bbops.source.git.frontend_tags import LARGEST_BYTES, Taken
 from bbops.source.git.mirror import Mirror
 from bbops.source.git.series import TAG, find_refs
-from tests.support.served import Served, git, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served, git
 from tests.support.small_project import FILES, write_project
 
 pytestmark = pytest.mark.long

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import wait_for
 from tests.support.pushing import Clone
-from tests.support.served import LIST, PAGE, Served, git, make_project, wait_for
+from tests.support.served import LIST, PAGE, Served, git, make_project
 
 pytestmark = pytest.mark.long
 

@@ -26,8 +26,8 @@ from hypothesis.stateful import (
 
 from bbops.base.errors import ServerError
 from tests.support.machines import run_machine
+from tests.support.patience import wait_for
 from tests.support.publishing import NAME, Content, Publishing, Victim, Way, git
-from tests.support.served import wait_for
 
 SERVERS, EVENTS = int(os.environ.get("BBOPS_SERVERS", "2")), 50
 MOST_DRAFTS = 3

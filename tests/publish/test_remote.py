@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.origin import QUICK, SLOW, Origin, origin, serve
-from tests.support.served import Served, git, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served, git
 
 pytestmark = pytest.mark.long
 

@@ -17,8 +17,9 @@ import httpx
 import pytest
 
 from tests.support import warm
+from tests.support.patience import wait_for
 from tests.support.processes import children
-from tests.support.served import Served, environment, git, wait_for
+from tests.support.served import Served, environment, git
 from tests.support.several import TWO, YAML, Several, folder, make, serve
 from tests.support.small_project import hello, write_project
 

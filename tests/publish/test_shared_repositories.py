@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.support.one_repository import BRANCHES, PATHS, SHARED, OneRepository
-from tests.support.served import git, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import git
 from tests.support.small_project import hello
 
 pytestmark = pytest.mark.long

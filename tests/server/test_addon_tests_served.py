@@ -11,7 +11,8 @@ import pytest
 
 from bbops.source.git import store
 from tests.support.drafting import branch
-from tests.support.served import Served, git, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served, git
 from tests.vendors.stand_in import Answer, StandIn
 
 pytestmark = pytest.mark.long

@@ -15,7 +15,8 @@ from bbops.base.errors import ServerError
 from bbops_server.process.storage.archive import pack, unpacked
 from tests.support.database_commands import Commands
 from tests.support.drafting import answered
-from tests.support.served import Served, git, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served, git
 from tests.support.small_project import endpoint, write_project
 
 pytestmark = pytest.mark.long

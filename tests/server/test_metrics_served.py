@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.support.served import wait_for
+from tests.support.patience import wait_for
 from tests.support.shop import BEAT, Shop, Work
 
 FAILS = """

@@ -10,7 +10,8 @@ import httpx
 import pytest
 
 from tests.support.drafting import answered
-from tests.support.served import Served, git, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served, git
 from tests.support.small_project import endpoint, write_project
 from tests.vendors.printing import SANDBOX, read
 

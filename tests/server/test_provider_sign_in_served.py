@@ -12,8 +12,9 @@ import pytest
 
 from tests.conftest import ENV
 from tests.support.drafting import answered
+from tests.support.patience import wait_for
 from tests.support.provider import SECRET, TestProvider
-from tests.support.served import Served, git, wait_for
+from tests.support.served import Served, git
 from tests.support.sign_in import project
 from tests.support.small_project import write_project
 

@@ -14,8 +14,9 @@ import httpx
 import pytest
 
 from bbops.source.git import store
+from tests.support.patience import wait_for
 from tests.support.realtime import FILES, LOGIN, events, processes, say, talker
-from tests.support.served import Served, wait_for
+from tests.support.served import Served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

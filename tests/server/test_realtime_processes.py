@@ -18,8 +18,9 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from bbops.source.git import store
+from tests.support.patience import wait_for
 from tests.support.realtime import FILES, Talker, address, processes, say, talker
-from tests.support.served import Served, wait_for
+from tests.support.served import Served
 
 pytestmark = pytest.mark.long
 

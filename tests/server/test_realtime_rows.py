@@ -15,9 +15,10 @@ import pytest
 from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import PostgresPlace
 from bbops.source.git import store
+from tests.support.patience import wait_for
 from tests.support.postgres import DATABASES, control_of
 from tests.support.realtime import login, processes, talker
-from tests.support.served import Served, wait_for
+from tests.support.served import Served
 from tests.support.topic_rows import ROWS, TEAMS, USERS, Program, Watcher
 
 pytestmark = pytest.mark.long

@@ -18,8 +18,9 @@ from bbops.runtime.work.rows import NO_ROWS
 from bbops.source.git import store
 from bbops_server.data_plane.realtime.codes import FAILED, LOST
 from bbops_server.data_plane.work.row_tail import SHORTEST_SECONDS, RowTail
+from tests.support.patience import wait_for
 from tests.support.realtime import FILES, Talker, talker
-from tests.support.served import Served, wait_for
+from tests.support.served import Served
 
 THINGS = """
 columns:

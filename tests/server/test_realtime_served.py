@@ -10,6 +10,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from bbops.source.git import store
+from tests.support.patience import wait_for
 from tests.support.realtime import (
     FILES,
     Talker,
@@ -19,7 +20,7 @@ from tests.support.realtime import (
     say,
     talker,
 )
-from tests.support.served import Served, wait_for
+from tests.support.served import Served
 
 
 @pytest.fixture(scope="module")

@@ -19,10 +19,11 @@ from centrifuge import Client, PublicationContext, SubscribedContext, Subscripti
 from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import PostgresPlace
 from bbops.source.git import store
+from tests.support.patience import wait_for
 from tests.support.postgres import control_of
 from tests.support.processes import children
 from tests.support.realtime import FILES, Talker, everything_else, say, talker
-from tests.support.served import Served, wait_for
+from tests.support.served import Served
 
 pytestmark = pytest.mark.long
 

@@ -23,6 +23,7 @@ from bbops_server.commands._projects import lock_state
 from bbops_server.commands._seat import take_seat
 from bbops_server.process.handover import place, taking
 from bbops_server.process.handover.peer import is_same_user
+from tests.support.patience import wait_for
 from tests.support.replacing import (
     Clients,
     FakeSuccessor,
@@ -32,7 +33,7 @@ from tests.support.replacing import (
     make_repository,
     replace,
 )
-from tests.support.served import Served, environment, wait_for
+from tests.support.served import Served, environment
 
 pytestmark = pytest.mark.long
 
@@ -216,7 +217,7 @@ def test_twenty_restarts_and_an_upgrade_lose_no_request_and_no_push(tmp_path: Pa
             with FakeSuccessor(state) as successor:
                 assert (successor.told or {})["version"].startswith("99.")
             pushes = len(clients.pusher.pushed)
-            wait_for(lambda: len(clients.pusher.pushed) > pushes + 1, 60)
+            wait_for(lambda: len(clients.pusher.pushed) > pushes + 1)
         assert clients.failures == []
         assert min(one.answered for one in clients.each) > RESTARTS
         assert len(clients.pusher.pushed) > RESTARTS / 2

@@ -8,8 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.support.patience import wait_for
 from tests.support.replacing import FakeSuccessor
-from tests.support.served import git, wait_for
+from tests.support.served import git
 from tests.support.several import TWO, Several, folder
 
 __all__ = ["folder"]

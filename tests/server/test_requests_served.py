@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.served import Served, git, make_project, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served, git, make_project
 
 pytestmark = pytest.mark.long
 

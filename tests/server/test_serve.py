@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.served import LIST, PAGE, Served, environment, git, make_project, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import LIST, PAGE, Served, environment, git, make_project
 from tests.support.served_sample import repository, served
 
 __all__ = ["repository", "served"]

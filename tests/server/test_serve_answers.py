@@ -11,8 +11,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.support.patience import wait_for
 from tests.support.processes import children
-from tests.support.served import Served, environment, wait_for
+from tests.support.served import Served, environment
 from tests.support.served_sample import repository, served
 from tests.support.warm import COLD
 

@@ -13,10 +13,11 @@ import pytest
 
 from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import PostgresPlace, name_database
+from tests.support.patience import wait_for
 from tests.support.postgres import control_of
 from tests.support.replacing import make_repository
 from tests.support.replacing import replace as replace_server
-from tests.support.served import Served, make_project, wait_for
+from tests.support.served import Served, make_project
 
 pytestmark = pytest.mark.long
 

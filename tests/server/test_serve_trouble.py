@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import wait_for
 from tests.support.processes import children
-from tests.support.served import LIST, PAGE, Served, environment, git, wait_for
+from tests.support.served import LIST, PAGE, Served, environment, git
 from tests.support.served_sample import repository
 
 __all__ = ["repository"]

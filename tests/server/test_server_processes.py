@@ -21,8 +21,8 @@ from bbops.base.errors import ServerError
 from bbops_server.process.sockets.binding import bind
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.settings import Settings
+from tests.support.patience import wait_for
 from tests.support.running import Running, get, is_alive, wait_until_gone
-from tests.support.served import wait_for
 from tests.support.small_project import hello
 
 

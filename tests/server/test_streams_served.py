@@ -14,7 +14,8 @@ import pytest
 
 from bbops.source.git import store
 from tests.support.drafting import answered, branch
-from tests.support.served import Served, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served
 from tests.support.streaming import FILES, KEY, Reading, Shop
 from tests.vendors.dripping import Dripping
 

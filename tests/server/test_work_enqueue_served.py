@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.served import wait_for
+from tests.support.patience import wait_for
 from tests.support.shop import BEAT, Shop
 from tests.support.small_project import endpoint
 

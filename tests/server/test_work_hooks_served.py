@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from tests.support.served import wait_for
+from tests.support.patience import wait_for
 from tests.support.shop import SECRET, Shop, Work
 
 HOOK_PROJECT = "bbops: 1\nname: shop\nenv: { HOOK_SECRET: { secret: true } }\n"

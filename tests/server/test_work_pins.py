@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from bbops_server.data_plane.work.pins import Pins
-from tests.support.served import wait_for
+from tests.support.patience import wait_for
 from tests.support.shop import Shop, Work, write
 
 GATES: Final = "columns:\n  id: { type: integer, primaryKey: true }\n"
@@ -160,7 +160,7 @@ def test_fifty_publications_leave_each_of_five_hundred_jobs_its_code(shop: Shop)
             )
         served.live()
     open_gate(served)
-    wait_for(lambda: served.states() == {}, 120)
+    wait_for(lambda: served.states() == {})
     assert len(versions(served, "begun")) == 500
     assert versions(served, "begun") == versions(served, "done")
     assert len({*versions(served, "done")}) == 25  # the last version was published behind all jobs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.served import wait_for
+from tests.support.patience import wait_for
 from tests.support.shop import Shop, write
 from tests.support.small_project import endpoint
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bbops.source.git import store
-from tests.support.served import wait_for
+from tests.support.patience import wait_for
 from tests.support.shop import BEAT, FILES, FULFIL, Shop, Work, workers
 from tests.support.small_project import endpoint
 

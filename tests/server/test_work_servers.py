@@ -13,8 +13,8 @@ import pytest
 from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import PostgresPlace
 from bbops.source.git import store
+from tests.support.patience import wait_for
 from tests.support.postgres import control_of
-from tests.support.served import wait_for
 from tests.support.shop import FILES, Work, workers
 
 Start = Callable[[str], Work]

@@ -26,7 +26,7 @@ from bbops_server.publish.projects.projects import Projects
 from bbops_server.settings.server_file.load import read_file
 from bbops_server.settings.server_file.settings import server_settings
 from tests.support.checkouts import TOOLS, checked
-from tests.support.served import wait_for
+from tests.support.patience import wait_for
 
 T = TypeVar("T")
 ROLES = {

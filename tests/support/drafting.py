@@ -12,7 +12,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import httpx
 import pytest
 
-from tests.support.served import LIST, PAGE, Served, git, make_project, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import LIST, PAGE, Served, git, make_project
 
 SECRETS = {
     "STRIPE_KEY": "sk_live_nobody_may_see_this",
@@ -120,7 +121,7 @@ def answered(ask: Callable[[], httpx.Response]) -> httpx.Response:
         found.append(ask())
         return "draftSleeps" not in found[-1].text
 
-    wait_for(is_awake, seconds=240)
+    wait_for(is_awake)
     return found[-1]
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import httpx
 
-from tests.support.served import Served, git, wait_for
+from tests.support.patience import wait_for
+from tests.support.served import Served, git
 from tests.support.small_project import endpoint, write_project
 
 NAME = "small"

@@ -6,8 +6,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from tests.support.patience import wait_for
 from tests.support.pushing import make_repository
-from tests.support.served import git, wait_for
+from tests.support.served import git
 from tests.support.several import Several
 from tests.support.small_project import hello, write_project
 

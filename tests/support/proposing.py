@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from bbops_server.accounts.rules import Scope
+from tests.support.patience import wait_for
 from tests.support.pushing import Clone, World
-from tests.support.served import wait_for
 from tests.support.small_project import FILES
 
 REVIEWED = {"project.yaml": f"{FILES['project.yaml']}review: {{ main: proposals, approvals: 1 }}\n"}
@@ -68,7 +68,7 @@ def wait_for_tests(asking: Asking, number: int) -> dict[str, Any]:
         found = asking.get(number)["tests"]
         return found if found["state"] != "running" else None
 
-    told: dict[str, Any] = wait_for(find, seconds=60)
+    told: dict[str, Any] = wait_for(find)
     return told
 
 

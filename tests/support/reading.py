@@ -8,7 +8,7 @@ from typing import Final
 
 import httpx
 
-from tests.support.served import wait_for
+from tests.support.patience import wait_for
 
 CAUGHT_UP_SECONDS: Final = 40
 BREAK_SECONDS: Final = 0.015

@@ -13,10 +13,11 @@ from typing import Final
 import httpx
 
 from bbops_server.accounts.rules import Role, Scope
+from tests.support.patience import wait_for
 from tests.support.processes import children
 from tests.support.proposing import Asking
 from tests.support.pushing import Clone, World
-from tests.support.served import Served, git, wait_for
+from tests.support.served import Served, git
 from tests.support.small_project import FILES, hello, write_project
 
 PEOPLE: Final = ("owner", "maintainer", "developer", "viewer", "stranger")

@@ -8,7 +8,6 @@ import queue
 import signal
 import subprocess
 import threading
-import time
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,6 +16,7 @@ import httpx
 from bbops.interfaces.cli.init import template_files
 from bbops.source.git import store
 from tests.support import warm
+from tests.support.patience import PATIENCE_SECONDS
 
 LIST = "functions/notes/list.yaml"
 PAGE = "page: ${ query.page }"
@@ -66,10 +66,10 @@ class Served:
         self.events: queue.Queue[dict[str, Any]] = queue.Queue()
         self.reading = threading.Thread(target=self._read, daemon=True)
         self.reading.start()
-        self.control = self.api = httpx.Client()
+        self.control = self.api = httpx.Client(timeout=PATIENCE_SECONDS)
         serving = self.serving = self.event("serving")
-        self.control = httpx.Client(base_url=serving["control_url"])
-        self.api = httpx.Client(base_url=serving["url"], timeout=30)
+        self.control = httpx.Client(base_url=serving["control_url"], timeout=PATIENCE_SECONDS)
+        self.api = httpx.Client(base_url=serving["url"], timeout=PATIENCE_SECONDS)
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -84,7 +84,7 @@ class Served:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def event(self, kind: str, seconds: float = 120) -> dict[str, Any]:
+    def event(self, kind: str, seconds: float = PATIENCE_SECONDS) -> dict[str, Any]:
         """Return the next event, which must be of this kind."""
         found = self.events.get(timeout=seconds)
         assert found["event"] == kind, (found, (self.home / "log").read_text())
@@ -160,12 +160,3 @@ class Served:
             self.log.close()
             for client in (self.api, self.control):
                 client.close()
-
-
-def wait_for(what: Any, seconds: float = 180) -> Any:
-    """Ask until the answer is true, and return it."""
-    until = time.monotonic() + seconds
-    while not (found := what()):
-        assert time.monotonic() < until, "it does not come true"
-        time.sleep(0.02)
-    return found

@@ -27,7 +27,7 @@ from bbops_server.process.printing.pool import Pool
 from bbops_server.process.printing.wire import Answer as WireAnswer
 from bbops_server.process.printing.wire import Ask, Print
 from tests.conftest import run
-from tests.support.served import wait_for
+from tests.support.patience import wait_for
 from tests.vendors.faults import FAULTS
 from tests.vendors.printing import SANDBOX, Printing, printing, read
 from tests.vendors.stand_in import StandIn
