@@ -21,8 +21,8 @@ from bbops.build.testing.client import Client, serve
 from bbops.source.tree import MemoryTree, Tree
 
 pytest_plugins = [
-    "tests.support.postgres", "tests.support.browser", "tests.support.shop",
-    "tests.vendors.fixtures",
+    "tests.support.outcomes", "tests.support.postgres", "tests.support.browser",
+    "tests.support.shop", "tests.vendors.fixtures",
 ]  # fmt: skip
 
 # Without deadlines, since a busy machine is no mistake, and with the same examples for everybody:
