@@ -19,7 +19,7 @@ from tests.conformance.serving import listening
 from tests.conftest import ROOT
 from tests.support.control import Tried
 from tests.support.oauth_client import hidden
-from tests.support.shell import free_port
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.long
 

@@ -17,7 +17,7 @@ from bbops_server.publish.sources import remote
 from bbops_server.publish.sources.remote import LONGEST_PAUSE_SECONDS, RemoteSource, pause_seconds
 from bbops_server.publish.status.status import Stalled
 from tests.support.clock import MonotonicClock
-from tests.support.patience import settle
+from tests.support.patience import eventually, settle
 
 PERIOD_SECONDS = 3600
 ADDRESS = Address.parse("https://example.org/shop.git")
@@ -74,6 +74,22 @@ def test_it_is_looked_at_when_it_is_time_and_not_before() -> None:
         assert build.asked == 1
         following.refresh()
         assert await following.stamp(build) == ("b", "")  # type: ignore[arg-type]
+
+    asyncio.run(main())
+
+
+def test_a_refresh_during_a_look_causes_another_look() -> None:
+    async def main() -> None:
+        following, build = source(), Build("a", "b", "c")
+        await following.stamp(build)  # type: ignore[arg-type]
+        following.refresh()
+        build.gate.clear()
+        looking = asyncio.create_task(following.stamp(build))  # type: ignore[arg-type]
+        await eventually(lambda: build.asked == 2)
+        following.refresh()
+        build.gate.set()
+        assert await looking == ("b", "")
+        assert await following.stamp(build) == ("c", "")  # type: ignore[arg-type]
 
     asyncio.run(main())
 

@@ -21,9 +21,9 @@ import pytest
 from bbops.build.compile.release import build
 from bbops.database.migrate import migrate
 from bbops.source.tree import FolderTree
+from tests.support.ports import free_port
 from tests.support.processes import children
 from tests.support.served import ADA, Served, make_project
-from tests.support.shell import free_port
 
 KILLS = int(os.environ.get("BBOPS_KILLS", "15"))
 PARENT_TOO = 0.25
