@@ -210,7 +210,7 @@ def pytest_collection() -> Iterator[object]:
 
 
 STAGES = ("long", "browser", "install", "bench", "alone")
-"""Markers of the tests that `.ci/long` runs, each stage the ones that its `-m` names."""
+"""Markers of the tests of `.ci/long`; each of its stages names some with `-m`."""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

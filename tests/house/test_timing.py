@@ -17,7 +17,7 @@ def test_no_file_depends_more_on_time_than_before() -> None:
     assert new == [], "use tests/support/patience.py; latencies belong in tests/bench"
 
 
-def test_what_has_become_less_stays_so() -> None:
+def test_a_lower_count_is_written_down() -> None:
     counted = Counter((place.file, place.kind) for place in places())
     less = [place for place, number in allowed().items() if counted[place] < number]
     assert less == [], "run 'python -m tests.house.timing --write'"
