@@ -146,6 +146,10 @@ def _artifact(project: CheckedProject, functions: list[bytes], dialect: Dialect)
         "durability": settings.database.durability,
         "functions": functions,  # each packed by itself, so that none is read before its turn
         "routes": [_route(project, route) for route in project.routes],
+        "channels": [
+            (one.model.base_path, one.model.cors.model_dump())
+            for _, one in sorted(project.channels.items())
+        ],
         "auth": _auth(project, dialect),
         "session": _session(project),
         "sign_ins": _sign_ins(project),

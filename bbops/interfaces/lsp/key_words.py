@@ -146,6 +146,7 @@ KEYS = WORK | {
     "origins": "The origins, such as `https://app.example.com`.",
     "methods": "The methods that other origins can use.",
     "Cors.headers": "The headers that other origins can send.",
+    "expose": "The response headers that pages of other origins can read, besides the usual.",
     "credentials": "Whether other origins can send cookies.",
     "maxAge": "How many seconds a browser caches the preflight response.",
     # ---- tables

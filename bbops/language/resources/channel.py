@@ -18,11 +18,18 @@ Origin = Annotated[str, StringConstraints(pattern=r"^(\*|[a-z][a-z0-9+.-]*://[^/
 
 
 class Cors(Model):
-    """Which origins may read answers; `methods` and `headers` left out mean all that are asked."""
+    """Which origins may read answers, also those to unknown paths below the channel's base path.
+
+    - Without `methods`, the methods of the path are allowed; without `headers`, those that are
+      asked for.
+    - Pages can read the standing headers, such as `etag`, `retry-after`, `content-range` and
+      `content-disposition`; `expose` names others, such as those that a function sets.
+    """
 
     origins: list[Origin] = ["*"]
     methods: list[Literal["GET", "POST", "PUT", "PATCH", "DELETE"]] = []
     headers: list[HeaderName] = []
+    expose: list[HeaderName] = []
     credentials: bool = False
     max_age: Annotated[int, Field(ge=0, le=86_400)] = 600
 

@@ -138,6 +138,8 @@ def _wider(base: Cors | None, head: Cors | None) -> Iterator[str]:
         if old and not {*(now or ["*"])} <= {*old}:
             more = ", ".join(one for one in now if one not in old)
             yield f"pages may send {more or 'any'} {what}"
+    if base and (more := ", ".join(one for one in head.expose if one not in base.expose)):
+        yield f"pages can read the headers {more}"
 
 
 # ---- webhooks, agents

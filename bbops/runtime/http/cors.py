@@ -5,48 +5,48 @@ Source: the Fetch standard, "CORS protocol".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from bbops.runtime.http.headers import Headers, write
 
 _EXPOSED = (
     "x-release", "x-request-id", "retry-after", "ratelimit", "ratelimit-policy", "etag",
-    "idempotency-replayed",
+    "idempotency-replayed", "content-range", "accept-ranges", "content-disposition",
 )  # fmt: skip
+_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 class Cors:
     """The policy of one channel, as bytes that are ready to be sent."""
 
-    __slots__ = ("any_origin", "credentials", "exposed", "origins", "preflight", "written")
+    __slots__ = (
+        "any_origin", "credentials", "exposed", "headers", "max_age", "methods", "origins", "policy",
+        "written",
+    )  # fmt: skip
 
-    def __init__(
-        self, policy: Mapping[str, Any], methods: Sequence[str], exposes: Sequence[str] = ()
-    ) -> None:  # fmt: skip
-        """Take a channel's `cors`; `methods` are what the route answers.
+    def __init__(self, policy: Mapping[str, Any], exposes: Sequence[str] = ()) -> None:
+        """Take a channel's `cors`.
 
-        `exposes` are headers of answers that pages may read besides those of every answer.
+        Args:
+            policy: its keys, as the artifact has them.
+            exposes: response headers that pages may read besides the standing ones and its own.
         """
         origins = policy["origins"]
+        self.policy = policy
         self.any_origin = "*" in origins
         self.origins = frozenset(origin.lower().encode() for origin in origins)
         self.credentials = bool(policy["credentials"])
-        allowed = policy["methods"] or methods
-        self.preflight: Headers = [
-            (b"access-control-allow-methods", ", ".join(allowed).encode()),
-            (b"access-control-max-age", str(policy["max_age"]).encode()),
-        ]
-        if policy["headers"]:
-            listed = ", ".join(policy["headers"]).encode()
-            self.preflight.append((b"access-control-allow-headers", listed))
+        self.methods: Sequence[str] = policy["methods"]
+        self.headers = ", ".join(policy["headers"]).encode()
+        self.max_age = b"%d" % policy["max_age"]
         self.written: dict[bytes | None, bytes] = {}
-        shown = ", ".join((*_EXPOSED, *exposes))
-        self.exposed = (b"access-control-expose-headers", shown.encode())
+        shown = dict.fromkeys((*_EXPOSED, *exposes, *map(str.lower, policy["expose"])))
+        self.exposed = (b"access-control-expose-headers", ", ".join(shown).encode())
 
     def lines(self, scope: Any) -> bytes:
         """Return the header lines with which a page of the request's origin may read an answer."""
-        origin = _header(scope, b"origin")
+        origin = header(scope, b"origin")
         found = self.written.get(origin)
         if found is None:
             found = write(self._headers(origin))
@@ -65,27 +65,77 @@ class Cors:
             found.append((b"access-control-allow-credentials", b"true"))
         return found
 
-    def answer_preflight(self, scope: Any) -> Headers:
-        """Return the headers of the answer to an OPTIONS request that asks for permission."""
-        found = self._headers(_header(scope, b"origin"))
-        if not any(name == b"access-control-allow-origin" for name, _ in found):
+    def allows(self, scope: Any) -> bool:
+        """Whether a page of the request's origin may read an answer."""
+        origin = header(scope, b"origin")
+        return origin is not None and (self.any_origin or origin in self.origins)
+
+    def answer_preflight(self, scope: Any, methods: Iterable[str]) -> Headers:
+        """Return the headers of the answer to a preflight.
+
+        Args:
+            methods: those of the path; the channel's own list, where it has one, replaces them.
+        """
+        found = self._headers(header(scope, b"origin"))
+        if not self.allows(scope):
             return found
-        found += self.preflight
-        wanted = _header(scope, b"access-control-request-headers")
-        if wanted and len(self.preflight) == 2 and len(wanted) <= 1_000:
+        found += [
+            (b"access-control-allow-methods", ", ".join(self.methods or methods).encode()),
+            (b"access-control-max-age", self.max_age),
+        ]
+        wanted = header(scope, b"access-control-request-headers")
+        if self.headers:
+            found.append((b"access-control-allow-headers", self.headers))
+        elif wanted and len(wanted) <= 1_000:
             found.append((b"access-control-allow-headers", wanted))
         return found
+
+
+class ChannelPolicies:
+    """The policies of all channels, for the requests that no route answers."""
+
+    __slots__ = ("policies",)
+
+    def __init__(self, channels: Iterable[tuple[str, Mapping[str, Any]]] = ()) -> None:
+        """Take the base path and `cors` of each channel."""
+        found = [(path.split("/"), Cors(policy)) for path, policy in channels]
+        self.policies = sorted(found, key=lambda one: len(one[0]), reverse=True)
+
+    def find(self, path: str, scope: Any) -> Cors | None:
+        """Return the policy that lets a page read an answer below a base path. O(channels).
+
+        The longest base path that allows the origin counts, else the longest one.
+        """
+        segments = path.split("/")
+        found = [cors for base, cors in self.policies if _is_below(base, segments)]
+        return next((cors for cors in found if cors.allows(scope)), next(iter(found), None))
+
+    def answer_preflight(self, path: str, scope: Any) -> Headers | None:
+        """Return the headers of a preflight for a path without a route; None outside channels.
+
+        The page may then send its request, and read that there is no such route.
+        """
+        cors = self.find(path, scope)
+        return None if cors is None else cors.answer_preflight(scope, _METHODS)
+
+
+def _is_below(base: Sequence[str], segments: Sequence[str]) -> bool:
+    return len(base) <= len(segments) and all(
+        mine == theirs or mine.startswith(":")
+        for mine, theirs in zip(base, segments, strict=False)
+    )
 
 
 def is_preflight(scope: Any) -> bool:
     """Return whether a request only asks for permission."""
     return (
         scope["method"] == "OPTIONS"
-        and _header(scope, b"access-control-request-method") is not None
+        and header(scope, b"access-control-request-method") is not None
     )
 
 
-def _header(scope: Any, wanted: bytes) -> bytes | None:
+def header(scope: Any, wanted: bytes) -> bytes | None:
+    """Return the first value of a request header."""
     for name, value in scope["headers"]:
         if name == wanted:
             found: bytes = value

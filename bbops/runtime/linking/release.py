@@ -16,7 +16,7 @@ from bbops.runtime.auth.published_keys import PATH, publish_keys
 from bbops.runtime.data.statements import Statement
 from bbops.runtime.flow.masking import Mask
 from bbops.runtime.flow.run import Function, Shape
-from bbops.runtime.http.cors import Cors
+from bbops.runtime.http.cors import ChannelPolicies, Cors
 from bbops.runtime.http.exchanges import WithHistory
 from bbops.runtime.http.in_flight import ActiveRequest, ActiveRequests
 from bbops.runtime.http.rate_limits import (
@@ -51,7 +51,7 @@ FUEL = 100_000
 """Loop rounds and calls that one request may spend."""
 
 
-FORMAT = f"12 {MAGIC_NUMBER.hex()}"
+FORMAT = f"13 {MAGIC_NUMBER.hex()}"
 """Of artifacts: how they are laid out, and whose byte code is in them."""
 
 SLICE_SECONDS = 0.001
@@ -275,7 +275,7 @@ def _answering(
         send_whole=given.get("send_whole"),
         mask=Mask(secrets, data["private"]), addons=link_addons(data["addons"], env, given["host"]),
         wording=wording, credentials=link_credentials(data["auth"], data["session"]),
-        key_uses=lasting.key_uses,
+        key_uses=lasting.key_uses, policies=ChannelPolicies(data["channels"]),
     )  # fmt: skip
 
 
@@ -364,7 +364,7 @@ def _pipeline(
         by_name=by_name,
         timeout_seconds=route["timeout_seconds"],
         active_requests=lasting.active_requests,
-        cors=Cors(cors, [route["method"]], exposes) if cors else None,
+        cors=Cors(cors, exposes) if cors else None,
         authentication=route["authentication"],
         channel=route["channel"] or "",
         middleware=tuple(functions[name] for name in route["middleware"]),
