@@ -244,3 +244,38 @@ def test_a_database_of_an_older_bbops_is_completed(bench: Bench) -> None:
 
 def uses(bench: Bench) -> dict[str, float | None]:
     return {one["id"]: one["used_at"] for one in do(bench, list_keys(bench.host))}
+
+
+# ---- limits
+LIMITED = {**FILES, "channels/machines.yaml": FILES["channels/machines.yaml"].replace("50", "2")}
+
+
+@pytest.mark.parametrize("more", ["", " by: address"])
+def test_a_limit_counts_each_key_or_each_address(tmp_path: Path, more: str) -> None:
+    files = dict(LIMITED)
+    if more:
+        limit = "rateLimit: { limit: 2, by: address }"
+        files["channels/machines.yaml"] = files["channels/machines.yaml"].replace(
+            "rateLimit: 2", limit
+        )
+    with Bench(tmp_path, files) as bench:
+        client = bench.client(MAKE)
+        one, other = issue(bench, "machines")["key"], issue(bench, "machines")["key"]
+        first = [status_of(bench, client, one) for _ in range(3)]
+        assert first == [200, 200, 429]
+        assert status_of(bench, client, other) == (429 if more else 200)
+
+
+def test_calls_without_a_valid_key_count_by_address_and_take_nothing_from_a_key(
+    tmp_path: Path,
+) -> None:
+    with Bench(tmp_path, LIMITED) as bench:
+        client, key = bench.client(MAKE), issue(bench, "machines")["key"]
+        made_up = [status_of(bench, client, f"bk_{one}") for one in "abc"]
+        assert made_up == [401, 401, 429]
+        assert status_of(bench, client, key) == 200
+
+
+def status_of(bench: Bench, client: Client, key: str) -> int:
+    headers = {"x-api-key": key}
+    return bench.loop.run_until_complete(client.ask("GET", "/machines/who", headers=headers)).status

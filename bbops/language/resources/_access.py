@@ -21,8 +21,9 @@ class RateLimit(Model):
     """How many requests one client may make in a time; the short form is a number a minute.
 
     - `per` is from one second to 24 hours.
-    - `by: user` counts each user whose token is valid, and the address of everybody else;
-      `by: address` counts addresses alone, so that many accounts behind one of them share it.
+    - Without `by`, and with `by: user`, it counts each user of a valid token, or each valid API
+      key, and the address of everybody else; `by: address` counts addresses alone, so that many
+      accounts behind one of them share it.
     """
 
     short_form: ClassVar[str] = "a number a minute"

@@ -44,9 +44,10 @@ class Channel(Kind):
       and `history` hold for endpoints that do not say their own.
     - `API Key` takes a key in the header `X-API-Key`, or as `api_key` in the query; the step
       `createApiKey` makes them, and `vars.apiKey` holds `id`, `name` and `claims`.
-    - `rateLimit` counts requests a minute, or in `per`, for each client: the user where a valid
-      token came along, else the address. Every answer tells in `ratelimit` what is left, for how
-      many seconds; beyond it the answer is 429 with `retry-after`. Counters survive publications.
+    - `rateLimit` counts requests a minute, or in `per`, for each client: the user of a valid
+      token, the valid API key, else the address. Every answer tells in `ratelimit` what is left,
+      for how many seconds; beyond it the answer is 429 with `retry-after`. Counters survive
+      publications.
     - Middleware runs in order, before the body is read: it declares no `input`. `params` and
       `query` it may declare: they are typed for it alone. What it puts into `vars` is there for
       what follows; its `return` with a value, or a `throw`, answers at once.

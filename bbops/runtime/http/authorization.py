@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from bbops.runtime.auth.secret_texts import hash_secret
@@ -83,7 +83,7 @@ class Admission:
             admit = self._admit_known
         elif shows_token:
             admit = self._admit_anyone
-        elif self._limit is not None:
+        elif self._limit is not None and self._authentication != "API Key":
             admit = self._count
         if self._session is not None and self._session.role:
             return self._open_after(self._session, admit)
@@ -114,8 +114,8 @@ class Admission:
         token, tokens = self.find(scope), self._tokens
         claims = tokens.verify(token) if token is not None and tokens is not None else None
         if self._limit is not None:
-            counted = None if self._by_address else claims
-            check_limit(self._limit, self._told, counted, scope)
+            user = f"user:{claims['userId']}" if claims and not self._by_address else None
+            check_limit(self._limit, self._told, user or address_of(scope), scope)
         if claims is None:
             raise Thrown(401)
         if self._guard is not None:
@@ -145,7 +145,8 @@ class Admission:
 
     def _admit_anyone(self, run: Run, scope: Any) -> None:
         """Keep the token for the function, valid or not. Raises as `_count`."""
-        self._count(run, scope)
+        if self._authentication != "API Key":  # counted once its key is known
+            self._count(run, scope)
         run.credential = self.find(scope)
         if self._guard is not None:
             self._guard(scope, run.credential)
@@ -157,33 +158,37 @@ class Admission:
             Thrown: 429 beyond it.
         """
         if self._limit is not None:
-            check_limit(self._limit, self._told, None, scope)
+            check_limit(self._limit, self._told, address_of(scope), scope)
 
     async def _admit_key(self, run: Run, scope: Any) -> None:
-        """Require a key that opens this channel.
+        """Require a key that opens this channel; the limit counts each key, else the address.
 
         Raises:
-            Thrown: 401 without one.
+            Thrown: 429 beyond the limit; 401 without such a key.
         """
         given = given_key(scope)
         key = await self._keys.verify(given, self._channel) if given else None
+        if self._limit is not None:
+            name = f"key:{key['id']}" if key and not self._by_address else None
+            check_limit(self._limit, self._told, name or address_of(scope), scope)
         if key is None:
             raise Thrown(401, "a valid API key is needed")
         run.api_key, scope["bbops"].user = key, f"key:{key['id']}"
 
 
-def check_limit(
-    limit: Limit, told: Told, claims: Mapping[str, Any] | None, scope: Any
-) -> None:  # fmt: skip
-    """Count a request against its channel: by user where one signed in, else by address.
+def address_of(scope: Any) -> str:
+    """Return the name under which a limit counts the address of a request."""
+    client = scope.get("client")
+    return f"ip:{client[0] if client else ''}"
 
-    Its answer tells what is left.
+
+def check_limit(limit: Limit, told: Told, key: str, scope: Any) -> None:
+    """Count a request of a user, an API key or an address; its answer tells what is left.
 
     Raises:
         Thrown: 429 with `retry-after`.
     """
-    client, trace = scope.get("client"), scope["bbops"]
-    key = f"user:{claims['userId']}" if claims else f"ip:{client[0] if client else ''}"
+    trace = scope["bbops"]
     left, seconds = limit.take(key)
     if left < 0:
         wait = limit.retry_after_seconds(key)
@@ -204,8 +209,7 @@ def check_name(limits: NameLimits, given: Any, scope: Any) -> None:
         name = given.get(field) if type(given) is dict else None
         if type(name) is str:
             key = f"name:{hash_secret(name.strip().casefold())}"
-            client = scope.get("client")
-            _count(limits.near, f"{key} ip:{client[0] if client else ''}")
+            _count(limits.near, f"{key} {address_of(scope)}")
             _count(limits.anywhere, key)
 
 

@@ -21,8 +21,8 @@ class Cors:
     """The policy of one channel, as bytes that are ready to be sent."""
 
     __slots__ = (
-        "any_origin", "credentials", "exposed", "headers", "max_age", "methods", "origins", "policy",
-        "written",
+        "any_origin", "credentials", "exposed", "headers", "max_age", "methods", "origins",
+        "policy", "written",
     )  # fmt: skip
 
     def __init__(self, policy: Mapping[str, Any], exposes: Sequence[str] = ()) -> None:
@@ -121,16 +121,14 @@ class ChannelPolicies:
 
 def _is_below(base: Sequence[str], segments: Sequence[str]) -> bool:
     return len(base) <= len(segments) and all(
-        mine == theirs or mine.startswith(":")
-        for mine, theirs in zip(base, segments, strict=False)
+        mine == theirs or mine.startswith(":") for mine, theirs in zip(base, segments, strict=False)
     )
 
 
 def is_preflight(scope: Any) -> bool:
     """Return whether a request only asks for permission."""
     return (
-        scope["method"] == "OPTIONS"
-        and header(scope, b"access-control-request-method") is not None
+        scope["method"] == "OPTIONS" and header(scope, b"access-control-request-method") is not None
     )
 
 

@@ -191,7 +191,9 @@ class Answering:
         cors = policies.get(asked)
         headers = [(b"allow", ", ".join(allowed).encode())]
         if cors is not None:  # the others that its answer names hold to the same policy
-            shared = (one for one, other in policies.items() if other and other.policy == cors.policy)
+            shared = (
+                one for one, other in policies.items() if other and other.policy == cors.policy
+            )
             headers += cors.answer_preflight(scope, shared)
         await self.send(send, scope, 204, b"", headers)
 
