@@ -290,6 +290,18 @@ class Waits(Protocol):
         ...
 
 
+class Record(Protocol):
+    """The record of a job: which answers of other servers count as received."""
+
+    async def accept(self) -> None:
+        """Record what the current step received: no later attempt of the job asks for it again."""
+        ...
+
+    def reject(self) -> None:
+        """Drop what the current step received: it asks again, as do later attempts of the job."""
+        ...
+
+
 class Realtime(Protocol):
     """Where `publish` goes."""
 
@@ -356,6 +368,10 @@ class Host:
     """None where no project keeps files."""
     together: Together | None = None
     """None where nothing is recorded: in requests."""
+    record: Record | None = None
+    """None where nothing is recorded: in requests."""
+    unrecorded: Host | None = None
+    """The doors of a job that record nothing; None in requests, where none does."""
     printer: Printer | None = None
     """None where nothing is printed."""
     sends: bool = True

@@ -36,7 +36,7 @@ async def call_addon(
     """
     door = run.host.addons
     if door is not None and door.takes(step):
-        return read(await door.call(step, parameters))
+        return await _accepted(run, read(await door.call(step, parameters)))
     addon, action = _find(run, step)
     if action not in addon.steps:
         raise AddonFailure("addon-not-built", f"this version does not support '{step}' yet")
@@ -45,7 +45,14 @@ async def call_addon(
     }
     name = step.partition(".")[0]
     work = Work(name, run.host, addon.config, folder, terms, key, addon.kept, addon.hidden)
-    return read(await addon.steps[action](work, given))
+    return await _accepted(run, read(await addon.steps[action](work, given)))
+
+
+async def _accepted(run: Run, result: Any) -> Any:
+    """Return the result of a step; a job records the answers that it was made of."""
+    if run.host.record is not None:
+        await run.host.record.accept()
+    return result
 
 
 async def begin_stream(

@@ -50,11 +50,10 @@ async def ask(
     if not 200 <= answer.status <= 299 and answer.status not in (allowed or ()):
         raise failure_of(request.url, answer, run_host.clock.now(), Refusal(), repeats=repeats)
     spend(len(answer.body) >> 10)
-    return {
-        "status": answer.status,
-        "headers": dict(answer.headers),
-        "body": _read(answer),
-    }
+    read = {"status": answer.status, "headers": dict(answer.headers), "body": _read(answer)}
+    if run_host.record is not None:
+        await run_host.record.accept()
+    return read
 
 
 def _url(url: Any, query: Any) -> str:

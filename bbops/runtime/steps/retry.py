@@ -49,6 +49,8 @@ class Attempts:
             Failure: `error` itself, where no attempt is left, it would come again, or the request
                 would be over before.
         """
+        if run.host.record is not None:
+            run.host.record.reject()
         self.left -= 1
         if not self.left or not error.may_pass:
             raise error

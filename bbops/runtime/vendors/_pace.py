@@ -34,7 +34,7 @@ _WHEN: Final = "SELECT free FROM _bbops_pace WHERE account = ?"
 class Pace:
     """The turns of one account."""
 
-    __slots__ = ("account", "addon", "gap", "held", "host")
+    __slots__ = ("account", "addon", "doors", "gap", "held")
 
     def __init__(
         self, host: Host, addon: str, config: Mapping[str, str | None], per_second: float
@@ -43,7 +43,8 @@ class Pace:
         settings = repr(sorted(config.items())).encode()
         self.account = f"{addon}:{blake2b(settings, digest_size=16).hexdigest()}"
         self.held = f"{self.account}:held"
-        self.host, self.addon, self.gap = host, addon, 1 / per_second
+        self.addon, self.gap = addon, 1 / per_second
+        self.doors = host.unrecorded or host  # a turn counts once: a job that goes on takes another
 
     async def take(self) -> float:
         """Wait for a turn; return when it was, in seconds since 1970.
@@ -64,10 +65,10 @@ class Pace:
         """Let nobody ask for a while: the vendor has said so."""
         until = self._now() + min(seconds, MOST_HELD_SECONDS)
         for row in (self.held, self.account):
-            await self.host.database.change(_HOLD, (row, until))
+            await self.doors.database.change(_HOLD, (row, until))
 
     async def _reserve(self, now: float, latest: float) -> float:
-        rows = await self.host.database.write(
+        rows = await self.doors.database.write(
             _TAKE, (self.account, now + self.gap, now, self.gap, now + self.gap, latest)
         )
         if not rows:
@@ -76,14 +77,14 @@ class Pace:
         return turn
 
     async def _held_until(self) -> float:
-        rows = await self.host.database.read(_WHEN, (self.held,))
+        rows = await self.doors.database.read(_WHEN, (self.held,))
         return float(rows[0][0]) if rows else 0.0
 
     def _now(self) -> float:
-        return self.host.clock.now().timestamp()
+        return self.doors.clock.now().timestamp()
 
     async def _busy(self, now: float) -> HttpFailure:
-        rows = await self.host.database.read(_WHEN, (self.account,))
+        rows = await self.doors.database.read(_WHEN, (self.account,))
         wait = max(0.0, rows[0][0] - now - LONGEST_SECONDS) if rows else 0.0
         message = f"'{self.addon}' has more requests waiting than its vendor takes in 20 s"
         return HttpFailure("httpFailed", message, answered=429, retry_after=wait)

@@ -3,6 +3,9 @@
 A call through a door is known by where it stands: the step, how often the run has come there, and
 which call of the step it is. What a read gave is recorded as well, so a job that goes on decides
 as it did before, whatever the rows say by then; and so is a failure that the function caught.
+
+What another server answers is recorded once the step has accepted it. After a refusal that nobody
+caught, the next attempt asks again.
 """
 
 from __future__ import annotations
@@ -51,7 +54,7 @@ def durable(host: Host, recorded: Recorded) -> Host:
             database, recorded.engine.dialect, recorded.engine.now,
             cause=Cause(job.uid, job.cause.depth + 1),
         ),
-        waits=recorded,
+        waits=recorded, record=recorded, unrecorded=host,
         http=host.http and _JobHttp(host.http, recorded),
         together=_JobTogether(host.http, recorded) if host.http else None,
         addons=host.addons and _JobAddons(host.addons, recorded),
@@ -246,17 +249,17 @@ class _JobHttp:
     recorded: Recorded
 
     async def send(self, request: HttpRequest) -> HttpResponse:
-        async def ask() -> list[Any]:
+        async def send() -> list[Any]:
             answer = await self.door.send(request)
             return [answer.status, dict(answer.headers), answer.body]
 
-        return HttpResponse(*await self.recorded.once(ask))
+        return HttpResponse(*await self.recorded.ask(send))
 
     async def send_mail(self, request: MailRequest) -> Sequence[str]:
-        async def ask() -> list[str]:
+        async def send() -> list[str]:
             return list(await self.door.send_mail(request))
 
-        return list(await self.recorded.once(ask))
+        return list(await self.recorded.ask(send))
 
 
 @dataclass(slots=True)
@@ -271,7 +274,7 @@ class _JobTogether:
             answer = await ask(self.door)
             return [answer.status, dict(answer.headers), answer.body]
 
-        return HttpResponse(*await self.recorded.once(all_of_it))
+        return HttpResponse(*await self.recorded.ask(all_of_it))
 
 
 @dataclass(slots=True)
@@ -280,7 +283,7 @@ class _JobAddons:
     recorded: Recorded
 
     async def call(self, step: str, parameters: Mapping[str, Any]) -> Any:
-        return await self.recorded.once(lambda: self.door.call(step, parameters))
+        return await self.recorded.ask(lambda: self.door.call(step, parameters))
 
     async def stream(self, step: str, parameters: Mapping[str, Any]) -> Pieces:
         del step, parameters

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final
 
@@ -47,6 +47,14 @@ class _At:
     calls: int = 0
 
 
+@dataclass(slots=True)
+class _Answers:
+    """What a step has received, and noted since; it may still refuse it."""
+
+    notes: list[tuple[str, Any]] = field(default_factory=list)
+    is_rejected: bool = False
+
+
 _AT: ContextVar[_At] = ContextVar("_AT")
 
 
@@ -57,6 +65,7 @@ class Recorded:
         self.engine, self.job = engine, job
         self._known = dict(known)
         self._notes = list[tuple[str, Any]]()
+        self._answers = dict[str, _Answers]()
         self._visits = dict[str, int]()
         self._listens: Mapping[tuple[str, str], int] = {}
         self._heard = set[int]()
@@ -84,6 +93,7 @@ class Recorded:
     def enter(self, step: str) -> None:
         """Say that the run has come to a step."""
         at = _AT.get()
+        self._settle(at.scope)
         name = at.scope + step
         visit = self._visits[name] = self._visits.get(name, 0) + 1
         _AT.set(_At(self, at.scope, f"{name}#{visit}"))
@@ -114,8 +124,12 @@ class Recorded:
 
     # ---- what goes into it
     def note(self, path: str, value: Any) -> None:
-        """Record something with the next thing that is done."""
-        self._notes.append((path, value))
+        """Record something with the next thing that is done.
+
+        What follows an answer in its step is recorded with the answer.
+        """
+        answers = self._answers.get(_step_of(path)) if self._answers else None
+        (self._notes if answers is None else answers.notes).append((path, value))
 
     def taking(self) -> Taking:
         """Return what takes the notes that are to be recorded; where that fails they are kept."""
@@ -249,15 +263,58 @@ class Recorded:
         path = self.place()
         if self.is_known(path):
             return await self.recall(path)
-        if any(at != CODE for at, _ in self._notes):
-            with self.taking() as take:
-                *others, (at, value) = take()
-                await self.engine.checkpoint(self.job, at, value, also=others)
+        await self._write_notes()
         with FailuresTo(self.note, path):
             result = await effect()
         with self.taking() as take:
             await self.engine.checkpoint(self.job, path, result, also=take())
         return result
+
+    async def ask(self, effect: Callable[[], Awaitable[Any]]) -> Any:
+        """Ask another server at least once, and return its answer.
+
+        The answer is recorded by `accept`, or where the run goes on to another step: then its
+        function has caught that the answer was a refusal. Otherwise the next attempt of the job
+        asks again, with the same values.
+        """
+        path = self.place()
+        if self.is_known(path):
+            return await self.recall(path)
+        step = _step_of(path)
+        answers = self._answers.get(step)
+        if answers is not None and not answers.is_rejected:
+            self._settle(f"{step}.")
+        await self._write_notes()
+        self._answers.setdefault(step, _Answers())
+        with FailuresTo(self.note, path):
+            result = await effect()
+        self.note(path, result)
+        return result
+
+    async def accept(self) -> None:
+        """Record the answers that the current step received."""
+        step = _AT.get().step
+        if step in self._answers:
+            self._settle(f"{step}.")
+            await self._write_notes()
+
+    def reject(self) -> None:
+        """Leave the answers of the current step out of the record until it accepts one."""
+        answers = self._answers.get(_AT.get().step)
+        if answers is not None:
+            answers.is_rejected = True
+
+    def _settle(self, prefix: str) -> None:
+        """Take the answers of the steps below a prefix to what is recorded next."""
+        if self._answers:
+            for step in [one for one in self._answers if f"{one}.".startswith(prefix)]:
+                self._notes += self._answers.pop(step).notes
+
+    async def _write_notes(self) -> None:
+        if any(at != CODE for at, _ in self._notes):
+            with self.taking() as take:
+                *others, (at, value) = take()
+                await self.engine.checkpoint(self.job, at, value, also=others)
 
     async def before(self) -> bool:
         """Record that something is about to be done; return False where it was done before.
@@ -337,6 +394,10 @@ def scope(name: str) -> Iterator[None]:
         yield
     finally:
         _AT.set(before)
+
+
+def _step_of(path: str) -> str:
+    return path.rpartition(".")[0]
 
 
 # ---- what compiled code calls
