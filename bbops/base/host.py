@@ -223,7 +223,7 @@ class Events(Protocol):
             uid: the name that a new one has.
             payload: what its function is given.
             delay_ms: it begins so much later.
-            unique: while a job of the same one waits or runs, that is the job.
+            unique: while a job of the same one has not begun, that is the job.
             origin: the step that makes it, and the request that it runs for.
 
         Raises:

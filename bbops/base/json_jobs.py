@@ -52,7 +52,11 @@ class JobList(msgspec.Struct, frozen=True):
 
 
 class ChangedJobs(msgspec.Struct, frozen=True):
-    """How many jobs were changed; `job` is the one that was made, if one was."""
+    """How many jobs were changed.
+
+    Attributes:
+        job: the one that was made, or the one that replaces the job that was to be changed.
+    """
 
     count: int
     job: str = ""

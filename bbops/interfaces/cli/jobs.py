@@ -76,7 +76,8 @@ def show_one(job: str, place: Place) -> None:
 def retry(job: str, place: Place, *, from_start: bool) -> int:
     """Run a job again now that is dead or held, or waits for its next attempt.
 
-    It continues behind the last step that it has done.
+    It continues behind the last step that it has done. A dead job stays dead while another one
+    with the same 'unique' is queued, which does its work.
     """
     body = {"job": job, "fromStart": from_start}
     return _change_one(place, "retry", body, f"{job} runs again")
@@ -115,7 +116,11 @@ def release(job: str, place: Place, *, restored: bool) -> None:
 def _change_one(place: Place, action: str, body: Any, done: str) -> int:
     """Change a job and say so. Exits with 1 where it was not changed."""
     found = place.change(f"jobs/{action}", ChangedJobs, body)
-    none = f"nothing to {action}: 'bbops jobs list' shows the jobs and their states"
+    none = (
+        f"nothing to {action}: {found.job} has the same 'unique', is queued and does the work"
+        if found.job
+        else f"nothing to {action}: 'bbops jobs list' shows the jobs and their states"
+    )
     place.show(found, done if found.count else none)
     return 0 if found.count else 1
 

@@ -156,11 +156,11 @@ class Work:
         return self._works[work].retry if work in self._works else Retry()
 
     def _arrange(self, job: NewJob) -> NewJob:
-        """Give a job that somebody made the lane and the priority of its work."""
+        """Return a job that somebody made with the priority of its work, and with its lane."""
         work = self._works.get(job.work)
         if work is None:
             return job
-        lane = lane_of(job.work, work.lane, job.payload)
+        lane = lane_of(job.work, work.lane, job.payload) or job.lane
         return replace(job, lane=lane, seats=work.seats, priority=work.priority)
 
     async def _sends(self, recorded: Recorded) -> bool:

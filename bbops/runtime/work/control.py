@@ -61,6 +61,25 @@ _REMOVED: Final = (
 )
 """Jobs that have not begun, of what is gone since a time."""
 
+UNIQUE: Final = "unique "
+"""Begins the lane of jobs with a `unique` whose work has no lanes; behind it stands their key."""
+
+NOT_BEGUN: Final = (
+    "j.state NOT IN ('running', 'dead') AND j.attempts = 0"
+    " AND NOT EXISTS (SELECT 1 FROM _bbops_steps AS s WHERE s.job = j.id)"
+)
+"""A job `j` has read nothing yet that it would keep to."""
+
+_REPLACING: Final = (
+    f"_bbops_keys AS k JOIN _bbops_jobs AS j ON j.uid = k.uid AND {NOT_BEGUN}"
+    f" WHERE dead.state = 'dead' AND dead.lane = '{UNIQUE}' || k.key AND j.id <> dead.id"
+)
+_HAS_REPLACEMENT: Final = (
+    f"EXISTS (SELECT 1 FROM _bbops_jobs AS dead, {_REPLACING} AND dead.id = _bbops_jobs.id)"
+)
+_REPLACEMENT: Final = f"SELECT j.uid FROM _bbops_jobs AS dead, {_REPLACING} AND dead.uid = ?"
+"""Gives the job that replaces a dead one: uid."""
+
 _OLD_DEAD: Final = "FROM _bbops_jobs WHERE state = 'dead' AND created_at < ?"
 _IS_LATER: Final = f"state = 'held' AND NOT {IS_WAITING}"
 _SEAT: Final = (
@@ -211,16 +230,24 @@ class WorkControl:
             given.append(reason)
         return await self._seat(where, given)
 
+    async def replacement(self, uid: str) -> str:
+        """Return the job that does the work of a dead one with the same `unique`; empty for none.
+
+        It has not begun, so it sees all that the dead one was to see.
+        """
+        rows = await self._database.read(_REPLACEMENT, (uid,))
+        return str(rows[0][0]) if rows else ""
+
     async def retry(self, uid: str, *, from_start: bool = False) -> bool:
         """Try a job again now that is dead, held or waits to be tried; return whether it is.
 
-        Its attempts are counted anew.
+        Its attempts are counted anew. A dead one that has a `replacement` stays dead.
 
         Args:
             uid: the job.
             from_start: forget what it has done, and do it again.
         """
-        where = "uid = ? AND state IN ('dead', 'held', 'later')"
+        where = f"uid = ? AND state IN ('dead', 'held', 'later') AND NOT {_HAS_REPLACEMENT}"
         anew: list[Statement] = [
             (f"DELETE FROM {table} WHERE job IN (SELECT id FROM _bbops_jobs WHERE {where})", (uid,))
             for table in (("_bbops_steps", "_bbops_awaited") if from_start else ())

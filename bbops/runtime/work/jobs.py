@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from bbops.base.host import Database
-from bbops.runtime.work.control import WorkControl
+from bbops.runtime.work.control import NOT_BEGUN, UNIQUE, WorkControl
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.outbox import enqueue, enqueue_if
 from bbops.runtime.work.statements import Statement
@@ -20,9 +21,14 @@ WORK: Final = "functions/"
 _CLAIM_KEY: Final = (
     "INSERT INTO _bbops_keys (key, uid) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET uid ="
     " CASE WHEN EXISTS (SELECT 1 FROM _bbops_jobs AS j WHERE j.uid = _bbops_keys.uid"
-    " AND j.state <> 'dead') OR EXISTS (SELECT 1 FROM _bbops_outbox AS o WHERE o.name = ''"
+    f" AND {NOT_BEGUN} {{}}) OR EXISTS (SELECT 1 FROM _bbops_outbox AS o WHERE o.name = ''"
     " AND o.key = _bbops_keys.uid) THEN _bbops_keys.uid ELSE excluded.uid END RETURNING uid"
 )
+_STAY: Final = (
+    "SELECT 1 FROM _bbops_outbox WHERE name = ''"
+    " AND key = (SELECT uid FROM _bbops_keys WHERE key = ?) {}"
+)
+"""Keeps the job of a key in the outbox until the transaction ends: key."""
 _STATUS: Final = (
     "SELECT state, attempts, error, NULL FROM _bbops_jobs WHERE uid = ?"
     " UNION ALL SELECT outcome, attempts, CASE outcome WHEN 'cancelled'"
@@ -42,16 +48,21 @@ async def make_job(
     """Make a job in the transaction of a database; return the name that it has.
 
     Args:
-        unique: while a job of the same work and key has not ended, that is the job. Its key is
-            locked, so that of two transactions the second one sees what the first has made.
+        unique: a job of the same work and key that has not begun takes the place of the new one,
+            and does not begin before the transaction ends: it sees what that wrote. One that has
+            begun ends before the new one begins, unless the work has lanes of its own. The key is
+            locked: of two transactions, the second one sees what the first has made.
     """
     if unique is None:
         await database.write(*enqueue(job, at))
         return job.uid
     key = f"{job.work}/{kept_key(unique)}"
-    lock = dialect.locks_lanes
-    statements: list[Statement] = [(lock, (json.dumps([f"unique {key}"]),))] if lock else []
-    statements += [(_CLAIM_KEY, (key, job.uid)), enqueue_if(job, at, key)]
+    job = replace(job, lane=UNIQUE + key)
+    lock, shares = dialect.locks_lanes, dialect.shares
+    statements: list[Statement] = [(lock, (json.dumps([UNIQUE + key]),))] if lock else []
+    if shares:
+        statements.append((_STAY.format(shares), (key,)))
+    statements += [(_CLAIM_KEY.format(shares), (key, job.uid)), enqueue_if(job, at, key)]
     done = await database.write_all(statements)
     return str(done[-2][0][0])
 

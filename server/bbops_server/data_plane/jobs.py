@@ -134,7 +134,9 @@ async def _change(live: Live, request: ChangeJobs) -> Changed:
             reason = RESTORED if request.restored else ""
             return Changed(await control.release([one] if one else None, reason=reason))
         case "retry":
-            return Changed(int(await control.retry(one, from_start=request.from_start)))
+            if await control.retry(one, from_start=request.from_start):
+                return Changed(1)
+            return Changed(0, await control.replacement(one))
         case "cancel":
             return Changed(int(await control.cancel(one)))
         case "run":

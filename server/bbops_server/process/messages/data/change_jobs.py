@@ -10,7 +10,11 @@ Action = Literal["hold", "release", "retry", "cancel", "run"]
 
 
 class Changed(Answer, frozen=True):
-    """How many jobs were changed; `job` is the one that was made."""
+    """How many jobs were changed.
+
+    Attributes:
+        job: the one that was made, or the one that replaces the job that was to be changed.
+    """
 
     count: int
     job: str = ""
