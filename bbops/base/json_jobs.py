@@ -55,7 +55,7 @@ class ChangedJobs(msgspec.Struct, frozen=True):
     """How many jobs were changed.
 
     Attributes:
-        job: the one that was made, or the one that replaces the job that was to be changed.
+        job: the new job of a task, or the replacement of a job that stays dead.
     """
 
     count: int

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.publish.test_origins_in_chromium import pages
+from tests.support.empty_pages import pages
 from tests.support.served import ADA, Served, make_project
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Pages of other origins: what a browser is told about the methods and headers of a channel."""
+"""Pages of other origins: the methods, headers and refusals of a channel that they may use."""
 
 from __future__ import annotations
 

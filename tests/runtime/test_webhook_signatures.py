@@ -73,8 +73,7 @@ def test_hmac_is_taken_in_hex_and_base64_with_and_without_its_name() -> None:
             base64.b64encode(digest).decode(),
         )
     }  # fmt: skip
-    assert len(names) == 1
-    assert len(names.pop()) == 64
+    assert names == {""}
     assert signature.verify({"x-sign": digest.hex(), "webhook-id": "a"}, BODY, NOW) == "a"
 
 

@@ -1,4 +1,4 @@
-"""What a job records of other servers: an answer that its step accepted, and no refusal."""
+"""Answers of other servers in the record of a job: accepted answers, and no refusals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from bbops.base.host import HttpResponse
 from bbops.build.testing.host import FakeHttp
 from bbops.runtime.values.failures import Failure, HttpFailure
-from tests.runtime.test_work_functions import Shop, run
+from tests.support.work_shop import Shop, run
 
 
 def asking(retry: str = "", then: str = "") -> str:
@@ -37,7 +37,7 @@ JSON = {"content-type": "application/json"}
 
 
 class Answers(FakeHttp):
-    """Another server, which gives these statuses one after the other; 0 is no answer."""
+    """Another server that answers with these statuses in turn; 0 stands for a lost connection."""
 
     def __init__(self, *statuses: int) -> None:
         super().__init__({})

@@ -1,4 +1,4 @@
-"""Jobs with a `unique`: one that waits, and one behind it once that has begun."""
+"""Jobs with a `unique`: a queued job absorbs the next, a running job is followed by it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.values import Claim
-from tests.runtime.test_work_enqueue import Shop
 from tests.support.work_bench import bench, place
+from tests.support.work_release import Enqueuing
 
 __all__ = ["bench", "place"]
 
@@ -36,7 +36,7 @@ steps:
 """
 
 
-class Index(Shop):
+class Index(Enqueuing):
     """Enqueues jobs that have no lane of their own."""
 
     files: ClassVar[Mapping[str, str]] = {
@@ -70,9 +70,7 @@ def run(bench: Any, place: Place, work: Callable[[Index], Awaitable[None]]) -> N
     bench(lambda on: work(Index(on, place)))
 
 
-def test_what_is_saved_while_its_job_runs_is_seen_by_a_job_that_runs_after_it(
-    bench: Any, place: Place
-) -> None:
+def test_a_row_saved_while_its_job_runs_reaches_a_second_job(bench: Any, place: Place) -> None:
     async def work(index: Index) -> None:
         first = await index.save()
         assert await index.save() == {"id": first["id"], "isNew": False}

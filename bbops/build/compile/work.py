@@ -212,6 +212,7 @@ def compile_webhooks(project: Project) -> Iterator[dict[str, Any]]:
                     (env_name(one), one) for one in (*signature.secret, *signature.public_key)
                 ],
                 "tolerance_seconds": seconds(signature.tolerance),
+                "id": webhook.id.model_dump() if webhook.id else None,
             }  # fmt: skip
 
 

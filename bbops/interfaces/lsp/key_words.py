@@ -129,7 +129,7 @@ KEYS = WORK | {
     "RateLimit.limit": "How many requests; 0 is any number.",
     "like": "The column, as `table.column`, whose type, enum and bounds it has.",
     "per": "The time in which they count, from `1s` to `24h`.",
-    "by": "Whom it counts: each `user` or API key (else the address), or each `address`.",
+    "by": "The client counted: each `user` or API key (else the address), or each `address`.",
     "stream": "A step of a model, whose answer is sent piece by piece.",
     "docsVisibility": "Whether the API's documentation shows it.",
     "channel": "The channel whose base path, limits and middleware it has.",

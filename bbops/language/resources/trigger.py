@@ -23,6 +23,8 @@ WebhookPath = Annotated[
     str, StringConstraints(pattern=r"^/[A-Za-z0-9_.~-]+(?:/[A-Za-z0-9_.~-]+)*$", max_length=500)
 ]
 
+BodyPath = Annotated[str, StringConstraints(pattern=r"^[^.\s]+(?:\.[^.\s]+)*$", max_length=200)]
+
 
 class DatabaseTrigger(Model):
     """Rows of a table; `where` reads `newRow`, `oldRow` and the row's columns by their names."""
@@ -95,10 +97,35 @@ class Signature(Model):
         return self
 
 
+class DeliveryId(Model):
+    """The name of a delivery; the short form is a path in the body, such as `data.id`.
+
+    - `header` takes it from a header instead. `hmac` does not sign headers: a copied delivery with
+      another name in the header is valid, and runs again.
+    """
+
+    short_form: ClassVar[str] = "a path in the body such as data.id"
+
+    body: BodyPath | None = None
+    header: HeaderName | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_short_form(cls, data: Any) -> Any:
+        """Read a text as a path in the body."""
+        return {"body": data} if isinstance(data, str) else need_one_of(cls, data, "body", "header")
+
+
 class Webhook(Model):
-    """A JSON POST from another service. For unsigned requests, use an endpoint instead."""
+    """A JSON POST from another service. For unsigned requests, use an endpoint instead.
+
+    - `id` is where a delivery has its name. A second delivery with the same name within 7 days
+      runs nothing. Without `id`, the scheme takes the name from its usual place; for `hmac` that is
+      the header `webhook-id`, and a delivery without that header runs whenever it arrives.
+    """
 
     path: WebhookPath
+    id: DeliveryId | None = None
     signature: Signature
 
 
@@ -124,7 +151,7 @@ class Trigger(Kind):
       for its own jobs.
     - `webhook` takes a POST of JSON, which becomes `event.payload`. Its path has no parameters, and
       it is always signed: one that nobody signs is an endpoint. It is answered 202 once it is kept;
-      what comes again within 7 days is answered so, too, and runs nothing.
+      what comes again under the same `id` within 7 days is answered so, too, and runs nothing.
     - Jobs have no order, unless `lane` gives them one: those of one `key` run one by one, in the
       order of what has happened, also while one of them waits for another attempt. With a `limit`
       above 1 so many run at a time, without an order. `key` reads what `where` reads, and gives

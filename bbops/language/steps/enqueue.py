@@ -33,9 +33,9 @@ class Enqueue(Step):
     - The result is `{id, isNew}`; `jobStatus` and `cancel` take the `id`.
     - `input` must fit what the function declares, and is all it has: no request, no `vars.auth`.
     - `unique` is a text or a whole number, or null for none. While a job of the same function and
-      the same `unique` has not begun, no other one is made: the result is then the `id` of that
-      one, and `isNew` is false. Beside one that has begun, a new job is made; it runs after it.
-      Where the function has a `lane`, the lane decides instead whether they run one by one.
+      the same `unique` has not begun, no other job is made: the result is then the `id` of that
+      job, and `isNew` is false. Once it has begun, a new job is made, which runs after it. With a
+      `lane` of the function, the lane decides instead whether they run one by one.
     - A job that fails is tried again. `job` of the function says how often, and in which order.
     - In tests nothing runs, and `expect.jobs` names the functions.
     """

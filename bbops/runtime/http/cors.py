@@ -74,7 +74,7 @@ class Cors:
         """Return the headers of the answer to a preflight.
 
         Args:
-            methods: those of the path; the channel's own list, where it has one, replaces them.
+            methods: the methods of the path; a list of the channel replaces them.
         """
         found = self._headers(header(scope, b"origin"))
         if not self.allows(scope):

@@ -18,10 +18,8 @@ from bbops.runtime.auth.tokens import Tokens
 from bbops.runtime.flow.masking import Mask
 from bbops.runtime.flow.run import Answer, Run, bound_run, code_of, message_of
 from bbops.runtime.http.compression import SMALL_BYTES, Parts, spare
-from bbops.runtime.http.cors import ChannelPolicies, Cors, header, is_preflight
 from bbops.runtime.http.exchanges import Exchange
 from bbops.runtime.http.headers import Headers, has_header, read_lines, set_headers, write
-from bbops.runtime.http.routes import RouteTable
 from bbops.runtime.http.wording import Wording
 from bbops.runtime.steps.api_keys import ApiKeys
 from bbops.runtime.values.failures import (
@@ -122,7 +120,6 @@ class Answering:
         send_whole: SendWhole | None = None, mask: Mask | None = None,
         addons: Mapping[str, Any] | None = None, wording: Wording | None = None,
         credentials: Credentials | None = None, key_uses: KeyUses | None = None,
-        policies: ChannelPolicies | None = None,
     ) -> None:  # fmt: skip
         self.host, self.tokens, self.fuel = host, tokens, fuel
         self.make_run = bound_run(host, env, tokens, addons or {})
@@ -131,7 +128,6 @@ class Answering:
         self.credentials = credentials or Credentials()
         self.api_keys = ApiKeys(host.database, host.clock, key_uses or KeyUses())
         self.mask, self.wording = mask or Mask(), wording or Wording({}, {}, host)
-        self.policies = policies or ChannelPolicies()
         self.complained: dict[str, float] = {}
         self.common_headers: Headers = [(b"x-release", name.encode()), _AS_IT_SAYS]
         self.json_lines = write([_JSON, *self.common_headers])
@@ -153,53 +149,6 @@ class Answering:
         if not trace.request:
             trace.request = self.request_name % next(self.counter)
         return trace.request
-
-    async def refuse(
-        self, table: RouteTable[Any], scope: Any, send: Any, path: str, allows: Sequence[str]
-    ) -> None:
-        """Answer a request that no route matches: with 404, 405 or OPTIONS."""
-        is_options = scope["method"] == "OPTIONS"
-        if is_options and is_preflight(scope):
-            await self.preflight(table, scope, send, path, allows)
-            return
-        cors = self.policies.find(path, scope)
-        if cors is not None:
-            scope["bbops"].lines = cors.lines(scope)
-        if not allows:
-            await self.fail(send, Thrown(404, "no such route"), scope)
-        elif is_options:
-            allow = (b"allow", ", ".join(allows).encode())
-            await self.send(send, scope, 204, b"", [allow])
-        else:
-            allowed = ", ".join(allows)
-            error = Thrown(405, f"this route answers {allowed}", headers={"allow": allowed})
-            await self.fail(send, error, scope)
-
-    async def preflight(
-        self, table: RouteTable[Any], scope: Any, send: Any, path: str, allowed: Sequence[str]
-    ) -> None:
-        """Answer what a browser asks before a request of another origin."""
-        found = self.policies.answer_preflight(path, scope)
-        if not allowed:
-            if found is None:
-                await self.fail(send, Thrown(404, "no such route"), scope)
-            else:
-                await self.send(send, scope, 204, b"", found)
-            return
-        asked = (header(scope, b"access-control-request-method") or b"").decode("latin-1")
-        policies = {one: self._policy(table, one, path) for one in allowed if one != "OPTIONS"}
-        cors = policies.get(asked)
-        headers = [(b"allow", ", ".join(allowed).encode())]
-        if cors is not None:  # the others that its answer names hold to the same policy
-            shared = (
-                one for one, other in policies.items() if other and other.policy == cors.policy
-            )
-            headers += cors.answer_preflight(scope, shared)
-        await self.send(send, scope, 204, b"", headers)
-
-    def _policy(self, table: RouteTable[Any], method: str, path: str) -> Cors | None:
-        target, _ = table.match(method, path)
-        return getattr(target, "cors", None)  # published keys are a plain function
 
     def send_json(self, send: Any, scope: Any, answer: Answer) -> Parts | None:
         """Send what nearly every function returns, a little JSON without headers.

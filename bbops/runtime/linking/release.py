@@ -28,6 +28,7 @@ from bbops.runtime.http.rate_limits import (
 )
 from bbops.runtime.http.responses import Answering, Record, SendWhole
 from bbops.runtime.http.routes import RouteTable
+from bbops.runtime.http.unmatched import Unmatched
 from bbops.runtime.http.uploads import Uploads
 from bbops.runtime.http.wording import Entry, Wording
 from bbops.runtime.linking.auth import link_credentials, link_session, link_tokens
@@ -70,8 +71,10 @@ class Release:
         functions: Mapping[str, Function],
         answering: Answering,
         active_requests: ActiveRequests,
+        policies: ChannelPolicies,
     ) -> None:
         self.name, self.table, self.functions = answering.name, table, functions
+        self.unmatched = Unmatched(table, answering, policies)
         self.answering, self.active_requests = answering, active_requests
         self.spaces: list[dict[str, Any]] = []
         self.beside: Beside | None = None
@@ -103,11 +106,11 @@ class Release:
             return answer
         if self.beside is not None and not found:
             return self._ask_beside(self.beside, scope, send, path)
-        return self.answering.refuse(self.table, scope, send, path, tuple(found))
+        return self.unmatched.answer(scope, send, path, tuple(found))
 
     async def _ask_beside(self, beside: Beside, scope: Any, send: Any, path: str) -> None:
         if not await beside(scope, send):
-            await self.answering.refuse(self.table, scope, send, path, ())
+            await self.unmatched.answer(scope, send, path, ())
 
     @property
     def in_flight(self) -> int:
@@ -238,7 +241,7 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     published = publish_keys(answering.tokens, answering.name)
     if published is not None:
         table.add("GET", PATH, published)
-    release = Release(table, functions, answering, lasting.active_requests)
+    release = Release(table, functions, answering, requests, ChannelPolicies(data["channels"]))
     release.spaces = [space for _, space in spaces]
     release.routes = [(route["method"], route["path"]) for route in data["routes"]]
     release.has_work, release.env = data["work"] is not None, given["env"]
@@ -275,7 +278,7 @@ def _answering(
         send_whole=given.get("send_whole"),
         mask=Mask(secrets, data["private"]), addons=link_addons(data["addons"], env, given["host"]),
         wording=wording, credentials=link_credentials(data["auth"], data["session"]),
-        key_uses=lasting.key_uses, policies=ChannelPolicies(data["channels"]),
+        key_uses=lasting.key_uses,
     )  # fmt: skip
 
 
@@ -351,8 +354,7 @@ def _pipeline(
 ) -> Callable[..., Any]:
     cors, session = route["cors"], data["session"]
     limit, by_name = _limits(route, data["sign_ins"], lasting, answering.host.clock)
-    csrf_header = session["rules"]["csrf_header"] if session else None
-    exposes = (csrf_header,) if csrf_header else ()
+    exposes = [one for one in (session["rules"]["csrf_header"],) if one] if session else []
     policy = Policy(
         method=route["method"],
         path=route["path"],

@@ -13,7 +13,7 @@ from bbops.runtime.linking.pipeline import Pipeline, Policy
 from bbops.runtime.values.failures import NOTHING, FlowError
 from bbops.runtime.values.queries import compile_query
 from bbops.runtime.work.signatures import Signature
-from bbops.runtime.work.webhooks import MOST_BYTES, ReceivedWebhook
+from bbops.runtime.work.webhooks import MOST_BYTES, DeliveryName, ReceivedWebhook
 
 _TAKEN: Answer = 202, NOTHING, None, None
 
@@ -70,7 +70,7 @@ def _webhook(one: Mapping[str, Any], env: Mapping[str, Any]) -> Callable[[], Rec
     secrets = [env.get(name) if name else text for name, text in one["secrets"]]
     given = [secret for secret in secrets if secret]
     signature = Signature(one["scheme"], given, one["header"], one["tolerance_seconds"])
-    made = ReceivedWebhook(one["name"], signature)
+    made = ReceivedWebhook(one["name"], signature, DeliveryName(**one["id"]) if one["id"] else None)
 
     def webhook() -> ReceivedWebhook:
         if not given:

@@ -156,7 +156,7 @@ class Work:
         return self._works[work].retry if work in self._works else Retry()
 
     def _arrange(self, job: NewJob) -> NewJob:
-        """Return a job that somebody made with the priority of its work, and with its lane."""
+        """Return a job with the priority and the lane of its work."""
         work = self._works.get(job.work)
         if work is None:
             return job

@@ -68,7 +68,7 @@ NOT_BEGUN: Final = (
     "j.state NOT IN ('running', 'dead') AND j.attempts = 0"
     " AND NOT EXISTS (SELECT 1 FROM _bbops_steps AS s WHERE s.job = j.id)"
 )
-"""A job `j` has read nothing yet that it would keep to."""
+"""A job `j` has not read anything."""
 
 _REPLACING: Final = (
     f"_bbops_keys AS k JOIN _bbops_jobs AS j ON j.uid = k.uid AND {NOT_BEGUN}"
@@ -241,7 +241,7 @@ class WorkControl:
     async def retry(self, uid: str, *, from_start: bool = False) -> bool:
         """Try a job again now that is dead, held or waits to be tried; return whether it is.
 
-        Its attempts are counted anew. A dead one that has a `replacement` stays dead.
+        Its attempts are counted anew. A dead job with a `replacement` stays dead.
 
         Args:
             uid: the job.

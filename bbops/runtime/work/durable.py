@@ -4,8 +4,8 @@ A call through a door is known by where it stands: the step, how often the run h
 which call of the step it is. What a read gave is recorded as well, so a job that goes on decides
 as it did before, whatever the rows say by then; and so is a failure that the function caught.
 
-What another server answers is recorded once the step has accepted it. After a refusal that nobody
-caught, the next attempt asks again.
+An answer of another server is recorded once the step has accepted it. After a refusal without a
+`catch`, the next attempt asks again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from bbops.runtime.values.failures import FlowError
 from bbops.runtime.work.events import Outbox
 from bbops.runtime.work.fences import Fenced
 from bbops.runtime.work.kept_files import JobStorage
-from bbops.runtime.work.recorded import FailuresTo, Recorded, scope
+from bbops.runtime.work.notes import FailuresTo
+from bbops.runtime.work.recorded import Recorded, scope
 from bbops.runtime.work.results import rows_of
 from bbops.runtime.work.values import Cause
 

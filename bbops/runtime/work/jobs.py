@@ -48,10 +48,10 @@ async def make_job(
     """Make a job in the transaction of a database; return the name that it has.
 
     Args:
-        unique: a job of the same work and key that has not begun takes the place of the new one,
-            and does not begin before the transaction ends: it sees what that wrote. One that has
-            begun ends before the new one begins, unless the work has lanes of its own. The key is
-            locked: of two transactions, the second one sees what the first has made.
+        unique: the key of the job. While another job of the same work and key has not begun, no
+            job is made: the other one begins after the transaction and sees its writes. A job that
+            has begun ends before the new one begins, unless the work has lanes of its own. The key
+            is locked until the transaction ends.
     """
     if unique is None:
         await database.write(*enqueue(job, at))

@@ -7,11 +7,10 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Final
 
-from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.engine import Engine
+from bbops.runtime.work.notes import FailuresTo, Taking
 from bbops.runtime.work.results import (
     CUT,
     Digest,
@@ -26,7 +25,6 @@ from bbops.runtime.work.triggers import read_payload
 from bbops.runtime.work.values import AsleepError, Claim, HeldError, Wait
 
 Rows = list[tuple[Any, ...]]
-Note = Callable[[str, Any], None]
 
 CHANGED: Final = "its function has changed since it began"
 
@@ -49,7 +47,7 @@ class _At:
 
 @dataclass(slots=True)
 class _Answers:
-    """What a step has received, and noted since; it may still refuse it."""
+    """Answers of a step that has not accepted them, and its notes since the first one."""
 
     notes: list[tuple[str, Any]] = field(default_factory=list)
     is_rejected: bool = False
@@ -328,61 +326,6 @@ class Recorded:
         with self.taking() as take:
             await self.engine.checkpoint(self.job, path, None, also=take())
         return True
-
-
-class Taking:
-    """Gives a function that takes all notes; where the block fails they are notes again.
-
-    A class, as `FailuresTo`: each step of each job comes here, and a generator costs more.
-    """
-
-    __slots__ = ("_notes", "_taken")
-
-    def __init__(self, notes: list[tuple[str, Any]]) -> None:
-        self._notes, self._taken = notes, list[tuple[str, Any]]()
-
-    def __enter__(self) -> Callable[[], list[tuple[str, Any]]]:
-        return self._take
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is not None:
-            self._notes[:0] = self._taken
-
-    def _take(self) -> list[tuple[str, Any]]:
-        self._taken.extend(self._notes)
-        self._notes.clear()
-        return self._taken
-
-
-class FailuresTo:
-    """Notes how a call fails: where its function catches that, the next attempt goes the same way.
-
-    One that nobody catches ends the attempt, and with it what was noted and not recorded.
-    """
-
-    __slots__ = ("_note", "_path")
-
-    def __init__(self, note: Note, path: str) -> None:
-        self._note, self._path = note, path
-
-    def __enter__(self) -> None:
-        """Nothing."""
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if isinstance(error, Failure):
-            self._note(self._path, Failed.of(error))
-        elif isinstance(error, asyncio.CancelledError):
-            self._note(self._path, CUT)
 
 
 @contextmanager

@@ -46,7 +46,7 @@ class Signature:
     tolerance_seconds: float = 300.0
 
     def verify(self, headers: Headers, body: bytes, now: float, url: str = "") -> str:
-        """Return what names this delivery: one that comes again has the same.
+        """Return the name of this delivery, the same whenever it is sent; empty for none.
 
         Args:
             headers: by their names in lower case.
@@ -67,8 +67,9 @@ class Signature:
             raise Thrown(401, "the signature is missing or wrong", code="signatureInvalid")
         if found.at is not None and abs(now - found.at) > self.tolerance_seconds:
             raise Thrown(401, "the signature is too old, or of the future", code="signatureLate")
-        name = found.name or sha256(body).hexdigest()
-        return name if len(name) <= _MOST_ID else sha256(name.encode()).hexdigest()
+        if not found.name and self.scheme != "hmac":  # bodies of services name what they tell of
+            return sha256(body).hexdigest()
+        return kept_name(found.name)
 
     def take(self, headers: Headers, body: bytes, url: str = "") -> Taken:
         """Return what becomes of a delivery that is signed; arguments as those of `verify`.
@@ -84,6 +85,11 @@ class Signature:
     def is_in(self, header: str) -> bool:
         """Return whether a header of the author's choice holds the signature."""
         return header.lower() == self.header.lower()
+
+
+def kept_name(name: str) -> str:
+    """Return the name of a delivery as it is kept: of a long one, its hash."""
+    return name if len(name) <= _MOST_ID else sha256(name.encode("utf-8", "replace")).hexdigest()
 
 
 def _read_hmac(given: Given) -> Found | None:

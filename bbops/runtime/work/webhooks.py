@@ -10,8 +10,8 @@ import msgspec
 
 from bbops.base.host import Host
 from bbops.runtime.values.failures import Thrown
-from bbops.runtime.work.signatures import Signature, read_headers
-from bbops.runtime.work.signed import Taken
+from bbops.runtime.work.signatures import Signature, kept_name, read_headers
+from bbops.runtime.work.signed import Headers, Taken, read_json
 from bbops.runtime.work.statements import Statement
 
 MOST_BYTES: Final = 1_000_000
@@ -44,15 +44,34 @@ def shown_event(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class DeliveryName:
+    """Where a delivery has its name: at a path in its JSON, or in a header."""
+
+    body: str | None = None
+    header: str | None = None
+
+    def read(self, headers: Headers, body: bytes) -> str:
+        """Return the name; empty where the delivery has none."""
+        if self.header is not None:
+            return kept_name(headers.get(self.header.lower(), ""))
+        found = read_json(body)
+        for key in (self.body or "").split("."):
+            found = found.get(key) if type(found) is dict else None
+        return kept_name(str(found)) if type(found) in {str, int} else ""
+
+
+@dataclass(frozen=True, slots=True)
 class ReceivedWebhook:
     """A trigger that other services start.
 
     Attributes:
         name: the trigger's.
+        id: where a delivery has its name; None for the name that its scheme knows.
     """
 
     name: str
     signature: Signature
+    id: DeliveryName | None = None
 
     async def take(
         self, host: Host, given: Sequence[tuple[bytes, bytes]], body: bytes, url: str = ""
@@ -77,13 +96,15 @@ class ReceivedWebhook:
         now = host.clock.now().timestamp()
         headers = read_headers(given)
         name = self.signature.verify(headers, body, now, url)
+        if self.id is not None:
+            name = self.id.read(headers, body)
         found = self.signature.take(headers, body, url)
         if found.is_handshake:
             return found
         if host.events is None:
             raise Thrown(503, "no webhooks are taken here")
         await host.events.require_room()
-        payload, at = found.payload, round(1000 * now)
+        payload, at, name = found.payload, round(1000 * now), name or host.random.uuid()
         taken = self.name, name, at, self._headers(given), payload, at - AGAIN_MS
         emitted = webhook_event(self.name), name, payload, at
 
