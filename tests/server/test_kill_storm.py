@@ -21,6 +21,7 @@ import pytest
 from bbops.build.compile.release import build
 from bbops.database.migrate import migrate
 from bbops.source.tree import FolderTree
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.processes import children
 from tests.support.served import ADA, Served, make_project
 from tests.support.shell import free_port
@@ -147,7 +148,9 @@ def test_every_acknowledged_row_survives_kills_of_all_processes(tmp_path: Path) 
     while storm.server.status()["release"] != last[:12]:
         assert time.monotonic() < until, (storm.home / "log").read_text()[-4000:]
         time.sleep(0.1)
-    assert httpx.get(f"{storm.url}/api/me").headers["x-release"] == last[:12]
+    assert (
+        httpx.get(f"{storm.url}/api/me", timeout=PATIENCE_SECONDS).headers["x-release"] == last[:12]
+    )
     assert storm.server.stop() == 0
     assert {"parent", "child"} <= set(killed)
     data = storm.repository / ".bbops/state/data.sqlite"

@@ -18,7 +18,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from bbops.source.git import store
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.realtime import FILES, Talker, address, processes, say, talker
 from tests.support.served import Served
 
@@ -79,7 +79,10 @@ def test_data_processes_are_killed_and_nobody_misses_or_sees_twice(talk: Served)
         members = [Member(talk) for _ in range(6)]
         tasks = [asyncio.create_task(one.run()) for one in members]
         texts = list[str]()
-        async with asyncio.timeout(120), httpx.AsyncClient(base_url=talk.serving["url"]) as client:
+        async with (
+            asyncio.timeout(120),
+            httpx.AsyncClient(base_url=talk.serving["url"], timeout=PATIENCE_SECONDS) as client,
+        ):
             await asyncio.gather(*(one.is_there.wait() for one in members))
             for number in range(600):
                 body = {"topic": "hall", "text": str(number)}

@@ -19,7 +19,7 @@ from centrifuge import Client, PublicationContext, SubscribedContext, Subscripti
 from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import PostgresPlace
 from bbops.source.git import store
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.postgres import control_of
 from tests.support.processes import children
 from tests.support.realtime import FILES, Talker, everything_else, say, talker
@@ -224,7 +224,7 @@ def test_unchanged_clients_miss_nothing_and_see_nothing_twice_when_a_server_is_k
 
 
 def connected(served: Served) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=served.serving["url"])
+    return httpx.AsyncClient(base_url=served.serving["url"], timeout=PATIENCE_SECONDS)
 
 
 async def speak(servers: list[Served]) -> tuple[list[int], list[int]]:

@@ -21,7 +21,7 @@ from bbops.base.errors import ServerError
 from bbops_server.process.sockets.binding import bind
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.settings import Settings
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.running import Running, get, is_alive, wait_until_gone
 from tests.support.small_project import hello
 
@@ -56,7 +56,9 @@ def test_routes_answer_with_the_release_and_reach_the_database(shared: Running) 
     assert answer.json() == {"text": "hello", "version": 1}
     assert answer.headers["x-release"] == "r0"
     assert "server" not in answer.headers
-    added = httpx.post(f"{shared.url}/notes", json={"title": "one"}, trust_env=False)
+    added = httpx.post(
+        f"{shared.url}/notes", json={"title": "one"}, trust_env=False, timeout=PATIENCE_SECONDS
+    )
     assert added.status_code == 201
     assert [one["title"] for one in get(f"{shared.url}/notes").json()] == ["one"]
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.running import Running
 
 LOCK_SECONDS = 2.0
@@ -46,7 +47,7 @@ def add(client: httpx.Client, title: str, path: str = "/notes") -> httpx.Respons
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs Linux")
 def test_a_disk_that_is_full_stops_writes_only_and_only_as_long_as_it_is(server: Running) -> None:
-    with httpx.Client(base_url=server.url, trust_env=False) as client:
+    with httpx.Client(base_url=server.url, trust_env=False, timeout=PATIENCE_SECONDS) as client:
         assert add(client, "before").status_code == 201
         (pid,) = server.data_pids
         limits = resource.prlimit(pid, resource.RLIMIT_FSIZE)

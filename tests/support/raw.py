@@ -7,6 +7,8 @@ import socket
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tests.support.patience import PATIENCE_SECONDS
+
 
 class Answer(NamedTuple):
     """One answer, as it came."""
@@ -16,10 +18,10 @@ class Answer(NamedTuple):
     body: bytes
 
 
-def connect(url: str, seconds: float = 10) -> socket.socket:
+def connect(url: str) -> socket.socket:
     """Return a connection to a server."""
     host, _, port = url.removeprefix("http://").partition(":")
-    return socket.create_connection((host, int(port)), timeout=seconds)
+    return socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS)
 
 
 def send(url: str, data: bytes, *, leaves: bool = False) -> list[Answer]:

@@ -19,6 +19,8 @@ from pathlib import Path
 
 import httpx
 
+from tests.support.patience import PATIENCE_SECONDS, wait_for
+
 SLEEPS_LONGER = {"BASH_FUNC_sleep%%": "() { command sleep $(( $1 * 3 )); }"}
 """Of a shell: a page is right on an idle machine, and its tests run beside others."""
 
@@ -44,14 +46,8 @@ def free_port() -> int:
 
 
 def wait_until_live(port: int) -> None:
-    for _ in range(200):
-        try:
-            if httpx.get(f"http://127.0.0.1:{port}/~ready").status_code == 200:
-                return
-        except httpx.TransportError:
-            pass
-        time.sleep(0.05)
-    raise AssertionError("the server does not become ready")
+    url = f"http://127.0.0.1:{port}/~ready"
+    wait_for(lambda: httpx.get(url, timeout=PATIENCE_SECONDS).status_code == 200)
 
 
 def shows(expected: str, found: str) -> bool:
@@ -103,8 +99,8 @@ class Shell:
             f"{{ echo cd \"'$PWD'\"; declare -p TOKEN 2>/dev/null; }} > {self.memory}; exit $code"
         )
         done = subprocess.run(
-            ["bash", "-c", script], cwd=self.folder, env=self.env, text=True, timeout=60,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+            ["bash", "-c", script], cwd=self.folder, env=self.env, text=True,
+            timeout=PATIENCE_SECONDS, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
         )  # fmt: skip
         return done.stdout.replace(str(self.port), "8000").replace(str(self.control), "8001")
 
@@ -125,7 +121,7 @@ class Shell:
 
     def wait_for_lines(self) -> None:
         """Wait until the server has printed what the page shows of it."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE_SECONDS
         while not shows_lines(self.expected, self.printed.read_text()):
             assert time.monotonic() < end, f"{self.expected}\n{self.printed.read_text()}"
             time.sleep(0.1)
@@ -136,7 +132,7 @@ class Shell:
         if self.expected:
             self.wait_for_lines()
         self.server.send_signal(signal.SIGTERM)
-        return self.server.wait(20)
+        return self.server.wait(PATIENCE_SECONDS)
 
 
 def without_blanks(text: str) -> str:
