@@ -8,7 +8,7 @@ import subprocess
 import sys
 import weakref
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from msgspec import convert
@@ -17,6 +17,17 @@ from bbops.base.errors import ServerError
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.data_plane.live import swap
 from tests.support.doors import ENV, Door, run
+from tests.support.patience import PATIENCE_SECONDS, eventually
+
+
+class Gate(asyncio.Event):
+    """An event that counts how often it is waited for."""
+
+    waiting = 0
+
+    async def wait(self) -> Literal[True]:
+        self.waiting += 1
+        return await super().wait()
 
 
 def test_without_a_release_routes_ask_to_come_back(tmp_path: Path) -> None:
@@ -292,9 +303,10 @@ def test_a_hold_ends_by_itself_and_the_release_goes_on(tmp_path: Path) -> None:
 def test_what_is_held_when_the_parent_dies_asks_to_come_back(tmp_path: Path) -> None:
     async def test(door: Door) -> None:
         await door.publish(1)
-        await door.live.hold(seconds=30, drain_seconds=0)
+        door.live.held = gate = Gate()
+        await door.live.hold(seconds=PATIENCE_SECONDS, drain_seconds=0)
         waiting = asyncio.create_task(door.ask())
-        await asyncio.sleep(0.05)
+        await eventually(lambda: gate.waiting)
         door.live.give_up()
         status, headers, _ = await waiting
         assert (status, headers["retry-after"]) == (503, "1")

@@ -22,6 +22,7 @@ from bbops_server.process.sockets.binding import bind
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.settings import Settings
 from tests.support.patience import PATIENCE_SECONDS, wait_for
+from tests.support.raw import connect
 from tests.support.running import Running, get, is_alive, wait_until_gone
 from tests.support.small_project import hello
 
@@ -151,7 +152,7 @@ def test_a_slow_request_is_answered_before_the_server_ends_with_0(
     wait_for(lambda: is_closed(f"{server.control}/"))
     thread.join()
     assert answers[0].json() == {"done": True}
-    assert server.process.wait(10) == 0
+    assert server.process.wait(PATIENCE_SECONDS) == 0
     wait_until_gone(children)
     assert Path(server.log.name).read_text() == ""
 
@@ -186,8 +187,7 @@ def test_no_secret_is_in_the_environment_or_arguments_of_a_child(shared: Running
 
 
 def send_raw(url: str, *pieces: bytes) -> bytes:
-    host, _, port = url.removeprefix("http://").partition(":")
-    with socket.create_connection((host, int(port)), timeout=5) as connection:
+    with connect(url) as connection:
         for piece in pieces:
             connection.sendall(piece)
             time.sleep(0.05)

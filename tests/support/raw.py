@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -41,6 +42,24 @@ def read_all(connection: socket.socket) -> bytes:
         while data := connection.recv(1 << 16):
             received += data
     return received
+
+
+def read_answer(connection: socket.socket) -> Answer:
+    """Return the next answer, which must have a length and come alone."""
+    received = b""
+    while b"\r\n\r\n" not in received or not _is_whole(received):
+        data = connection.recv(1 << 16)
+        assert data, received
+        received += data
+    (answer,) = answers(received)
+    return answer
+
+
+def _is_whole(received: bytes) -> bool:
+    """Return whether the body of an answer has come, as far as its length tells."""
+    start, _, body = received.partition(b"\r\n\r\n")
+    (length,) = re.findall(rb"(?im)^content-length: (\d+)", start)
+    return len(body) >= int(length)
 
 
 def answers(received: bytes) -> Iterator[Answer]:
