@@ -1,7 +1,7 @@
 """Run a command until a deadline: `python3 .ci/deadline.py SECONDS COMMAND…`.
 
-SECONDS is a time as `date +%s` prints it. A command that still runs then is killed with every
-process of its group, and the exit status is 124; otherwise it is that of the command.
+SECONDS is a time as `date +%s` prints it. At that time the command is killed with its process
+group, and the exit status is 124. Otherwise the command's exit status is passed on.
 """
 
 from __future__ import annotations
@@ -39,5 +39,11 @@ def run(command: Sequence[str], deadline: float, env: Mapping[str, str] | None =
         process.wait()
 
 
+def exit_on_sigterm() -> None:
+    """Have SIGTERM end this process by an exception, so that `run` kills its process group."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
 if __name__ == "__main__":
+    exit_on_sigterm()
     sys.exit(run(sys.argv[2:], float(sys.argv[1])))

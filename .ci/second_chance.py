@@ -107,7 +107,7 @@ def run_tests(command: Sequence[str], until: float) -> TestRun:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a run: its flaky and failed tests, or why there was no second chance."""
+    """The flaky and failed tests of a run, or the reason for giving no second chance."""
 
     flaky: Sequence[str] = ()
     failed: Sequence[str] = ()
@@ -135,7 +135,7 @@ def judge(first: TestRun, pytest: str, until: float) -> Verdict:
 
 
 def main() -> int:
-    """Run the command, then the second chances, and print what became of them."""
+    """Run the command, then the second chances, and print the verdict."""
     parser = argparse.ArgumentParser(description="Run tests, and those that failed again, alone.")
     parser.add_argument("--deadline", type=float, required=True)
     parser.add_argument("--pytest", default=".venv/bin/pytest")
@@ -159,4 +159,5 @@ def _listed(names: Iterable[str]) -> str:
 
 
 if __name__ == "__main__":
+    deadline.exit_on_sigterm()
     sys.exit(main())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
@@ -21,8 +22,8 @@ from bbops.build.testing.client import Client, serve
 from bbops.source.tree import MemoryTree, Tree
 
 pytest_plugins = [
-    "tests.support.postgres", "tests.support.browser", "tests.support.shop",
-    "tests.vendors.fixtures",
+    "tests.support.outcomes", "tests.support.postgres", "tests.support.browser",
+    "tests.support.shop", "tests.vendors.fixtures",
 ]  # fmt: skip
 
 # Without deadlines, since a busy machine is no mistake, and with the same examples for everybody:
@@ -206,6 +207,25 @@ def pytest_collection() -> Iterator[object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+STAGES = ("long", "browser", "install", "bench", "alone")
+"""Markers of the tests of `.ci/long`; each of its stages names some with `-m`."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Pass over files without a test of this stage: importing all of them takes seconds."""
+    if not collection_path.name.startswith("test_"):
+        return None
+    wanted = [name for name in STAGES if re.search(rf"(?<!not ){name}", config.option.markexpr)]
+    text = collection_path.read_text(encoding="utf-8")
+    if wanted:
+        marks = rf"mark\.({'|'.join(wanted)})\b|SLOW_DATABASES|\bshop:"  # or by a fixture
+        return not re.search(marks, text) or None
+    if "not long" not in config.option.markexpr:
+        return None
+    whole_file = rf"^pytestmark = .*mark\.({'|'.join(STAGES)})\b"
+    return bool(re.search(whole_file, text, re.MULTILINE)) or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

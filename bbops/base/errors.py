@@ -8,6 +8,7 @@
   + MigrationRefused  the live schema cannot become the declared one safely
     + SwitchTooLong   it can, but requests would have to wait too long for it
   + ServerError       a server cannot start or cannot be reached
+    + WaitTimeout     a command has waited long enough for it, exit code 1
 
 A bug raises anything else. A message never holds a secret, a stack or another user's data.
 What a running flow raises lives in `bbops.runtime.values.failures`: it must not need this house.
@@ -67,3 +68,9 @@ class SwitchTooLong(MigrationRefused):
 
 class ServerError(BbopsError):
     """A server cannot start, or does not answer."""
+
+
+class WaitTimeout(ServerError):
+    """A server did not finish within the time that a command waits for it."""
+
+    exit_code = 1

@@ -50,8 +50,19 @@ class Publication(msgspec.Struct, frozen=True):
     message: str = ""
 
 
+class ReconcileAnswer(msgspec.Struct, frozen=True):
+    """The answer to a request to publish the newest commit, with the time of that request."""
+
+    requested_at: datetime
+    status: str = "accepted"
+
+
 class Status(msgspec.Struct, frozen=True):
-    """How a project is: what is live, what was tried last, and what stands in its way."""
+    """How a project is: what is live, what was tried last, and what stands in its way.
+
+    `handled_at` is the `requested_at` of the newest request whose attempt has ended, None before
+    the first attempt.
+    """
 
     name: str
     url: str
@@ -63,23 +74,32 @@ class Status(msgspec.Struct, frozen=True):
     diagnostics: list[JsonDiagnostic]
     publications: list[Publication]
     version: str | None = None
+    handled_at: datetime | None = None
 
     @property
     def is_ready(self) -> bool:
         """Whether the newest commit is live."""
-        return any(one.type == "Ready" and one.status for one in self.conditions)
+        return self.find("Ready") is not None
+
+    @property
+    def is_reconciling(self) -> bool:
+        """Whether an attempt is under way."""
+        return self.find("Reconciling") is not None
 
     @property
     def is_settled(self) -> bool:
         """Whether what is live is what the newest commit holds, and nothing is under way."""
-        busy = any(one.type == "Reconciling" and one.status for one in self.conditions)
-        return self.is_ready and not busy
+        return self.is_ready and not self.is_reconciling
 
     @property
     def attempted_subject(self) -> str:
         """The subject of the commit that was tried last; empty where it was not read."""
         tried = (one for one in reversed(self.publications) if one.subject)
         return next((one.subject for one in tried if one.revision == self.attempted_revision), "")
+
+    def find(self, kind: str) -> Condition | None:
+        """Return a condition by its type, such as Stalled; None when it does not hold."""
+        return next((one for one in self.conditions if one.type == kind and one.status), None)
 
 
 class ServerStatus(msgspec.Struct, frozen=True):

@@ -129,7 +129,8 @@ def test_a_proxy_is_not_asked_for_this_machine(
 
 
 def test_reconcile_is_accepted_or_refused(control: Start) -> None:
-    url = control({**answers_of(READY), "POST /api/projects/shop/reconcile": (202, {})})
+    accepted = {"status": "accepted", "requested_at": "2026-01-02T03:04:06Z"}
+    url = control({**answers_of(READY), "POST /api/projects/shop/reconcile": (202, accepted)})
     with Remote(url) as remote:
         remote.reconcile("shop")
         with pytest.raises(ServerError, match="has no project"):

@@ -152,7 +152,7 @@ def test_a_switched_feature_has_every_project_looked_at(tried: Tried) -> None:
     owner.get("/workspace")
     owner.post("/workspace", {"name": "W", "company": "C"})
     assert tried.book.workspaces.get().features == {"restChannels": False}
-    assert tried.source.asked == ["small"]
+    assert tried.source.asked == ["small again"]
 
 
 def test_the_log_tells_what_was_done_and_no_secret(tried: Tried) -> None:

@@ -25,7 +25,7 @@ from bbops_server.process.webhooks.message import Message
 from bbops_server.process.webhooks.outbox import Outbox
 from bbops_server.settings import Settings, Webhook
 from tests.support.control import Tried, tried
-from tests.support.patience import wait_for
+from tests.support.patience import eventually, settle, wait_for
 from tests.support.statuses import Start, control
 from tests.support.webhooks import NAME, SECRET, Receiver, folder, receiver, serve
 
@@ -83,18 +83,20 @@ def test_a_try_that_fails_late_does_not_undo_one_that_was_taken(
     monkeypatch.setenv(NAME, SECRET)
     hook = Webhook(receiver.url, frozenset({"published"}), NAME)
     outbox = Outbox(lambda: Settings(tmp_path, egress=("127.0.0.1",), webhooks=(hook,)))
-    receiver.answers, receiver.pause_seconds = 500, 0.2
+    receiver.answers = 500
+    receiver.gate.clear()
 
     async def send_twice() -> dict[str, Any]:
         running = asyncio.create_task(outbox.run())
         outbox.tell("published", {"project": "one"})
-        while not receiver.tried:
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.05)  # it has begun to pause
-        receiver.answers, receiver.pause_seconds = 204, 0.0
+        await eventually(lambda: receiver.tried)
+        receiver.answers = 204
         (first,) = outbox.messages(5)
-        done = await outbox.resend(first["id"])
-        await asyncio.sleep(0.3)
+        resending = asyncio.create_task(outbox.resend(first["id"]))
+        await settle()
+        receiver.gate.set()
+        done = await resending
+        await settle()
         running.cancel()
         await asyncio.wait({running})
         return done

@@ -49,6 +49,9 @@ def test_reconcile_is_accepted_and_passed_on(ask: Ask) -> None:
     source = OneProject()
     answer = ask("/api/projects/small/reconcile", method="POST", source=source)
     assert (answer.status_code, source.asked) == (202, ["small"])
+    assert answer.json() == {"status": "accepted", "requested_at": "2026-01-02T00:00:00Z"}
+    again = ask("/api/projects/small/reconcile?again=true", method="POST", source=source)
+    assert (again.status_code, source.asked) == (202, ["small", "small again"])
 
 
 def test_a_held_commit_is_accepted_or_the_reason_why_not_is_told(ask: Ask) -> None:

@@ -15,8 +15,8 @@ from bbops.review.contract.typescript import render_typescript
 from tests.conftest import ROOT
 from tests.support.browser import ARGUMENTS, find_chromium
 from tests.support.contracts import contract_of
+from tests.support.ports import free_port
 from tests.support.served import Served, git
-from tests.support.shell import free_port
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

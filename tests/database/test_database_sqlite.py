@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event
 
 import pytest
 from hypothesis import given
@@ -17,11 +19,30 @@ from bbops.database.sqlite.connection import check_version
 from bbops.database.sqlite.decimals import compare_decimals
 from bbops.database.sqlite.driver import MOST_ROWS, Sqlite
 from bbops.database.sqlite.gate import Gate
+from bbops.database.sqlite.watch import Watch
 from bbops.language.resources.table import Table
 from bbops.runtime.values.failures import DatabaseFailure, FlowError
+from tests.support.patience import eventually, settle
 from tests.support.sqlite_database import TABLES, failure, is_free, opened, path, with_database
 
 __all__ = ["path"]
+
+
+@contextlib.contextmanager
+def begun_statements() -> Iterator[Callable[[], bool]]:
+    """Give a function that returns whether a statement has begun in a thread."""
+    begun, on = Event(), Watch.on
+
+    @contextlib.contextmanager
+    def watched(watch: Watch, connection: sqlite3.Connection) -> Iterator[None]:
+        with on(watch, connection):
+            begun.set()
+            yield
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Watch, "on", watched)
+        yield begun.is_set
+
 
 LONG = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400000) "
 
@@ -80,11 +101,12 @@ async def test_a_long_write_leaves_the_loop_and_is_done_once(database: Sqlite, p
 async def test_a_cancelled_long_read_ends_in_its_thread(database: Sqlite, path: Path) -> None:
     endless = LONG.replace("i < 400000", "1")
     for _ in range(6):  # more than there are threads
-        task = asyncio.create_task(database.read(f"{endless} SELECT max(i) FROM n"))
-        await asyncio.sleep(0.02)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        with begun_statements() as has_begun:
+            task = asyncio.create_task(database.read(f"{endless} SELECT max(i) FROM n"))
+            await eventually(has_begun)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
     assert await database.read(f"{LONG} SELECT max(i) FROM n") == [(400_000,)]
 
 
@@ -95,7 +117,7 @@ async def test_a_write_waits_for_the_gate_beside_the_loop(database: Sqlite, path
     write = asyncio.create_task(database.write("INSERT INTO counts VALUES (1)"))
     for _ in range(5):
         assert await database.read("SELECT count(*) FROM counts") == [(0,)]
-        await asyncio.sleep(0.01)
+        await settle()
     assert not write.done()
     gate.close()
     await write
@@ -109,7 +131,7 @@ async def test_a_cancelled_write_leaves_nothing_behind(database: Sqlite, path: P
     writes = [
         asyncio.create_task(database.write("INSERT INTO counts VALUES (?)", (n,))) for n in range(4)
     ]
-    await asyncio.sleep(0.02)
+    await settle()
     for write in writes[1:]:
         write.cancel()
     await asyncio.sleep(0)
@@ -123,7 +145,7 @@ async def test_a_cancelled_write_leaves_nothing_behind(database: Sqlite, path: P
 @with_database
 async def test_a_cancelled_running_write_leaves_no_lock(database: Sqlite, path: Path) -> None:
     write = asyncio.create_task(database.write(f"{LONG} INSERT INTO counts SELECT i FROM n"))
-    await asyncio.sleep(0.02)
+    await settle()
     write.cancel()
     with pytest.raises(asyncio.CancelledError):
         await write
@@ -138,7 +160,7 @@ async def write_together(database: Sqlite, path: Path, insert: str) -> None:
     gate = Gate(path)
     gate.take()
     writes = [asyncio.create_task(database.write(insert, (e,))) for e in ("a", "b", "a", "c")]
-    await asyncio.sleep(0.02)
+    await settle()
     gate.close()
     results = await asyncio.gather(*writes, return_exceptions=True)
     assert [type(result) for result in results] == [list, list, DatabaseFailure, list]
@@ -363,7 +385,7 @@ def test_a_long_log_is_moved_into_the_database(path: Path) -> None:
             log = Path(f"{path}-wal")
             async with asyncio.timeout(20):
                 while log.stat().st_size > 4 << 20:
-                    await asyncio.sleep(0.02)
+                    await settle()
             assert await database.read("SELECT count(*) FROM counts") == [(400_000,)]
 
     asyncio.run(main())

@@ -10,6 +10,7 @@ import pytest
 import bbops_server.git_http.concurrency as rooms
 from bbops_server.git_http.concurrency import MOST_FETCHES, MOST_PUSHES, MOST_WAITING, Concurrency
 from bbops_server.git_http.request import GitRequest, Refusal
+from tests.support.patience import settle
 
 pytestmark = pytest.mark.quick
 
@@ -33,7 +34,7 @@ class Held:
 
 async def begin(room: Concurrency, asked: GitRequest, *people: str) -> list[Held]:
     held = [Held(room, asked, person) for person in people]
-    await asyncio.sleep(0.01)
+    await settle()
     return held
 
 
@@ -41,7 +42,7 @@ async def end(*held: Held) -> None:
     for one in held:
         one.end.set()
     await asyncio.gather(*(one.task for one in held))
-    await asyncio.sleep(0.01)
+    await settle()
 
 
 def run(test: Callable[[], Awaitable[None]]) -> None:

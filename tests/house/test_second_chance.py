@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 
 PASSING = "def test_passing(): pass\n"
 FAILING = "def test_failing(): assert False, 'always'\n"
@@ -33,6 +35,11 @@ def test_killed():
         os._exit(1)
 """
 HANGING = "import threading\ndef test_hanging(): threading.Event().wait()\n"
+WRITES_ITS_PID = """
+import os
+from pathlib import Path
+Path("pid").write_text(str(os.getpid()))
+"""
 PLUGINS = {
     "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     "PYTEST_ADDOPTS": "-p xdist -p pytest_timeout",
@@ -53,16 +60,21 @@ class Gate:
     def add(self, name: str, text: str) -> None:
         self.folder.joinpath(f"{name}.py").write_text(text)
 
-    def run(self, *options: str, seconds: float = 600) -> tuple[int, str]:
+    def run(self, *options: str, seconds: float = PATIENCE_SECONDS) -> tuple[int, str]:
         """Return the exit status and the output of a run that may take `seconds`."""
+        script = self.start(*options, seconds=seconds)
+        output, _ = script.communicate()
+        return script.returncode, output
+
+    def start(self, *options: str, seconds: float = PATIENCE_SECONDS) -> subprocess.Popen[str]:
+        """Start a run that may take `seconds`."""
         deadline, program = str(time.time() + seconds), str(self.folder / "pytest")
         script = [sys.executable, ROOT / ".ci/second_chance.py", "--deadline", deadline]
-        done = subprocess.run(
+        return subprocess.Popen(
             [*script, "--pytest", program, "--tally", "tally", program, "-q", *options],
             cwd=self.folder, env={**os.environ, **PLUGINS, "PYTHONPATH": str(ROOT)}, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
-        return done.returncode, done.stdout
 
     def tally(self) -> str:
         return self.folder.joinpath("tally").read_text()
@@ -148,6 +160,17 @@ def test_a_run_ends_at_its_deadline(gate: Gate) -> None:
     status, output = gate.run(seconds=5)
     assert status == 124
     assert "not finished in time" in output
+
+
+def test_a_terminated_run_kills_its_tests(gate: Gate) -> None:
+    gate.add("test_hanging", WRITES_ITS_PID + HANGING)
+    pid = gate.folder / "pid"
+    script = gate.start()
+    wait_for(lambda: pid.exists() and pid.read_text())
+    script.terminate()
+    script.communicate()
+    assert script.returncode == 128 + signal.SIGTERM
+    wait_for(lambda: not Path(f"/proc/{pid.read_text()}").exists())
 
 
 def test_a_run_that_was_ended_names_what_was_running(monkeypatch: pytest.MonkeyPatch) -> None:

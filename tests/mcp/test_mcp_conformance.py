@@ -20,7 +20,7 @@ from tests.conformance.serving import listening, transport
 from tests.conftest import ROOT
 from tests.support.agents import give
 from tests.support.control import Tried
-from tests.support.shell import free_port
+from tests.support.ports import free_port
 
 pytestmark = [
     pytest.mark.long,

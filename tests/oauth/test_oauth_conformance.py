@@ -20,7 +20,7 @@ from tests.conftest import ROOT
 from tests.support.control import Tried
 from tests.support.oauth_client import hidden
 from tests.support.patience import PATIENCE_SECONDS
-from tests.support.shell import free_port
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.long
 

@@ -10,6 +10,7 @@ import pytest
 
 from bbops_server.publish.projects.following import FollowedFile, Options
 from bbops_server.settings.server_file.model import ServerFile
+from tests.support.patience import PATIENCE_SECONDS, settle
 
 
 @pytest.mark.parametrize("turns", range(6))
@@ -23,12 +24,12 @@ def test_a_loop_that_is_asked_and_ended_at_once_ends(turns: int, tmp_path: Path)
         options = Options(tmp_path / "server.yaml", 1.0, {})
         followed = FollowedFile(options, ServerFile(projects={}), plane)
         task = asyncio.create_task(follow(followed))
-        await asyncio.sleep(0.01)
+        await settle()
         followed.asked.set()
         for _ in range(turns):
             await asyncio.sleep(0)
         task.cancel()
-        await asyncio.wait({task}, timeout=2)
+        await asyncio.wait({task}, timeout=PATIENCE_SECONDS)
         return task.cancelled()
 
     assert asyncio.run(tell())

@@ -48,6 +48,31 @@ def test_reconcile_looks_at_once(origin: Origin, serve: Callable[..., Served]) -
     assert served.live_of(commit)
 
 
+def test_reconcile_waits_for_the_newest_commit(
+    origin: Origin, serve: Callable[..., Served]
+) -> None:
+    served = serve(*SLOW)
+    served.live()
+    commit = origin.push()
+    done = served.bbops("reconcile", "--wait")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"live: {commit[:12]} as bbops/sample/v2 at {served.serving['url']}\n"
+    assert served.live_of(commit)
+
+
+def test_reconcile_reports_a_repository_out_of_reach(
+    origin: Origin, serve: Callable[..., Served]
+) -> None:
+    served = serve(*SLOW)
+    good = served.live()["release"]
+    origin.bare.rename(origin.bare.with_name("away"))
+    done = served.bbops("reconcile", "--wait")
+    assert done.returncode == 1
+    first, reason = done.stdout.splitlines()
+    assert first == f"not live: {good} keeps serving [FetchFailed]"
+    assert "git ls-remote" in reason
+
+
 def test_a_repository_out_of_reach_is_named_and_found_again(
     origin: Origin, serve: Callable[..., Served]
 ) -> None:

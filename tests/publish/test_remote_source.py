@@ -13,9 +13,13 @@ from hypothesis import strategies as st
 from bbops.base.errors import GitError
 from bbops.source.git.address import Address
 from bbops_server.process.messages.build.repositories.fetch import Fetch, Fetched
+from bbops_server.publish.sources import remote
 from bbops_server.publish.sources.remote import LONGEST_PAUSE_SECONDS, RemoteSource, pause_seconds
 from bbops_server.publish.status.status import Stalled
+from tests.support.clock import MonotonicClock
+from tests.support.patience import eventually, settle
 
+PERIOD_SECONDS = 3600
 ADDRESS = Address.parse("https://example.org/shop.git")
 
 
@@ -36,9 +40,17 @@ class Build:
         return Fetched(answer, "", "")
 
 
-def source(every_seconds: float = 3600) -> RemoteSource:
+def source() -> RemoteSource:
     assert ADDRESS is not None
-    return RemoteSource(ADDRESS, "main", Path("mirror"), every_seconds=every_seconds)
+    return RemoteSource(ADDRESS, "main", Path("mirror"), every_seconds=PERIOD_SECONDS)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> MonotonicClock:
+    """The clock by which a source fetches."""
+    clock = MonotonicClock()
+    monkeypatch.setattr(remote, "monotonic", clock)
+    return clock
 
 
 @given(st.floats(0.1, 86_400), st.integers(0, 5000))
@@ -66,32 +78,50 @@ def test_it_is_looked_at_when_it_is_time_and_not_before() -> None:
     asyncio.run(main())
 
 
-def test_a_clock_that_jumps_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refresh_during_a_look_causes_another_look() -> None:
     async def main() -> None:
-        following, build = source(0.1), Build("a", "b")
+        following, build = source(), Build("a", "b", "c")
         await following.stamp(build)  # type: ignore[arg-type]
-        real = time.time()
-        monkeypatch.setattr(time, "time", lambda: real - 1e9)
-        async with asyncio.timeout(5):
-            while await following.stamp(build) != ("b", ""):  # type: ignore[arg-type]
-                await asyncio.sleep(0.01)
+        following.refresh()
+        build.gate.clear()
+        looking = asyncio.create_task(following.stamp(build))  # type: ignore[arg-type]
+        await eventually(lambda: build.asked == 2)
+        following.refresh()
+        build.gate.set()
+        assert await looking == ("b", "")
+        assert await following.stamp(build) == ("c", "")  # type: ignore[arg-type]
 
     asyncio.run(main())
 
 
-def test_what_is_known_stays_known_while_a_look_takes_long() -> None:
+def test_a_clock_that_jumps_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, clock: MonotonicClock
+) -> None:
     async def main() -> None:
-        following, build = source(0.1), Build("a", "b")
+        following, build = source(), Build("a", "b")
+        await following.stamp(build)  # type: ignore[arg-type]
+        real = time.time()
+        monkeypatch.setattr(time, "time", lambda: real - 1e9)
+        clock.seconds += 2 * PERIOD_SECONDS
+        await following.stamp(build)  # type: ignore[arg-type]
+        await settle()
+        assert await following.stamp(build) == ("b", "")  # type: ignore[arg-type]
+
+    asyncio.run(main())
+
+
+def test_the_known_commit_stays_known_during_a_slow_fetch(clock: MonotonicClock) -> None:
+    async def main() -> None:
+        following, build = source(), Build("a", "b")
         assert await following.stamp(build) == ("a", "")  # type: ignore[arg-type]
         build.gate.clear()
-        await asyncio.sleep(0.15)
-        async with asyncio.timeout(1):
-            assert await following.stamp(build) == ("a", "")  # type: ignore[arg-type]
+        clock.seconds += 2 * PERIOD_SECONDS
+        assert await following.stamp(build) == ("a", "")  # type: ignore[arg-type]
         assert build.asked == 1
-        await asyncio.sleep(0)
+        await settle()
         assert build.asked == 2
         build.gate.set()
-        await asyncio.sleep(0.01)
+        await settle()
         assert await following.stamp(build) == ("b", "")  # type: ignore[arg-type]
 
     asyncio.run(main())
@@ -116,17 +146,17 @@ def test_a_look_that_fails_is_told_and_forgotten_when_one_succeeds() -> None:
     asyncio.run(main())
 
 
-def test_who_asks_for_a_look_gets_one_that_began_afterwards() -> None:
+def test_a_refresh_waits_for_a_fetch_that_begins_afterwards(clock: MonotonicClock) -> None:
     async def main() -> None:
-        following, build = source(0.1), Build("a", "before", "after")
+        following, build = source(), Build("a", "before", "after")
         await following.stamp(build)  # type: ignore[arg-type]
-        await asyncio.sleep(0.15)
+        clock.seconds += 2 * PERIOD_SECONDS
         build.gate.clear()
         await following.stamp(build)  # type: ignore[arg-type]
-        await asyncio.sleep(0)
+        await settle()
         following.refresh()
         waiting = asyncio.create_task(following.stamp(build))  # type: ignore[arg-type]
-        await asyncio.sleep(0.01)
+        await settle()
         build.gate.set()
         assert await waiting == ("after", "")
 

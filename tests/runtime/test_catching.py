@@ -15,7 +15,7 @@ from bbops.build.testing.host import CountingRandom
 from bbops.runtime.steps.retry import Attempts
 from bbops.runtime.values.failures import FlowError, Thrown, Unavailable
 from tests.conftest import NOTES, with_function
-from tests.support.workbench import Bench
+from tests.support.workbench import BegunDoor, Bench
 
 Ask = Callable[..., Any]
 
@@ -131,11 +131,12 @@ steps:
 
 
 def test_the_end_of_a_request_is_not_caught_and_not_hidden(bench: Bench) -> None:
-    client = bench.client(SLOW)
+    door = BegunDoor(bench.door)
+    client = bench.client(SLOW, door)
 
     async def cancel() -> None:
         task = asyncio.ensure_future(client.ask("POST", "/run", {"n": 900}))
-        await asyncio.sleep(0.05)
+        await door.begun.wait()
         task.cancel()
         await task
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -16,6 +15,7 @@ from bbops.source.tree import MemoryTree
 from bbops_server.process.host.run_folders import RunFolders
 from tests.conftest import ENV, Serving, run, sample
 from tests.support.hostile import FAMILIES, MANY, hostile_texts
+from tests.support.patience import eventually
 
 TEXTS = hostile_texts()
 ECHO = "input: { a: string }\nsteps:\n  - return: { value: '${ input.a }' }\n"
@@ -125,8 +125,10 @@ def test_a_hostile_name_of_a_file_is_cleaned_and_breaks_nothing(tmp_path: Path) 
                 if reply.status == 200:
                     assert reply.json == clean_name(reply.json)
                     assert not {"/", "\\", "\0", "\n"} & {*reply.json}
-        await asyncio.sleep(0.1)
+        await eventually(lambda: uploads() <= {"upload-1"})
+
+    def uploads() -> set[str]:
+        return {path.name.split(".")[0] for path in tmp_path.rglob("upload-*")}
 
     run(whole())
-    assert {path.name.split(".")[0] for path in tmp_path.rglob("upload-*")} <= {"upload-1"}
     folders.close()

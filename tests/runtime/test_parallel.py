@@ -11,7 +11,7 @@ import pytest
 
 from bbops.base.errors import ProjectError
 from tests.conftest import NOTES, with_function
-from tests.support.workbench import Bench
+from tests.support.workbench import BegunDoor, Bench
 
 pytestmark = pytest.mark.quick
 
@@ -47,11 +47,12 @@ steps:
 
 
 def test_a_cancelled_request_cancels_all_branches(bench: Bench) -> None:
-    client = bench.client(f"steps:\n  - parallel: {{ a: [{LONG}], b: [{LONG}] }}\n")
+    door = BegunDoor(bench.door)
+    client = bench.client(f"steps:\n  - parallel: {{ a: [{LONG}], b: [{LONG}] }}\n", door)
 
     async def cancel() -> int:
         task = asyncio.ensure_future(client.ask("POST", "/run"))
-        await asyncio.sleep(0.02)
+        await door.begun.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

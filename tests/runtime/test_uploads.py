@@ -18,6 +18,7 @@ from bbops.runtime.http.uploads import MAX_FILES, clean_name
 from bbops.runtime.values.file_types import content_type
 from bbops_server.process.host.run_folders import RunFolders
 from tests.conftest import Files, Serving, run, with_function
+from tests.support.patience import eventually
 from tests.support.raw_requests import raw_ask
 from tests.support.uploads import BOUND, HEADERS, PNG, Part, body, png
 
@@ -232,11 +233,7 @@ def test_a_folder_lives_as_long_as_its_run(taking: Callable[..., Any], folders: 
         large = PNG + bytes(700_000)
         reply = await client.ask("POST", "/run", raw=body(png(content=large)), headers=HEADERS)
         assert (reply.status, seen) == (200, [large])
-        for _ in range(200):
-            if not left(folders):
-                return
-            await asyncio.sleep(0.01)
-        raise AssertionError(left(folders))
+        await eventually(lambda: not left(folders))
 
     taking(tell, project(FILES.replace("2KB", "1MB"), KEEPING))
 
@@ -262,11 +259,7 @@ def test_it_is_gone_whatever_happens(
             client, "POST", "/run", headers=given, parts=parts, leaves=how == "leaves"
         )
         assert status == {"leaves": 0, "fails": 400, "refused": 413}[how]
-        for _ in range(200):
-            if not left(folders):
-                return
-            await asyncio.sleep(0.01)
-        raise AssertionError(left(folders))
+        await eventually(lambda: not left(folders))
 
     taking(tell, project(FILES.replace("2KB", "1MB"), function))
 

@@ -22,9 +22,9 @@ from bbops.build.compile.release import build
 from bbops.database.migrate import migrate
 from bbops.source.tree import FolderTree
 from tests.support.patience import PATIENCE_SECONDS, wait_for
+from tests.support.ports import free_port
 from tests.support.processes import children
 from tests.support.served import ADA, Served, make_project
-from tests.support.shell import free_port
 
 KILLS = int(os.environ.get("BBOPS_KILLS", "15"))
 PARENT_TOO = 0.25

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -36,14 +35,6 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
         with Served(tmp_path / "shop", tmp_path / "home", *settings, env=env) as served:
             served.live()
             yield Shop(served, vendor)
-
-
-def until(is_so: Any, seconds: float = 60) -> None:
-    """Wait for a condition."""
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end, "it never came to be so"
-        time.sleep(0.02)
 
 
 def test_pieces_come_as_the_vendor_sends_them(shop: Shop) -> None:
@@ -116,7 +107,7 @@ def test_a_slow_client_makes_the_vendor_wait(shop: Shop) -> None:
     shop.vendor.endless = True
     with shop.asking() as reading:
         asked = shop.vendor.next()
-        until(lambda: reading and asked.sent_bytes > 100_000)
+        wait_for(lambda: reading and asked.sent_bytes > 100_000)
         looks = [0] * SETTLED
         while len({*looks[-SETTLED:]}) > 1 or not looks[-1]:  # all buffers between are full
             time.sleep(0.5)
@@ -180,7 +171,7 @@ def test_a_secret_in_two_pieces_is_masked_in_the_history(shop: Shop) -> None:
             reading.next()
         asked.end()
         reading.rest()
-    until(lambda: any("/ask" in str(one) for one in shop.history()))
+    wait_for(lambda: any("/ask" in str(one) for one in shop.history()))
     (one,) = [one for one in shop.history() if "/ask" in str(one)]
     assert "the key is ***, keep it" in str(one)
     for path in shop.served.home.rglob("*"):
@@ -195,7 +186,7 @@ def test_a_vendor_that_breaks_off_is_logged_with_its_step(shop: Shop) -> None:
         asked.say("a")
         asked.put('data: {"error": {"message": "too much"}}\n\n', None)
         assert [name for name, _ in reading.rest()] == ["text", "error"]
-    until(lambda: "too much" in (shop.served.home / "log").read_text())
+    wait_for(lambda: "too much" in (shop.served.home / "log").read_text())
     assert "functions/ask.yaml:6" in (shop.served.home / "log").read_text()
 
 

@@ -22,10 +22,10 @@ from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import PostgresPlace
 from bbops.source.git import store
 from tests.support.patience import wait_for
+from tests.support.ports import free_port
 from tests.support.postgres import DATABASES, control_of
 from tests.support.processes import children
 from tests.support.receiving import Receiver, receiver
-from tests.support.shell import free_port
 from tests.support.shop import Work
 from tests.support.small_project import endpoint
 

@@ -60,3 +60,13 @@ def move_clock(seconds: float) -> None:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, FrozenClockLoop | MovedTimersLoop)
     loop.move(seconds)
+
+
+class MonotonicClock:
+    """A replacement of `time.monotonic` that stands until its `seconds` are moved."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_000.0
+
+    def __call__(self) -> float:
+        return self.seconds

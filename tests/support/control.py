@@ -64,9 +64,9 @@ class OneProject:
                    [ready], [FOUND], [])
         ]  # fmt: skip
 
-    def reconcile(self, name: str) -> bool:
-        self.asked.append(name)
-        return name == "small"
+    def reconcile(self, name: str, *, again: bool = False) -> datetime | None:
+        self.asked.append(f"{name} again" if again else name)
+        return SINCE if name == "small" else None
 
     def accept(self, name: str, commit: str, base: str = "") -> bool:
         if commit != "b" * 7:

@@ -23,14 +23,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from tests.support.shell import (
-    SLEEPS_LONGER,
-    commands,
-    free_port,
-    shows,
-    shows_lines,
-    without_blanks,
-)
+from tests.support.patience import PATIENCE_SECONDS
+from tests.support.ports import free_port
+from tests.support.shell import commands, shows, shows_lines, without_blanks
 
 PROMPT = "<ready>"
 _ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|[=>])")
@@ -59,16 +54,16 @@ class Terminal:
         )  # fmt: skip
         os.close(theirs)
         self.serves, self.expected = False, ""
-        self._read(PROMPT, 10)
+        self._read(PROMPT, PATIENCE_SECONDS)
 
-    def type(self, command: str, *, until: str = PROMPT, seconds: float = 60) -> str:
+    def type(self, command: str, *, until: str = PROMPT, seconds: float = PATIENCE_SECONDS) -> str:
         """Type a command, and return what is shown until then."""
         os.write(self._ours, f"{command}\n".encode())
         return self._read(until, seconds)
 
     def wait_for_lines(self) -> None:
         """Wait until the server has printed what the page shows of it."""
-        shown, end = "", time.monotonic() + 60
+        shown, end = "", time.monotonic() + PATIENCE_SECONDS
         while not shows_lines(self.expected, shown):
             assert time.monotonic() < end, f"{self.expected}\n{shown}"
             shown += self._some()
@@ -76,7 +71,7 @@ class Terminal:
     def interrupt(self) -> None:
         """Press Ctrl-C, and wait for the prompt."""
         os.write(self._ours, b"\x03")
-        self._read(PROMPT, 30)
+        self._read(PROMPT, PATIENCE_SECONDS)
         self.serves = False
 
     def close(self) -> None:
@@ -84,7 +79,7 @@ class Terminal:
         if self.serves:
             self.interrupt()
         os.write(self._ours, b"exit\n")
-        self.process.wait(10)
+        self.process.wait(PATIENCE_SECONDS)
         os.close(self._ours)
 
     def _read(self, until: str, seconds: float) -> str:
@@ -110,7 +105,7 @@ def environment(home: Path) -> dict[str, str]:
         (tools / "python3").symlink_to(Path(sys.executable).resolve())
     assert shutil.which("bbops", path=os.defpath) is None
     kept = {key: one for key, one in os.environ.items() if key.startswith(("PIP_", "SSL_"))}
-    return kept | SLEEPS_LONGER | {
+    return kept | {
         "HOME": str(home), "PATH": f"{tools}:/usr/local/bin:/usr/bin:/bin", "TERM": "xterm",
         "LANG": "C.UTF-8", "PS1": PROMPT, "PS2": "", "GIT_CONFIG_NOSYSTEM": "1",
     }  # fmt: skip

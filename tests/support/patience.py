@@ -18,6 +18,7 @@ PATIENCE_SECONDS: Final = float(os.environ.get("BBOPS_TEST_PATIENCE", "180"))
 """The longest wait for a condition; below the timeout of a test in pyproject.toml."""
 
 _POLL_SECONDS: Final = 0.02
+_TURNS: Final = 100
 
 T = TypeVar("T")
 
@@ -47,6 +48,12 @@ async def eventually(condition: Callable[[], T]) -> T:
         while not (value := condition()):
             await asyncio.sleep(_POLL_SECONDS)
     return value
+
+
+async def settle() -> None:
+    """Run the event loop until tasks that need no input or timer have nothing left to do."""
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
 
 
 def patience() -> asyncio.Timeout:

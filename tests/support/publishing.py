@@ -28,11 +28,11 @@ from bbops.source.git.tree import GitTree
 from bbops.source.git.versions import read_versions
 from bbops_server.publish.holds.approvals import read_waiting
 from tests.support.patience import wait_for
+from tests.support.ports import free_port
 from tests.support.processes import children
 from tests.support.pushing import BAD
 from tests.support.reading import Reader
 from tests.support.served import Served
-from tests.support.shell import free_port
 from tests.support.small_project import FILES, hello, write_project
 
 CALM_SECONDS: Final = 40

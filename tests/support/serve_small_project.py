@@ -42,8 +42,9 @@ class Follower:
             Status("small", self.settings.data_url, "", None, None, None, [ready], [], [])
         ]  # fmt: skip
 
-    def reconcile(self, name: str) -> bool:
-        return name == "small"
+    def reconcile(self, name: str, *, again: bool = False) -> datetime | None:
+        del again
+        return datetime.now(UTC) if name == "small" else None
 
     def history(self, name: str) -> Path | None:
         return None

@@ -10,19 +10,15 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import httpx
 
 from tests.support.patience import PATIENCE_SECONDS, wait_for
-
-SLEEPS_LONGER = {"BASH_FUNC_sleep%%": "() { command sleep $(( $1 * 3 )); }"}
-"""Of a shell: a page is right on an idle machine, and its tests run beside others."""
+from tests.support.ports import free_port
 
 
 def console(text: str) -> list[str]:
@@ -39,15 +35,15 @@ def commands(block: str) -> Iterator[tuple[str, str]]:
         yield part[:end], part[end + 1 :]
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+def wait_until_live(port: int, server: subprocess.Popen[str]) -> None:
+    """Wait until a server is ready; fail if its process ends."""
 
+    def is_live() -> bool:
+        assert server.poll() is None, f"the server has ended with exit code {server.returncode}"
+        ready = httpx.get(f"http://127.0.0.1:{port}/~ready", timeout=PATIENCE_SECONDS)
+        return ready.status_code == httpx.codes.OK
 
-def wait_until_live(port: int) -> None:
-    url = f"http://127.0.0.1:{port}/~ready"
-    wait_for(lambda: httpx.get(url, timeout=PATIENCE_SECONDS).status_code == 200)
+    wait_for(is_live)
 
 
 def shows(expected: str, found: str) -> bool:
@@ -80,7 +76,7 @@ class Shell:
         self.memory = folder.parent / "shell-state"
         self.expected = ""
         bin_folder = str(Path(sys.executable).parent)
-        self.env = os.environ | SLEEPS_LONGER | {
+        self.env = os.environ | {
             "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1",
             "GIT_AUTHOR_NAME": "ada", "GIT_AUTHOR_EMAIL": "ada@example.com",
             "GIT_COMMITTER_NAME": "ada", "GIT_COMMITTER_EMAIL": "ada@example.com",
@@ -100,7 +96,8 @@ class Shell:
         )
         done = subprocess.run(
             ["bash", "-c", script], cwd=self.folder, env=self.env, text=True,
-            timeout=PATIENCE_SECONDS, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+            timeout=PATIENCE_SECONDS,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
         )  # fmt: skip
         return done.stdout.replace(str(self.port), "8000").replace(str(self.control), "8001")
 
@@ -112,7 +109,7 @@ class Shell:
             self.server = subprocess.Popen(
                 ["bash", "-c", script], cwd=self.folder, env=self.env, text=True, stdout=printed
             )
-        wait_until_live(self.port)
+        wait_until_live(self.port, self.server)
 
     @property
     def printed(self) -> Path:
@@ -121,10 +118,10 @@ class Shell:
 
     def wait_for_lines(self) -> None:
         """Wait until the server has printed what the page shows of it."""
-        end = time.monotonic() + PATIENCE_SECONDS
-        while not shows_lines(self.expected, self.printed.read_text()):
-            assert time.monotonic() < end, f"{self.expected}\n{self.printed.read_text()}"
-            time.sleep(0.1)
+        try:
+            wait_for(lambda: shows_lines(self.expected, self.printed.read_text()))
+        except AssertionError:
+            raise AssertionError(f"{self.expected}\n{self.printed.read_text()}") from None
 
     def stop(self) -> int:
         if self.server is None:

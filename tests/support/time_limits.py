@@ -1,4 +1,4 @@
-"""A bound on the processor time that a test lets bad input take."""
+"""A bound on the processor time that hostile input may take."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-MOST_SECONDS = 5.0
-"""Far above what any of these needs, far below a hang, on a busy machine."""
+CPU_SECONDS = 30.0
+"""A hundred times what ordinary input takes, so no busy machine reaches it; far below a hang."""
 
 
 @contextmanager
-def in_time(seconds: float = MOST_SECONDS) -> Iterator[None]:
+def in_time() -> Iterator[None]:
+    """Fail if the body takes more processor time of this process than `CPU_SECONDS`."""
     start = time.process_time()
     yield
-    assert time.process_time() - start < seconds
+    assert time.process_time() - start < CPU_SECONDS

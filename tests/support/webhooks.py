@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.served import git
 from tests.support.several import Several
 from tests.support.small_project import write_project
@@ -34,7 +35,10 @@ class Receiver(ThreadingHTTPServer):
     def __init__(self, port: int = 0) -> None:
         self.taken: list[dict[str, Any]] = []
         self.tried: list[str] = []
-        self.answers, self.pause_seconds = 204, 0.0
+        self.answers = 204
+        self.gate = threading.Event()
+        """Answers wait until it is set."""
+        self.gate.set()
         super().__init__(("127.0.0.1", port), _Take)
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
@@ -57,7 +61,7 @@ class _Take(BaseHTTPRequestHandler):
         receiver.tried.append(self.headers["webhook-id"])
         if answer == 204:
             receiver.taken.append(json.loads(body))
-        time.sleep(receiver.pause_seconds)
+        receiver.gate.wait(PATIENCE_SECONDS)
         self.send_response(answer)
         if 300 <= answer < 400:
             self.send_header("location", f"{receiver.url}/elsewhere")

@@ -22,6 +22,17 @@ from bbops.source.tree import MemoryTree
 from tests.conftest import ENV, Files, with_function
 
 
+class BegunDoor:
+    """A database that sets `begun` at the first statement that a function sends to it."""
+
+    def __init__(self, door: Any) -> None:
+        self._door, self.begun = door, asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        self.begun.set()
+        return getattr(self._door, name)
+
+
 class Bench:
     """A database with the tables of some files; `run` answers by a function of its own."""
 

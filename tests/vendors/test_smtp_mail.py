@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives import serialization as pem
 from cryptography.x509.oid import NameOID
 
+from tests.support.ports import free_port
 from tests.support.signing_keys import p256_key
 from tests.vendors.asking import Asked
 
@@ -96,15 +97,10 @@ class Server:
         login: dict[str, Any] = {"authenticator": authenticate, "auth_required": True}
         if tls == "tls":  # it does not know that such a connection is one
             login = {"authenticator": authenticate, "auth_require_tls": False}
-        for left in reversed(range(5)):
-            self.server = Controller(
-                self.handler, hostname="127.0.0.1", port=free_port(), **login, **options
-            )
-            try:
-                self.server.start()
-                break
-            except OSError:  # somebody else has taken the port meanwhile
-                assert left
+        self.server = Controller(
+            self.handler, hostname="127.0.0.1", port=free_port(), **login, **options
+        )
+        self.server.start()
         scheme = "smtps" if tls == "tls" else "smtp"
         self.url = f"{scheme}://127.0.0.1:{self.server.port}"
 
@@ -112,12 +108,6 @@ class Server:
         """Return what was sent, parsed."""
         policy = email.policy.default
         return [email.message_from_bytes(one.content, policy=policy) for one in self.handler.got]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port: int = found.getsockname()[1]
-        return port
 
 
 @pytest.fixture

@@ -159,8 +159,8 @@ def _wait(remote: Remote, project: str, commit: str) -> str:
         is_tried = (status.attempted_revision or "").endswith(commit)
         if (status.applied_revision or "").endswith(commit) or (is_tried and status.is_settled):
             return status.release or ""
-        stalled = next((one for one in status.conditions if one.type == "Stalled"), None)
-        if stalled and stalled.status and is_tried:
+        stalled = status.find("Stalled")
+        if stalled and is_tried:
             raise BbopsError(
                 f"the commit is on the branch, but not live: {stalled.message}",
                 hint="see 'bbops status'",

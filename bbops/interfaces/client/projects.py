@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote
 
 from bbops.base.errors import ServerError
-from bbops.interfaces.answers import ServerStatus, Status
+from bbops.interfaces.answers import ReconcileAnswer, ServerStatus, Status
 from bbops.interfaces.client.connection import Connection, write_query
+from bbops.interfaces.client.project_api import TIMEOUT_SECONDS
 
 PLAN_SECONDS: Final = 130.0
 
@@ -17,13 +19,13 @@ PLAN_SECONDS: Final = 130.0
 class Projects(Connection):
     """The projects of a server."""
 
-    def status(self, name: str) -> Status:
+    def status(self, name: str, *, seconds: float = TIMEOUT_SECONDS) -> Status:
         """Return how a project is.
 
         Raises:
             ServerError: also when the server has no such project.
         """
-        return self._read(self._ask_about("GET", name, "status"), Status)
+        return self._read(self._ask_about("GET", name, "status", seconds=seconds), Status)
 
     def server(self) -> ServerStatus:
         """Return how the server's own settings are; empty from one that does not tell you."""
@@ -83,13 +85,21 @@ class Projects(Connection):
         path = f"requests?{write_query(given)}"
         return self._read(self._ask_about("GET", name, path), list[dict[str, Any]])
 
-    def reconcile(self, name: str) -> None:
-        """Have the server look at a project's repository now instead of soon.
+    def reconcile(self, name: str, *, again: bool = False) -> datetime:
+        """Have the server look at a project's repository now, and publish its newest commit.
+
+        Args:
+            name: the project's.
+            again: publish it also when it is live.
+
+        Returns:
+            The time of this request: `Status.handled_at` reaches it when the attempt has ended.
 
         Raises:
             ServerError: also when the server has no such project.
         """
-        self._demand(self._ask_about("POST", name, "reconcile"))
+        path = "reconcile?again=true" if again else "reconcile"
+        return self._read(self._ask_about("POST", name, path), ReconcileAnswer).requested_at
 
     def accept(self, name: str, commit: str, base: str = "") -> None:
         """Have the server serve a commit that it holds because its history was rewritten.

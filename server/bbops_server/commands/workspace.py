@@ -88,7 +88,7 @@ def _hurry(running: dict[str, str]) -> None:
     try:
         with Remote(running["url"], running["token"]) as remote:
             for one in remote.projects():
-                remote.reconcile(one.name)
+                remote.reconcile(one.name, again=True)
     except ServerError as error:
         message = f"a server that runs sees this at its next commit: {error.message}"
         click.echo(message, err=True)

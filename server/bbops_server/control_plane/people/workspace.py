@@ -39,7 +39,7 @@ async def save_workspace(visit: Here) -> Response[Any]:
     for feature in FEATURES:
         await visit.control.ask(visit.book.workspaces.set_feature, feature, on=feature in chosen)
     for project in visit.control.status.projects():
-        visit.control.status.reconcile(project.name)
+        visit.control.status.reconcile(project.name, again=True)
     await visit.note("change workspace", object=f"features: {', '.join(chosen) or 'none'}")
     return visit.go("/workspace?done=saved")
 

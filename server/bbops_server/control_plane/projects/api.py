@@ -9,7 +9,7 @@ from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.base.errors import ServerError
-from bbops.interfaces.answers import Oneself, ProjectLine, ServerStatus, Status
+from bbops.interfaces.answers import Oneself, ProjectLine, ReconcileAnswer, ServerStatus, Status
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, read
@@ -68,12 +68,19 @@ async def read_status(visit: Here, name: FromPath[str]) -> Status:
 
 
 @change("/api/projects/{name:str}/reconcile", Permission.RECONCILE)
-async def reconcile(visit: Here, name: FromPath[str]) -> Accepted:
-    """Look at the project's repository now instead of at the next turn."""
-    if not visit.control.status.reconcile(name):
+async def reconcile(
+    visit: Here, name: FromPath[str], *, again: Annotated[bool, QueryParameter()] = False
+) -> ReconcileAnswer:
+    """Look at the project's repository now, and publish its newest commit.
+
+    A commit that is live is published again only with `again`. The status of the project is about
+    this request once its `handled_at` has reached `requested_at`.
+    """
+    requested_at = visit.control.status.reconcile(name, again=again)
+    if requested_at is None:
         raise _unknown(name)
     await visit.note("reconcile", object=name)
-    return Accepted()
+    return ReconcileAnswer(requested_at)
 
 
 @change("/api/projects/{name:str}/accept", Permission.ACCEPT)

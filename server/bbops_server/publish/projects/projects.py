@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -107,12 +108,10 @@ class Projects:
             (one.board.status() for one in self.reconcilers()), key=lambda found: found.name
         )
 
-    def reconcile(self, name: str) -> bool:
-        """Ask for an attempt now; False when no project has that name."""
+    def reconcile(self, name: str, *, again: bool = False) -> datetime | None:
+        """Request an attempt; arguments and answer as of `StatusSource.reconcile`."""
         found = self._find(name)
-        if found is not None:
-            found.reconcile()
-        return found is not None
+        return found.reconcile(again=again) if found is not None else None
 
     def accept(self, name: str, commit: str, base: str = "") -> bool:
         """Let a held commit be served; False when no project has that name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -284,8 +285,12 @@ class StatusSource(Protocol):
         """Return every project's status."""
         ...
 
-    def reconcile(self, name: str) -> bool:
-        """Ask for an attempt now; False when no project has that name."""
+    def reconcile(self, name: str, *, again: bool = False) -> datetime | None:
+        """Request an attempt now, with `again` also of a commit that is live.
+
+        Returns:
+            The time of the request, see `Status.handled_at`; None when no project has that name.
+        """
         ...
 
     def accept(self, name: str, commit: str, base: str = "") -> bool:

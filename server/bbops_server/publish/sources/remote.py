@@ -56,13 +56,14 @@ class RemoteSource:
 
     async def stamp(self, build: LivingChild) -> object:
         """Return the newest commit and frontend that are known; look when it is time."""
-        if self._is_hurried and self._looking is not None:
+        is_hurried = self._is_hurried
+        if is_hurried and self._looking is not None:
             await asyncio.wait({self._looking})  # it may have asked before the push
-        if self._looking is None and (self._is_hurried or monotonic() >= self._due):
+        self._is_hurried = False  # a `refresh` from here on may be later than this look
+        if self._looking is None and (is_hurried or monotonic() >= self._due):
             self._looking = asyncio.create_task(self._look(build))
-        if self._looking is not None and (self._is_hurried or not self._has_looked):
+        if self._looking is not None and (is_hurried or not self._has_looked):
             await asyncio.wait({self._looking})
-        self._is_hurried = False
         if self._trouble is not None:
             raise self._trouble
         return self._commit, self._newest_frontend

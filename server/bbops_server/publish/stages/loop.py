@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
+from datetime import datetime
 from time import perf_counter
 from typing import Any
 
@@ -29,6 +30,7 @@ from bbops_server.publish.sources.record import read_live, read_record, record
 from bbops_server.publish.sources.values import Built, Fetched, Migrated, Rehearsed
 from bbops_server.publish.stages.backoff import Backoff
 from bbops_server.publish.stages.failed_switch import forget_failed_switch
+from bbops_server.publish.stages.look_requests import LookRequests
 from bbops_server.publish.stages.narrowing import Narrowing
 from bbops_server.publish.stages.stages import (
     build,
@@ -66,7 +68,7 @@ class Reconciler:
         self.board.keep = self.keep
         self.ended: Callable[[Publication], None] = lambda _: None
         """Hears of each attempt that ended, once."""
-        self.asked, self.is_demanded = asyncio.Event(), False
+        self.asked, self.is_demanded, self.requests = asyncio.Event(), False, LookRequests()
         self.restored = asyncio.Event()
         """Set once what was live before answers, or cannot."""
         self.warmed: object = None
@@ -80,25 +82,24 @@ class Reconciler:
         """What an attempt found that may have to wait for its end."""
         live = read_record(context)
         self.review: Mapping[str, Any] = live.review if live is not None else {}
-        """How changes come to the branch, as the live release says; empty before the first.
-
-        Also while that release cannot be served.
-        """
+        """The rules of review of the live release, served or not; empty before the first one."""
         self.narrowing = Narrowing(lambda: self.context, self.board, self.tell)
 
-    def look(self) -> None:
+    def look(self) -> datetime:
         """Ask for a look now. What is live already stays as it is; what is stalled is tried again.
 
         For who has moved a branch: an attempt that has begun meanwhile is not made twice.
+        Returns the time of this request; `board.handled_at` reaches it once the look is over.
         """
         self.source.refresh()
         self.asked.set()
+        return self.requests.add()
 
-    def reconcile(self) -> None:
-        """Ask for an attempt now, also of what is live, or of a switch that has failed."""
+    def reconcile(self, *, again: bool = True) -> datetime:
+        """Ask for a look as `look`, and retry a failed switch; `again` retries a live commit."""
         forget_failed_switch(self.context)
-        self.is_demanded = True
-        self.look()
+        self.is_demanded |= again
+        return self.look()
 
     def keep(self, publication: Publication) -> None:
         """Remember an attempt that ended, and let others know."""
@@ -131,7 +132,10 @@ class Reconciler:
             while True:
                 stamp = await self.stamp()
                 if stamp is not None and stamp != tried:
+                    requested_at = self.requests.looked_at
                     tried = await self.attempt(stamp)
+                    if tried is not None:
+                        self.board.handled_at = requested_at
                 else:
                     tried = await self.wait(tried)
         finally:
@@ -156,6 +160,8 @@ class Reconciler:
             if await self.stamp() not in (tried, None):
                 self.backoff.retries = 0
                 return tried
+            if self.board.stalled is None and not self.is_demanded:
+                self.board.handled_at = self.requests.looked_at
 
     @property
     def waits_for_thaw(self) -> bool:
@@ -168,6 +174,7 @@ class Reconciler:
         While the source is out of reach it is the stamp known last; None when there is none.
         """
         self.source.has_own_frontends = self.review.get("main") == "proposals"
+        requested_at = self.requests.newest
         try:
             self.known = await self.source.stamp(self.context.plane.build)
         except Stalled as stalled:
@@ -177,6 +184,7 @@ class Reconciler:
             if self.board.find():
                 self.report(Found(self.source.shown))
             self.board.refuse_frontend(self.source.frontend_trouble)
+        self.requests.looked_at = requested_at
         if self.known is _UNKNOWN:
             return None
         state = self.context.project.state

@@ -75,6 +75,7 @@ class StatusBoard:
         self.release: str | None = None
         self.version = ""
         self.is_restored = False
+        self.handled_at: datetime | None = None
         self.keep: Callable[[Publication], None] = lambda _: None
         self.diagnostics: list[JsonDiagnostic] = []
         self.publications: deque[Publication] = deque(maxlen=10)
@@ -98,8 +99,8 @@ class StatusBoard:
         conditions = {**self.conditions, **self.lost}
         return Status(
             self.name, self.url, self.branch, self.attempted, self.applied, self.release,
-            list(conditions.values()), self.diagnostics, list(self.publications),
-            self.version or None,
+            list(conditions.values()), [] if self.lost else self.diagnostics,
+            list(self.publications), self.version or None, self.handled_at,
         )  # fmt: skip
 
     def lose(self, why: Stalled) -> bool:
