@@ -22,6 +22,24 @@ from tests.support.small_project import FILES, hello
 ENV = {"GREETING": "hi", "SECRET": "x"}
 
 
+class Body:
+    """The body of a request, which arrives when a test sends it; until then the request waits."""
+
+    def __init__(self, content: bytes = b'{"title": "late"}') -> None:
+        self.is_awaited, self._sent = asyncio.Event(), asyncio.Event()
+        self._content = content
+
+    def send(self) -> None:
+        """Let the body arrive."""
+        self._sent.set()
+
+    async def receive(self) -> dict[str, Any]:
+        """Return the body, as a server gives it to an application."""
+        self.is_awaited.set()
+        await self._sent.wait()
+        return {"type": "http.request", "body": self._content, "more_body": False}
+
+
 class Door:
     """A DataPlane in this process, asked as a server would ask it."""
 
@@ -54,6 +72,7 @@ class Door:
     async def ask(
         self, path: str = "/hello", *, method: str = "GET",
         headers: list[tuple[bytes, bytes]] | None = None, query: bytes = b"",
+        body: Body | None = None,
     ) -> tuple[int, dict[str, str], Any]:  # fmt: skip
         given = [(b"host", b"localhost")] if headers is None else headers
         scope = {
@@ -63,16 +82,24 @@ class Door:
         }  # fmt: skip
         sent: list[dict[str, Any]] = []
 
-        async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": b"", "more_body": False}
+        if body is None:
+            body = Body(b"")
+            body.send()
 
         async def send(message: dict[str, Any]) -> None:
             sent.append(message)
 
-        await self.app(scope, receive, send)
-        body = b"".join(one.get("body", b"") for one in sent)
+        await self.app(scope, body.receive, send)
+        content = b"".join(one.get("body", b"") for one in sent)
         head = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-        return sent[0]["status"], head, json.loads(body) if body else None
+        return sent[0]["status"], head, json.loads(content) if content else None
+
+    async def begin_note(self, path: str = "/notes") -> tuple[Body, asyncio.Task[Any]]:
+        """Begin to add a note, whose body is still to come; return the body and the request."""
+        body = Body()
+        request = asyncio.create_task(self.ask(path, method="POST", body=body))
+        await body.is_awaited.wait()
+        return body, request
 
 
 def run(tmp_path: Path, test: Callable[[Door], Awaitable[None]]) -> None:
