@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from bbops.base.host import OpenHttp
 from bbops.build.compile.release import build
 from bbops.database.migrate import migrate
 from bbops.source.tree import MemoryTree
@@ -19,7 +20,7 @@ from bbops_server.process.host.log import JsonLog
 from bbops_server.process.host.random import SystemRandom
 from tests.support.small_project import FILES, hello
 
-ENV = {"GREETING": "hi", "SECRET": "x"}
+ENV = {"GREETING": "hi", "SECRET": "x", "MODEL_KEY": "x"}
 
 
 class Body:
@@ -43,16 +44,19 @@ class Body:
 class Door:
     """A DataPlane in this process, asked as a server would ask it."""
 
-    def __init__(self, tmp_path: Path) -> None:
-        self.folder = tmp_path
+    def __init__(
+        self, tmp_path: Path, more_files: Mapping[str, str] | None = None,
+        streams: OpenHttp | None = None,
+    ) -> None:  # fmt: skip
+        self.folder, self._more_files = tmp_path, more_files or {}
         self.directory = Directory(
-            lambda: Live(clock=SystemClock(), random=SystemRandom(), log=JsonLog())
+            lambda: Live(clock=SystemClock(), random=SystemRandom(), log=JsonLog(), streams=streams)
         )
         self.live = self.directory.projects[""]
         self.app = DataPlane(self.directory)
 
     def compile(self, version: int) -> Path:
-        built = build(MemoryTree({**FILES, **hello(version)}))
+        built = build(MemoryTree({**FILES, **hello(version), **self._more_files}))
         assert built.project is not None, built.diagnostics
         tables = {name: found.model for name, found in built.project.tables.items()}
         migrate.apply(self.folder / "data.sqlite", tables)
@@ -69,11 +73,16 @@ class Door:
         path = self.compile(version)
         await self.live.link(path, name=f"r{version}", env=ENV, database=database)
 
-    async def ask(
+    async def ask(self, *path: str, **more: Any) -> tuple[int, dict[str, str], Any]:
+        """Return status, headers and value of a JSON answer; see `fetch`."""
+        status, headers, content = await self.fetch(*path, **more)
+        return status, headers, json.loads(content) if content else None
+
+    async def fetch(
         self, path: str = "/hello", *, method: str = "GET",
         headers: list[tuple[bytes, bytes]] | None = None, query: bytes = b"",
         body: Body | None = None,
-    ) -> tuple[int, dict[str, str], Any]:  # fmt: skip
+    ) -> tuple[int, dict[str, str], bytes]:  # fmt: skip
         given = [(b"host", b"localhost")] if headers is None else headers
         scope = {
             "type": "http", "method": method, "path": path, "raw_path": path.encode(),
@@ -92,7 +101,7 @@ class Door:
         await self.app(scope, body.receive, send)
         content = b"".join(one.get("body", b"") for one in sent)
         head = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-        return sent[0]["status"], head, json.loads(content) if content else None
+        return sent[0]["status"], head, content
 
     async def begin_note(self, path: str = "/notes") -> tuple[Body, asyncio.Task[Any]]:
         """Begin to add a note, whose body is still to come; return the body and the request."""
