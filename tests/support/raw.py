@@ -6,6 +6,7 @@ import contextlib
 import re
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from tests.support.patience import PATIENCE_SECONDS
@@ -42,6 +43,18 @@ def read_all(connection: socket.socket) -> bytes:
         while data := connection.recv(1 << 16):
             received += data
     return received
+
+
+def unread_bytes(connection: socket.socket) -> int:
+    """Return how many bytes the other side has not read yet; 0 once it has closed. Linux only."""
+    ours, theirs = (f"{end[1]:04X}" for end in (connection.getsockname(), connection.getpeername()))
+    unread = 0
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, remote, _, queues, *_ = line.split()
+        unsent, received = (int(size, 16) for size in queues.split(":"))
+        ends = local[-4:], remote[-4:]
+        unread += unsent * (ends == (ours, theirs)) + received * (ends == (theirs, ours))
+    return unread
 
 
 def read_answer(connection: socket.socket) -> Answer:
