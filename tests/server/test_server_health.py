@@ -7,12 +7,13 @@ import json
 import logging
 import math
 import os
+import select
 import signal
 import sys
 import textwrap
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from bbops_server.process.messages.lifecycle.ping import Ping
 from bbops_server.process.messages.request import A, Request
 from tests.support.child_requests import Block, Grow
 from tests.support.clock import MovedTimersLoop, move_clock
-from tests.support.patience import PATIENCE_SECONDS, eventually
+from tests.support.patience import PATIENCE_SECONDS, eventually, settle, wait_for
 from tests.support.raw import LAST, send
 from tests.support.running import Running, is_alive, wait_until_gone
 from tests.support.small_project import endpoint
@@ -78,12 +79,19 @@ class Supervision:
     async def halt(self) -> Child:
         """Halt the first process, and return it once its word is waited for."""
         child = self.started[0]
+        await eventually(lambda: not child.is_asked)  # the word before has come
         os.kill(child.pid, signal.SIGSTOP)
         await eventually(lambda: child.is_asked)
         return child
 
 
 Test = Callable[[Supervision], Awaitable[None]]
+
+
+def has_unread(child: Child) -> bool:
+    """Return whether the child has sent bytes that the event loop has not read yet."""
+    end = child._channel._writer.get_extra_info("socket")
+    return bool(select.select([end], [], [], 0)[0])
 
 
 @pytest.fixture
@@ -114,7 +122,7 @@ def test_a_process_that_hangs_is_killed_and_replaced(
         while is_alive(child.pid):
             move_clock(step)
             silent_seconds += step
-            await asyncio.sleep(0.05)
+            await settle()
         assert silent_seconds >= SILENCE_SECONDS
         await processes.ask(Ping())
         assert processes.living.pid == processes.started[1].pid != child.pid
@@ -128,7 +136,7 @@ def test_a_process_that_is_late_once_is_left_alone(watch: Callable[..., None]) -
     async def test(processes: Supervision) -> None:
         child = await processes.halt()
         move_clock(0.9 * SILENCE_SECONDS)
-        await asyncio.sleep(0.05)
+        await settle()
         os.kill(child.pid, signal.SIGCONT)
         await processes.ask(Ping())
         assert processes.living.replaced == 0
@@ -141,7 +149,7 @@ def test_a_watcher_that_stood_still_itself_does_not_kill(watch: Callable[..., No
         for _ in range(3):
             child = await processes.halt()
             os.kill(child.pid, signal.SIGCONT)
-            time.sleep(0.1)  # the child's word comes meanwhile, and is not read
+            wait_for(partial(has_unread, child))
             move_clock(2 * SILENCE_SECONDS)
             await processes.ask(Ping())
             assert processes.living.replaced == 0
@@ -155,7 +163,7 @@ def test_a_process_that_is_quiet_at_work_may_work_for_long(watch: Callable[..., 
         working = asyncio.create_task(processes.ask(Block(0)))
         for _ in range(10):
             move_clock(SILENCE_SECONDS)
-            await asyncio.sleep(0.1)
+            await settle()
         os.kill(child.pid, signal.SIGCONT)
         await working
         assert processes.living.replaced == 0

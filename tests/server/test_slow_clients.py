@@ -18,7 +18,7 @@ from bbops_server.process.sockets.binding import bind
 from bbops_server.process.sockets.connection import Connection, Stage
 from bbops_server.process.sockets.serving import Server
 from tests.support.clock import FrozenClockLoop, move_clock
-from tests.support.patience import PATIENCE_SECONDS, eventually, patience
+from tests.support.patience import PATIENCE_SECONDS, eventually, patience, settle
 from tests.support.raw import HELLO, answers, head, post
 
 BIG = b"x" * 20_000_000
@@ -90,10 +90,6 @@ class Serving:
     def is_connected(self) -> bool:
         """Return whether the only client still has its connection."""
         return [one.transport.is_closing() for one in self.connections] == [False]
-
-    async def end_turn(self) -> None:
-        """Let the event loop forget the connections that were closed in this turn."""
-        await asyncio.sleep(0.01)
 
     async def has_read(self, size: int) -> None:
         """Wait until the server has read so many bytes of its only client."""
@@ -240,11 +236,11 @@ def test_a_client_that_does_not_read_the_answer_is_disconnected(close: list[str]
         )
         await serving.look()
         await serving.pass_by(Connection.answer_seconds - 1)
-        await serving.end_turn()
+        await settle()
         assert len(serving.connections) == 1
         while serving.connections:  # the buffers of both kernels fill first
             await serving.pass_by(Connection.answer_seconds)
-            await serving.end_turn()
+            await settle()
 
     serve(test)
 
