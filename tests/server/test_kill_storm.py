@@ -28,7 +28,7 @@ from tests.support.served import ADA, Served, make_project
 
 KILLS = int(os.environ.get("BBOPS_KILLS", "15"))
 PARENT_TOO = 0.25
-WRITE_EVERY_SECONDS = 0.01
+PAUSE_SECONDS = 0.01
 SEED = 20261121
 
 
@@ -47,12 +47,15 @@ class Storm:
         self.token = self.sign_up()
 
     def start(self) -> Served:
-        end = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < end:
-            with contextlib.suppress(AssertionError):  # the port is still held by an orphan
-                return Served(self.repository, self.home, *self.ports)
-            time.sleep(0.1)
-        raise AssertionError((self.home / "log").read_text())
+        started = wait_for(self._try_to_start)
+        assert started is not None
+        return started
+
+    def _try_to_start(self) -> Served | None:
+        """Return a server, or None while an orphan of the last one holds the port."""
+        with contextlib.suppress(AssertionError):
+            return Served(self.repository, self.home, *self.ports)
+        return None
 
     def sign_up(self) -> str:
         """Return the token of an account that is made before anybody is killed."""
@@ -64,10 +67,9 @@ class Storm:
     def write(self) -> None:
         """Write notes for ever; only a 201 counts as acknowledged."""
         number = 0
-        while not self.over.is_set():
+        while not self.over.wait(PAUSE_SECONDS):
             try:
                 number += 1
-                time.sleep(WRITE_EVERY_SECONDS)
                 title = f"note {number}"
                 reply = httpx.post(
                     f"{self.url}/api/v1/notes", json={"title": title},
@@ -76,11 +78,11 @@ class Storm:
                 if reply.status_code == 201:
                     self.acknowledged.append(title)
             except (httpx.HTTPError, ValueError):
-                time.sleep(0.01)
+                continue  # the server was killed
 
     def push(self) -> None:
         """Commit for ever: code, new tables, new columns, and mistakes."""
-        while not self.over.is_set():
+        while not self.over.wait(PAUSE_SECONDS):
             self.commits += 1
             kind = self.commits % 4
             file = self.repository / f"tables/extra{self.commits // 4}.yaml"
@@ -95,7 +97,6 @@ class Storm:
                 (self.repository / "README.md").write_text(f"{self.commits}\n")
             with contextlib.suppress(subprocess.CalledProcessError):
                 self.server.commit(f"Commit {self.commits}")
-            time.sleep(0.1)
 
     def wait_until_ready(self) -> None:
         """Wait until it serves again: a process that never lives is not killed in the act."""

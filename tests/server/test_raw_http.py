@@ -274,7 +274,7 @@ def test_a_request_that_is_answered_gets_no_second_answer(server: Running) -> No
 @pytest.mark.long
 def test_a_client_that_leaves_amid_pipelined_requests_is_forgotten(server: Running) -> None:
     with connect(server.url) as connection:
-        connection.sendall(head("GET /slow HTTP/1.1") + HELLO * 10)
+        connection.sendall(head("GET /slow HTTP/1.1") * 5 + HELLO * 10)
         wait_for(server.is_asked)
     wait_for(lambda: not server.is_asked())
 
