@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import Final
 
 import httpx
 
 from tests.support.patience import wait_for
 
-CAUGHT_UP_SECONDS: Final = 40
 BREAK_SECONDS: Final = 0.015
 
 
@@ -27,7 +25,7 @@ class Reader:
 
     def run(self) -> None:
         with httpx.Client(base_url=self.url, timeout=30) as client:
-            while not self.over.is_set():
+            while not self.over.wait(BREAK_SECONDS):
                 self.begun += 1
                 try:
                     reply = client.get("/hello")
@@ -38,7 +36,6 @@ class Reader:
                     if [found] != self.seen[-1:]:
                         self.seen.append(found)
                 self.ended = self.begun
-                time.sleep(BREAK_SECONDS)
 
     def take(self) -> tuple[list[tuple[str, int]], list[str]]:
         """Return what it has seen since, in order, each once, and what failed.
@@ -46,7 +43,7 @@ class Reader:
         What it saw last is of now: on a busy machine it may not have asked for a while.
         """
         begun = self.begun
-        wait_for(lambda: self.ended > begun, CAUGHT_UP_SECONDS)
+        wait_for(lambda: self.ended > begun)
         seen, self.seen = self.seen, self.seen[-1:]
         failures, self.failures = self.failures, []
         return seen, failures
