@@ -86,7 +86,7 @@ def test_a_draft_has_files_of_its_own_which_go_with_it(kept: Served, box: Path) 
     wait_for(lambda: kept.control.get("/api/projects/small/drafts").json())
     made = json.loads(kept.bbops("drafts", "token", "topic", "--json").stdout)
     with httpx.Client(
-        base_url=made["url"], headers={"x-draft-token": made["token"]}, timeout=120
+        base_url=made["url"], headers={"x-draft-token": made["token"]}, timeout=PATIENCE_SECONDS
     ) as draft:
         assert answered(lambda: draft.get("photos/one.png")).status_code == 404
         assert keep(draft, "two.png", b"of the draft").status_code == 201

@@ -83,7 +83,9 @@ def test_a_sign_in_that_began_at_a_draft_ends_there(served: Served) -> None:
     done = served.bbops("env", "set", *given)
     assert done.returncode == 0, done.stderr
     headers = {"x-draft-token": token}
-    with httpx.Client(base_url=served.serving["url"], headers=headers, timeout=60) as browser:
+    with httpx.Client(
+        base_url=served.serving["url"], headers=headers, timeout=PATIENCE_SECONDS
+    ) as browser:
         answer = answered(lambda: browser.get(f"{prefix}/~auth/corp"))
         assert answer.status_code == 303, answer.text
         back = httpx.get(answer.headers["location"], timeout=PATIENCE_SECONDS).headers["location"]

@@ -14,7 +14,7 @@ from centrifuge import Client, PublicationContext, SubscriptionEventHandler
 from bbops.source.git import store
 from tests.conformance import npm
 from tests.conftest import ROOT
-from tests.support.patience import eventually
+from tests.support.patience import eventually, patience
 from tests.support.realtime import FILES, address, everything_else, login
 from tests.support.served import Served
 
@@ -55,7 +55,7 @@ class Noting(SubscriptionEventHandler):
 def test_the_client_of_python_subscribes_publishes_and_sees_who_is_there(talk: Served) -> None:
     async def story() -> tuple[list[str], int, int]:
         client, noting = Client(address(talk)), Noting()
-        async with asyncio.timeout(30):
+        async with patience():
             await client.connect()
             room = client.new_subscription("rooms/python", events=noting)
             await room.subscribe()

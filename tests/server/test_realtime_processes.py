@@ -16,7 +16,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from bbops.source.git import store
-from tests.support.patience import PATIENCE_SECONDS, eventually, wait_for
+from tests.support.patience import PATIENCE_SECONDS, eventually, patience, wait_for
 from tests.support.realtime import FILES, Talker, address, processes, say, talker
 from tests.support.served import Served
 
@@ -78,7 +78,7 @@ def test_data_processes_are_killed_and_nobody_misses_or_sees_twice(talk: Served)
         tasks = [asyncio.create_task(one.run()) for one in members]
         texts = list[str]()
         async with (
-            asyncio.timeout(120),
+            patience(),
             httpx.AsyncClient(base_url=talk.serving["url"], timeout=PATIENCE_SECONDS) as client,
         ):
             await asyncio.gather(*(one.is_there.wait() for one in members))

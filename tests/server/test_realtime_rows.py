@@ -15,7 +15,7 @@ import pytest
 from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import PostgresPlace
 from bbops.source.git import store
-from tests.support.patience import eventually, wait_for
+from tests.support.patience import eventually, patience, wait_for
 from tests.support.postgres import DATABASES, control_of
 from tests.support.realtime import login, processes, talker
 from tests.support.served import Served
@@ -64,7 +64,7 @@ def test_500_changes_and_50_subscribers_while_a_data_process_is_killed_and_relea
             Watcher(served, USERS[number % 4], TEAMS[number % 3]) for number in range(50)
         ]  # fmt: skip
         tasks = [asyncio.create_task(one.run()) for one in watchers]
-        async with asyncio.timeout(120):
+        async with patience():
             await asyncio.gather(*(one.is_there.wait() for one in watchers))
             for part in range(5):
                 await asyncio.to_thread(program.change, 100)
@@ -104,7 +104,7 @@ def test_who_comes_back_after_a_restart_of_the_server_gets_what_was_missed(board
 
     async def watch(one: Watcher, until: int) -> None:
         task = asyncio.create_task(one.run())
-        async with asyncio.timeout(60):
+        async with patience():
             await one.is_there.wait()
             await eventually(lambda: len(one.seen) >= until)
         await ended([task])

@@ -19,7 +19,7 @@ from centrifuge import Client, PublicationContext, SubscribedContext, Subscripti
 from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import PostgresPlace
 from bbops.source.git import store
-from tests.support.patience import PATIENCE_SECONDS, eventually, wait_for
+from tests.support.patience import PATIENCE_SECONDS, eventually, patience, wait_for
 from tests.support.postgres import control_of
 from tests.support.processes import children
 from tests.support.realtime import FILES, Talker, everything_else, say, talker
@@ -216,7 +216,7 @@ def test_unchanged_clients_miss_nothing_and_see_nothing_twice_when_a_server_is_k
         await everything_else()
 
     async def main() -> None:
-        async with asyncio.timeout(120):
+        async with patience():
             await story()
 
     asyncio.run(main())

@@ -166,8 +166,8 @@ def serve_slow(served: Served, timeout: str) -> None:
     served.live()
 
 
-def log_after_as_long(served: Served) -> str:
-    """Return the log once a request has finished that began later than `/slow`."""
+def log_after_patient_request(served: Served) -> str:
+    """Return the log once `/patient` has finished, which began later than `/slow`."""
     assert served.api.get("/patient").status_code == 200
     log = served.home / "log"
     wait_for(lambda: "the patient one finished" in log.read_text())
@@ -180,7 +180,7 @@ def test_an_endpoint_over_its_time_is_503_and_ends(served: Served) -> None:
     assert reply.status_code == 503
     assert reply.headers["retry-after"] == "1"
     assert reply.json()["error"]["code"] == "serviceUnavailable"
-    assert "the slow one finished" not in log_after_as_long(served)
+    assert "the slow one finished" not in log_after_patient_request(served)
 
 
 def test_a_client_that_leaves_ends_its_request(served: Served) -> None:
@@ -188,5 +188,5 @@ def test_a_client_that_leaves_ends_its_request(served: Served) -> None:
     with connect(served.serving["url"]) as connection:
         connection.sendall(head("GET /slow HTTP/1.1"))
         wait_for(lambda: "the slow one began" in (served.home / "log").read_text())
-    assert "the slow one finished" not in log_after_as_long(served)
+    assert "the slow one finished" not in log_after_patient_request(served)
     assert served.api.get("/api/me").status_code == 401

@@ -99,7 +99,7 @@ def test_a_server_is_replaced_and_loses_no_request_and_no_row(
 def write_until(
     url: httpx.URL, stop: threading.Event, written: list[str], failures: list[object]
 ) -> None:
-    with httpx.Client(base_url=url, timeout=60) as client:
+    with httpx.Client(base_url=url, timeout=PATIENCE_SECONDS) as client:
         while not stop.is_set():
             title = f"note {len(written)}"
             reply = client.post("/notes", json={"title": title})

@@ -82,14 +82,14 @@ def test_a_draft_sends_pieces_too(shop: Shop) -> None:
     assert served.bbops("drafts", "allow", "topic", host).returncode == 0
     made = json.loads(served.bbops("drafts", "token", "topic", "--json").stdout)
     headers = {"x-draft-token": made["token"]}
-    with httpx.Client(base_url=made["url"], headers=headers, timeout=120) as client:
+    with httpx.Client(base_url=made["url"], headers=headers, timeout=PATIENCE_SECONDS) as client:
         assert answered(lambda: client.get("count")).json() == 0
         with client.stream("POST", "ask", json={"prompt": "Hi"}) as response:
             reading, asked = Reading(response), shop.vendor.next()
             assert asked.body["model"] == "other"
             asked.say("a")
             assert reading.next() == ("text", {"text": "a"})
-        assert asked.left.wait(60)
+        assert asked.left.wait(PATIENCE_SECONDS)
         with client.stream("POST", "ask", json={"prompt": "Hi"}) as response:
             reading, asked = Reading(response), shop.vendor.next()
             asked.say("b")
@@ -106,7 +106,7 @@ def test_a_client_that_leaves_ends_the_vendors_request(shop: Shop) -> None:
         asked = shop.vendor.next()
         asked.say("a")
         assert reading.next() == ("text", {"text": "a"})
-    assert asked.left.wait(60)
+    assert asked.left.wait(PATIENCE_SECONDS)
 
 
 def test_a_slow_client_makes_the_vendor_wait(shop: Shop) -> None:
@@ -125,7 +125,7 @@ def test_a_slow_client_makes_the_vendor_wait(shop: Shop) -> None:
         while asked.sent_bytes == before:
             one = reading.next()
             assert one[0] == "text", (one, before, asked.sent_bytes)
-    assert asked.left.wait(60)
+    assert asked.left.wait(PATIENCE_SECONDS)
 
 
 def test_a_stream_delays_neither_a_hold_nor_the_end_of_its_release(
@@ -189,7 +189,7 @@ def test_a_stop_of_the_server_ends_it_with_an_error(shop: Shop) -> None:
         assert (name, error["code"]) == ("error", "serverStops")
         assert error["requestId"] == reading.response.headers["x-request-id"]
         stopping.join()
-    assert asked.left.wait(60)
+    assert asked.left.wait(PATIENCE_SECONDS)
 
 
 def test_the_time_of_the_endpoint_counts(shop: Shop) -> None:
@@ -199,7 +199,7 @@ def test_the_time_of_the_endpoint_counts(shop: Shop) -> None:
         assert reading.next() == ("text", {"text": "a"})
         ((name, error),) = reading.rest()
         assert (name, error["code"], error["message"]) == ("error", "timeout", "it took too long")
-    assert asked.left.wait(60)
+    assert asked.left.wait(PATIENCE_SECONDS)
 
 
 def test_a_secret_in_two_pieces_is_masked_in_the_history(shop: Shop) -> None:
@@ -235,7 +235,9 @@ def test_streams_have_a_limit_of_their_own(shop: Shop) -> None:
 
     clients, responses = [], []
     limits = httpx.Limits(max_connections=None)
-    client = httpx.Client(base_url=shop.served.api.base_url, timeout=90, limits=limits)
+    client = httpx.Client(
+        base_url=shop.served.api.base_url, timeout=PATIENCE_SECONDS, limits=limits
+    )
     try:
         statuses = []
         for _ in range(2 * MOST_OPEN + 10):

@@ -26,7 +26,7 @@ from bbops.source.git.store import Store
 from bbops.source.git.tree import GitTree
 from bbops.source.git.versions import read_versions
 from bbops_server.publish.holds.approvals import read_waiting
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.ports import free_port
 from tests.support.processes import children
 from tests.support.pushing import BAD
@@ -97,7 +97,7 @@ class Publishing:
         self.ports = (free_port(), free_port())
         self.url = f"http://127.0.0.1:{self.ports[0]}"
         self.served = self.start()
-        self.api = httpx.Client(base_url=self.url, timeout=30)
+        self.api = httpx.Client(base_url=self.url, timeout=PATIENCE_SECONDS)
         wait_for(lambda: self.api.get("/hello").is_success)
         self.write_row()  # so that a column that goes takes a value along
         self.reader = Reader(self.url)

@@ -7,7 +7,7 @@ from typing import Final
 
 import httpx
 
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 
 BREAK_SECONDS: Final = 0.015
 
@@ -24,7 +24,7 @@ class Reader:
         self.thread.start()
 
     def run(self) -> None:
-        with httpx.Client(base_url=self.url, timeout=30) as client:
+        with httpx.Client(base_url=self.url, timeout=PATIENCE_SECONDS) as client:
             while not self.over.wait(BREAK_SECONDS):
                 self.begun += 1
                 try:
