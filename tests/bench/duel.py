@@ -20,6 +20,7 @@ from tests.bench import processes
 from tests.bench.contests import Contest, Run
 from tests.bench.load.generator import saturate
 from tests.bench.servers import SERVERS, Server
+from tests.support.patience import PATIENCE_SECONDS
 
 BUSY_SECONDS = 5.0
 """How long to look again where a busy machine let nothing be answered in the time given."""
@@ -105,7 +106,7 @@ def _answer(run: Run, port: int) -> Any:
     shot = run.shot
     reply = httpx.request(
         shot.method, f"http://127.0.0.1:{port}{shot.paths[0]}", headers=list(shot.headers),
-        content=shot.body,
+        content=shot.body, timeout=PATIENCE_SECONDS,
     )  # fmt: skip
     assert reply.status_code == shot.status, (run.server, shot.name, reply.text)
     return {name: value for name, value in reply.json().items() if name != "created_at"}

@@ -24,6 +24,7 @@ import uvloop
 
 from bbops.source.git import store
 from tests.bench.yardstick import Yardstick
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.realtime import FILES
 from tests.support.served import Served
 
@@ -104,7 +105,9 @@ async def measure(served: Served, pid: int, clients: int, messages: int, channel
     quiet = used(pid).cpu_seconds - connected.cpu_seconds
     connected_again = used(pid)
     with Yardstick().beside() as slowness:
-        async with httpx.AsyncClient(base_url=served.serving["url"]) as api:
+        async with httpx.AsyncClient(
+            base_url=served.serving["url"], timeout=PATIENCE_SECONDS
+        ) as api:
             Client.ages.clear()
             for _ in range(messages):
                 text = f"{time.time()} {'x' * 150}"

@@ -17,6 +17,7 @@ from bbops_server.settings import Access, Provider, Settings
 from bbops_server.settings.server_file.load import load
 from bbops_server.settings.server_file.settings import access_settings
 from tests.support.control import HASH, Browser, Tried
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.provider import CLIENT, SECRET, TestProvider
 from tests.support.signing_keys import other_rsa_key
 
@@ -51,7 +52,7 @@ def go(browser: Browser, name: str = "corp", **query: str) -> httpx.Response:
     away = browser.get(f"/signin/with/{name}", params=query)
     if away.status_code != 303:
         return away
-    back = httpx.get(away.headers["location"]).headers["location"]
+    back = httpx.get(away.headers["location"], timeout=PATIENCE_SECONDS).headers["location"]
     parts = urlsplit(back)
     return browser.get(f"{parts.path}?{parts.query}")
 
@@ -216,7 +217,8 @@ def test_a_sign_in_is_finished_by_the_browser_that_began_it_once(here: Tried) ->
     away = browser.get("/signin/with/corp", params={"invitation": key})
     sent = parse_qs(urlsplit(away.headers["location"]).query)
     assert sent["code_challenge_method"] == ["S256"]
-    back = urlsplit(httpx.get(away.headers["location"]).headers["location"])
+    answer = httpx.get(away.headers["location"], timeout=PATIENCE_SECONDS)
+    back = urlsplit(answer.headers["location"])
     target = f"{back.path}?{back.query}"
     other = here.browser()
     other.get("/signin")

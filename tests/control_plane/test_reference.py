@@ -14,7 +14,7 @@ import pytest
 
 from bbops_server.control_plane.projects.reference import render_prose
 from tests.support.browser import DESK, PHONE, find_faults, opened
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.served import Served, git, make_project
 
 if TYPE_CHECKING:
@@ -92,7 +92,8 @@ def test_a_command_of_the_reference_works_when_it_is_pasted(server: Served) -> N
     assert {"GET", "POST"} <= {method for method, _, _ in asked}
     for method, url, headers in asked:
         assert url.startswith(server.serving["url"])
-        assert httpx.request(method, url, headers=headers).status_code != 404
+        answer = httpx.request(method, url, headers=headers, timeout=PATIENCE_SECONDS)
+        assert answer.status_code != 404
 
 
 def asking(command: str) -> tuple[str, str, dict[str, str]]:

@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from tests.support.control import PASSWORD
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.served import Served, environment, make_project
 from tests.support.served_people import run, set_up
 
@@ -65,8 +66,9 @@ def test_a_control_plane_beyond_this_machine_takes_https(tmp_path: Path) -> None
         assert served.serving["control_url"] == "https://bbops.example.com"
         found = json.loads((repository / ".bbops/state/control.json").read_bytes())
         there = {"host": "bbops.example.com"}
-        assert httpx.get(f"{found['url']}/api/projects", headers=there).status_code == 401
-        assert httpx.get(f"{found['url']}/api/projects").status_code == 401
-        assert httpx.get(f"{found['url']}/", headers={"host": "evil.example"}).status_code == 403
-        token = {"authorization": f"Bearer {found['token']}"}
-        assert httpx.get(f"{found['url']}/api/projects", headers=token).status_code == 200
+        with httpx.Client(base_url=found["url"], timeout=PATIENCE_SECONDS) as client:
+            assert client.get("/api/projects", headers=there).status_code == 401
+            assert client.get("/api/projects").status_code == 401
+            assert client.get("/", headers={"host": "evil.example"}).status_code == 403
+            token = {"authorization": f"Bearer {found['token']}"}
+            assert client.get("/api/projects", headers=token).status_code == 200

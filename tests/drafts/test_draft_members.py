@@ -9,7 +9,7 @@ import pytest
 
 from bbops_server.accounts.rules import Role, Scope
 from bbops_server.data_plane.drafts.keys import find_mark, make_token, mark_of
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.pushing import World
 from tests.support.small_project import hello
 
@@ -41,7 +41,9 @@ def open_draft(world: World, name: str) -> httpx.Client:
     token = world.token(name, scopes=[Scope.READ])
     path = "/api/projects/shop/drafts"
     with httpx.Client(
-        base_url=world.serving["control_url"], headers={"authorization": f"Bearer {token}"}
+        base_url=world.serving["control_url"],
+        headers={"authorization": f"Bearer {token}"},
+        timeout=PATIENCE_SECONDS,
     ) as control:
         wait_for(lambda: control.get(path).json())
         made = control.post(f"{path}/topic/token", json={}).json()

@@ -10,7 +10,7 @@ import pytest
 from bbops_server.data_plane.pages.start_page import MOST_ROUTES, render
 from bbops_server.process.messages.data.link_release import Start
 from tests.support.hostile_drafts import enter, make, push
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.served import Served
 from tests.support.small_project import hello
 
@@ -59,13 +59,13 @@ def test_who_has_no_token_is_shown_the_way_in_and_no_branch(served: Served) -> N
     push(served, "Closed", hello(9))
     with enter(served, "Closed") as client:
         url = client.base_url
-    answer = httpx.get(url, headers=HTML)
+    answer = httpx.get(url, headers=HTML, timeout=PATIENCE_SECONDS)
     assert answer.status_code == 401
     assert f'<a href="{served.serving["control_url"]}">' in answer.text
     assert "Closed" not in answer.text
     assert "x-draft" not in answer.headers
     assert answer.headers["content-security-policy"].startswith("sandbox")
-    assert httpx.get(url).json()["error"]["code"] == "draftClosed"
+    assert httpx.get(url, timeout=PATIENCE_SECONDS).json()["error"]["code"] == "draftClosed"
 
 
 def test_a_draft_with_a_mistake_shows_it(served: Served) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from bbops.source.git import store
 from tests.support.drafting import answered, branch
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.realtime import FILES, events, read_events, say
 from tests.support.served import Served, git
 
@@ -63,6 +63,6 @@ def test_a_draft_and_the_live_release_do_not_hear_each_other(
 
 
 def test_topics_of_a_draft_need_its_token(talk: Served, draft: httpx.Client) -> None:
-    answer = httpx.get(f"{draft.base_url}~realtime/rooms/hall")
+    answer = httpx.get(f"{draft.base_url}~realtime/rooms/hall", timeout=PATIENCE_SECONDS)
     assert answer.status_code in {401, 403, 404}
     assert "text/event-stream" not in answer.headers["content-type"]

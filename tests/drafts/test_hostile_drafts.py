@@ -29,7 +29,7 @@ from bbops_server.process.forks.limits import DRAFT, DRAFT_FOLDER_BYTES
 from tests.conftest import ROOT
 from tests.support.draft_processes import family, forked, memory_mib, own_mib
 from tests.support.hostile_drafts import COMPUTES, ENDLESS, enter, function, generate, make, push
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.served import Served, git
 from tests.support.several import Several
 
@@ -241,5 +241,5 @@ def test_bodies_that_are_too_long_too_slow_or_lie(served: Served, tmp_path: Path
     beside.hold()
     assert not [one for one in beside.seen if one.endswith(" 500")]
     for url, token in drafts:
-        reply = httpx.get(f"{url}hello", headers={"x-draft-token": token})
+        reply = httpx.get(f"{url}hello", headers={"x-draft-token": token}, timeout=PATIENCE_SECONDS)
         assert reply.status_code == 200, reply.text

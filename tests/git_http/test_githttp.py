@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from bbops_server.accounts.rules import Scope
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.pushing import BAD, Clone, World
 from tests.support.served import git
 from tests.support.small_project import hello
@@ -85,7 +85,7 @@ def test_a_viewer_fetches_and_does_not_push(world: World) -> None:
 def greet(world: World, token: str, service: str = "git-upload-pack") -> httpx.Response:
     auth = ("me", token) if token else None
     url = f"{world.url()}/info/refs?service={service}"
-    return httpx.get(url, auth=auth)
+    return httpx.get(url, auth=auth, timeout=PATIENCE_SECONDS)
 
 
 def test_nobody_is_asked_for_a_token(world: World) -> None:
@@ -98,7 +98,7 @@ def test_nobody_is_asked_for_a_token(world: World) -> None:
 def test_a_bearer_token_is_as_good(world: World) -> None:
     headers = {"authorization": f"Bearer {world.token()}"}
     url = f"{world.url()}/info/refs?service=git-upload-pack"
-    assert httpx.get(url, headers=headers).status_code == 200
+    assert httpx.get(url, headers=headers, timeout=PATIENCE_SECONDS).status_code == 200
 
 
 def test_who_has_no_role_is_told_of_no_project(world: World) -> None:
@@ -131,7 +131,7 @@ def test_a_token_that_has_expired_is_none(world: World) -> None:
 def test_a_session_of_a_browser_is_no_token(world: World) -> None:
     key = world.book.sessions.begin(world.people["owner"], user_agent="", address="")
     url = f"{world.url()}/info/refs?service=git-upload-pack"
-    assert httpx.get(url, cookies={"bbops": key}).status_code == 401
+    assert httpx.get(url, cookies={"bbops": key}, timeout=PATIENCE_SECONDS).status_code == 401
 
 
 def test_what_is_live_is_neither_deleted_nor_rewritten(world: World) -> None:
@@ -268,7 +268,9 @@ def test_only_three_addresses_are_answered(world: World, path: str) -> None:
 
 
 def test_the_dumb_protocol_is_refused(world: World) -> None:
-    answer = httpx.get(f"{world.url()}/info/refs", auth=("me", world.token()))
+    answer = httpx.get(
+        f"{world.url()}/info/refs", auth=("me", world.token()), timeout=PATIENCE_SECONDS
+    )
     assert (answer.status_code, "smart protocol" in answer.text) == (403, True)
 
 

@@ -23,7 +23,7 @@ from bbops_server.accounts.rules import Role
 from bbops_server.git_http.backend import PUSH_LIMITS
 from bbops_server.publish.holds.suspension import Suspension, resume, suspend
 from tests.support.hostile_packs import make_delta_bomb
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.pushing import BAD, Clone, World, make_repository
 from tests.support.served import Served, git
 from tests.support.several import Several
@@ -140,7 +140,7 @@ def test_a_body_may_be_gzip(world: World) -> None:
         "content-type": "application/x-git-upload-pack-request", "content-encoding": "gzip",
         "git-protocol": "version=2",
     }  # fmt: skip
-    answer = httpx.post(url, auth=auth, headers=headers, content=body)
+    answer = httpx.post(url, auth=auth, headers=headers, content=body, timeout=PATIENCE_SECONDS)
     assert (answer.status_code, "refs/heads/main" in answer.text) == (200, True)
 
 
@@ -184,6 +184,7 @@ def test_a_project_that_is_kept_elsewhere_says_where(world: World) -> None:
     answer = httpx.get(
         f"{world.url(project='away')}/info/refs?service=git-receive-pack",
         auth=("me", world.token("owner")),
+        timeout=PATIENCE_SECONDS,
     )
     expected = f"project 'away' is kept elsewhere: clone and push file://{world.folder}/shop\n"
     assert (answer.status_code, answer.text) == (403, expected)

@@ -19,7 +19,7 @@ from typing import Final, Self
 import httpx
 
 from tests.conftest import ROOT
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.pushing import World
 from tests.support.served import environment
 from tests.support.small_project import hello, write_project
@@ -55,7 +55,7 @@ class Walks:
         os.environ.update(self._before)
 
     def _hello(self, project: str = "shop") -> httpx.Response:
-        return httpx.get(f"{self.world.serving['url']}/{project}/hello")
+        return httpx.get(f"{self.world.serving['url']}/{project}/hello", timeout=PATIENCE_SECONDS)
 
     @property
     def live(self) -> str:
@@ -80,7 +80,8 @@ class Walks:
     def request(self) -> None:
         """Ask a project for something that it writes."""
         url = f"{self.world.serving['url']}/shop/notes"
-        assert httpx.post(url, json={"title": "one"}).status_code == httpx.codes.CREATED
+        answer = httpx.post(url, json={"title": "one"}, timeout=PATIENCE_SECONDS)
+        assert answer.status_code == httpx.codes.CREATED
 
     def commit(self) -> None:
         """Push to main, until it is live."""

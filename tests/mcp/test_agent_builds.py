@@ -24,6 +24,7 @@ from bbops_server.accounts.rules import Role, Scope
 from tests.support.browser import opened
 from tests.support.control import HASH, PASSWORD
 from tests.support.oauth_client import hidden
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.pushing import World
 
 PERSON = "grace@example.com"
@@ -134,7 +135,9 @@ def by_device(agent: Agent) -> Callable[[str], str]:
 
 
 def _type_code(url: str, code: str) -> None:
-    with httpx.Client(headers={"accept": "text/html"}, follow_redirects=True) as person:
+    with httpx.Client(
+        headers={"accept": "text/html"}, follow_redirects=True, timeout=PATIENCE_SECONDS
+    ) as person:
         page = person.get(url, params={"user_code": code})
         if "password" in page.text:
             form = hidden(page.text) | {"email": PERSON, "password": PASSWORD}

@@ -13,6 +13,7 @@ from tests.support.browser import DESK, PHONE, find_faults, opened, press, write
 from tests.support.callback import Callback, waiting
 from tests.support.control import PASSWORD
 from tests.support.granting import CHALLENGE, VERIFIER
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.served import Served, make_project
 from tests.support.served_people import set_up
 
@@ -41,7 +42,7 @@ def callback() -> Iterator[Callback]:
 
 
 def ask(server: Served, path: str, **form: str) -> dict[str, Any]:
-    answer = httpx.post(server.serving["control_url"] + path, data=form)
+    answer = httpx.post(server.serving["control_url"] + path, data=form, timeout=PATIENCE_SECONDS)
     told: dict[str, Any] = answer.json()
     return told
 
@@ -49,7 +50,7 @@ def ask(server: Served, path: str, **form: str) -> dict[str, Any]:
 def register(server: Served, **metadata: Any) -> str:
     given = {"client_name": "Robot <b>", "redirect_uris": ["http://127.0.0.1/callback"]}
     url = f"{server.serving['control_url']}/oauth/register"
-    return str(httpx.post(url, json=given | metadata).json()["client_id"])
+    return str(httpx.post(url, json=given | metadata, timeout=PATIENCE_SECONDS).json()["client_id"])
 
 
 def address(server: Served, redirect_uri: str, **more: str) -> str:

@@ -24,6 +24,7 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl
 
 from tests.support.oauth_client import hidden
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.published import open_site, write_certificate
 from tests.support.served import make_project
 from tests.support.served_people import set_up
@@ -186,10 +187,11 @@ def test_tokens_are_refreshed_and_given_back(place: Place) -> None:
     assert kept.client is not None
     client = {"client_id": kept.client.client_id}
     form = client | {"grant_type": "refresh_token", "refresh_token": kept.tokens.refresh_token}
-    told = httpx.post(f"{place.url}/oauth/token", data=form).json()
-    given = httpx.post(f"{place.url}/oauth/revoke", data=client | {"token": told["access_token"]})
+    told = httpx.post(f"{place.url}/oauth/token", data=form, timeout=PATIENCE_SECONDS).json()
+    revoked = client | {"token": told["access_token"]}
+    given = httpx.post(f"{place.url}/oauth/revoke", data=revoked, timeout=PATIENCE_SECONDS)
     assert given.status_code == 200
-    again = httpx.post(f"{place.url}/oauth/token", data=form)
+    again = httpx.post(f"{place.url}/oauth/token", data=form, timeout=PATIENCE_SECONDS)
     assert (again.status_code, again.json()["error"]) == (400, "invalid_grant")
 
 

@@ -19,6 +19,7 @@ from tests.conformance.serving import listening
 from tests.conftest import ROOT
 from tests.support.control import Tried
 from tests.support.oauth_client import hidden
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.ports import free_port
 
 pytestmark = pytest.mark.long
@@ -74,7 +75,8 @@ def run(script: str, *arguments: str) -> Any:
 def test_the_suite_of_the_protocol_finds_nothing(place: Place, tmp_path: Path) -> None:
     port = free_port()
     metadata = {"client_name": "suite", "redirect_uris": [f"http://127.0.0.1:{port}/callback"]}
-    client = httpx.post(f"{place.url}/oauth/register", json=metadata).json()["client_id"]
+    url = f"{place.url}/oauth/register"
+    client = httpx.post(url, json=metadata, timeout=PATIENCE_SECONDS).json()["client_id"]
     command = [
         str(npm.NODE), str(npm.folder() / "node_modules" / npm.CONFORMANCE), "authorization",
         "--url", place.url, "--client-id", client, "--resource", f"{place.url}/mcp",
@@ -98,7 +100,7 @@ def test_the_suite_of_the_protocol_finds_nothing(place: Place, tmp_path: Path) -
 def agree(place: Place, url: str) -> None:
     """Press the button of the page, and follow the way back."""
     headers = {"cookie": place.cookie}
-    with httpx.Client(headers=headers) as browser:
+    with httpx.Client(headers=headers, timeout=PATIENCE_SECONDS) as browser:
         form = hidden(browser.get(url).text) | {"decision": "approve"}
         answer = browser.post(f"{place.url}/oauth/authorize", data=form)
         browser.get(answer.headers["location"])

@@ -19,6 +19,7 @@ from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Role
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.proposal_rules import WISH, book
 from tests.support.proposing import Asking, propose, world
 from tests.support.pushing import World
@@ -195,7 +196,9 @@ def test_its_page_says_so_and_has_the_buttons(world: World) -> None:
     key = world.book.sessions.begin(world.people["developer"], user_agent="", address="")
     path = f"/projects/shop/proposals/{number}"
     url, headers = world.serving["control_url"], {"accept": "text/html"}
-    with httpx.Client(base_url=url, cookies={"bbops": key}, headers=headers) as browser:
+    with httpx.Client(
+        base_url=url, cookies={"bbops": key}, headers=headers, timeout=PATIENCE_SECONDS
+    ) as browser:
         assert ">not ready</span>" in browser.get("/projects/shop/proposals").text
         shown = browser.get(path).text
         fields = dict(re.findall(r'name="(csrf)" value="([0-9a-f]+)"', shown))

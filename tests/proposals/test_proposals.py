@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.proposing import REVIEWED, Asking, commit_alone, propose, wait_for_tests, world
 from tests.support.pushing import BAD, World
 from tests.support.served import git
@@ -42,7 +42,7 @@ def test_the_preview_of_a_proposal_is_awake_before_anybody_asks(world: World) ->
     url = asking.url.replace("proposals", "drafts")
 
     def is_live() -> bool:
-        found = httpx.get(url, headers=asking.headers).json()
+        found = httpx.get(url, headers=asking.headers, timeout=PATIENCE_SECONDS).json()
         return (f"proposal-{number}", "live") in [(one["branch"], one["state"]) for one in found]
 
     assert wait_for(is_live)
@@ -282,7 +282,9 @@ def test_a_proposal_is_reviewed_and_merged_on_its_page(world: World) -> None:
     key = world.book.sessions.begin(world.people["maintainer"], user_agent="", address="")
     path = f"/projects/shop/proposals/{number}"
     url, headers = world.serving["control_url"], {"accept": "text/html"}
-    with httpx.Client(base_url=url, cookies={"bbops": key}, headers=headers) as browser:
+    with httpx.Client(
+        base_url=url, cookies={"bbops": key}, headers=headers, timeout=PATIENCE_SECONDS
+    ) as browser:
         listed = browser.get("/projects/shop/proposals").text
         assert f"#{number} &lt;b&gt;By hand&lt;/b&gt;" in listed
         wait_for_tests(Asking(world, "viewer"), number)
@@ -350,7 +352,9 @@ def test_a_project_has_a_page_from_which_one_goes_back(world: World) -> None:
     assert clone.push().code == 0
     key = world.book.sessions.begin(world.people["developer"], user_agent="", address="")
     url, headers = world.serving["control_url"], {"accept": "text/html"}
-    with httpx.Client(base_url=url, cookies={"bbops": key}, headers=headers) as browser:
+    with httpx.Client(
+        base_url=url, cookies={"bbops": key}, headers=headers, timeout=PATIENCE_SECONDS
+    ) as browser:
         assert '<a href="/projects/shop">Overview</a>' in browser.get("/").text
         page = browser.get("/projects/shop").text
         assert "The newest commit of main is live as v" in page

@@ -13,7 +13,7 @@ import pytest
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.rules import Scope
 from bbops_server.publish.proposals.replaying import MOST_ASKED, sample
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.proposing import Asking, propose
 from tests.support.pushing import BAD, World
 from tests.support.recorded import request
@@ -48,7 +48,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def kept(world: World) -> list[Any]:
     token = world.token("developer", scopes=[Scope.READ])
     url = f"{world.serving['control_url']}/api/projects/shop/requests?details=true"
-    found = httpx.get(url, headers={"authorization": f"Bearer {token}"}).json()
+    headers = {"authorization": f"Bearer {token}"}
+    found = httpx.get(url, headers=headers, timeout=PATIENCE_SECONDS).json()
     return [one for one in found if one["exchange"]]
 
 
@@ -86,7 +87,8 @@ def test_a_replay_of_a_project_that_keeps_nothing_names_the_setting(tmp_path: Pa
         assert "hint: write 'history: full' in an endpoint's file" in told
         headers = Asking(world, "developer").headers
         url = f"{world.serving['control_url']}/projects/shop/proposals/{number}"
-        assert "Write <code>history: full</code>" in httpx.get(url, headers=headers).text
+        page = httpx.get(url, headers=headers, timeout=PATIENCE_SECONDS)
+        assert "Write <code>history: full</code>" in page.text
 
 
 def test_the_page_tells_it_and_escapes_what_was_answered(world: World) -> None:
@@ -100,7 +102,8 @@ def test_the_page_tells_it_and_escapes_what_was_answered(world: World) -> None:
     with httpx.Client(headers=asking.headers, timeout=60, follow_redirects=True) as browser:
         assert ">Replay<" in browser.get(url).text
         page = browser.post(f"{url}/replay").text
-        viewed = httpx.get(url, headers=Asking(world, "viewer").headers).text
+        headers = Asking(world, "viewer").headers
+        viewed = httpx.get(url, headers=headers, timeout=PATIENCE_SECONDS).text
     assert "1 of 2 responses would change" in page
     assert "/version: 1 → &lt;b&gt;hello&lt;/b&gt;" in page
     assert MARKUP not in page
@@ -116,7 +119,9 @@ def test_a_token_that_reads_starts_no_work(world: World) -> None:
     token = world.token("developer", scopes=[Scope.READ])
     path = f"/api/projects/shop/proposals/{number}"
     with httpx.Client(
-        base_url=world.serving["control_url"], headers={"authorization": f"Bearer {token}"}
+        base_url=world.serving["control_url"],
+        headers={"authorization": f"Bearer {token}"},
+        timeout=PATIENCE_SECONDS,
     ) as reader:
         refused = reader.post(f"{path}/replay")
         assert (refused.status_code, "the scope required is 'deploy'" in refused.text) == (

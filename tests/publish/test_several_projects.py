@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from tests.support import warm
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.processes import children
 from tests.support.served import Served, environment, git
 from tests.support.several import TWO, YAML, Several, folder, make, serve
@@ -64,7 +64,7 @@ def hammering(served: Several, path: str) -> Iterator[list[Any]]:
     over, seen = threading.Event(), list[Any]()
 
     def ask() -> None:
-        with httpx.Client(base_url=served.serving["url"]) as client:
+        with httpx.Client(base_url=served.serving["url"], timeout=PATIENCE_SECONDS) as client:
             while not over.is_set():
                 try:
                     seen.append(client.get(path).status_code)
@@ -263,7 +263,8 @@ def test_every_process_serves_every_project_and_so_does_one_that_takes_its_place
     time.sleep(1)
 
     def ask(path: str, host: str = "localhost") -> Any:
-        with httpx.Client(base_url=served.serving["url"]) as client:  # another process each time
+        # another process each time
+        with httpx.Client(base_url=served.serving["url"], timeout=PATIENCE_SECONDS) as client:
             return client.get(path, headers={"host": host}).json()["version"]
 
     for _ in range(20):
@@ -333,6 +334,6 @@ def test_one_project_may_have_several_processes(folder: Path, tmp_path: Path) ->
         write_project(folder / "one", hello(2))
         assert served.live_of(served.commit())
         for _ in range(20):
-            reply = httpx.get(f"{served.serving['url']}/hello")
+            reply = httpx.get(f"{served.serving['url']}/hello", timeout=PATIENCE_SECONDS)
             assert reply.json()["version"] == 2
         assert (folder / "one/.bbops/state/data.sqlite").exists()

@@ -19,12 +19,13 @@ from bbops_server.process.handover import offering, place, taking
 from bbops_server.process.handover.offering import Offer
 from bbops_server.process.handover.protocol import Handed, hear_descriptors, say
 from bbops_server.process.handover.taking import Predecessor
+from tests.support.patience import PATIENCE_SECONDS, eventually, patience
 
 
 @contextmanager
 def process() -> Iterator[subprocess.Popen[bytes]]:
     """A process that does nothing, and may be killed."""
-    with subprocess.Popen(["sleep", "60"]) as sleeping:
+    with subprocess.Popen(["sleep", "1000"]) as sleeping:
         try:
             yield sleeping
         finally:
@@ -45,7 +46,7 @@ def offered(state: Path, test: Callable[[Offer], Awaitable[None]]) -> None:
                 Handed(data.fileno(), control.fileno(), lock, listening.fileno()), listening
             )
             offer.open()
-            async with asyncio.timeout(20):
+            async with patience():
                 await test(offer)
             await offer.close()
         os.close(lock)
@@ -64,7 +65,7 @@ def test_a_folder_of_any_length_has_a_socket_for_its_user_alone(tmp_path: Path) 
     deep.mkdir()
     with place.listen(deep) as listening:
         assert stat.S_IMODE((deep / place.NAME).stat().st_mode) == 0o600
-        with place.connect(deep, 5) as end:
+        with place.connect(deep, PATIENCE_SECONDS) as end:
             listening.accept()[0].close()
             assert end.recv(1) == b""
 
@@ -112,11 +113,11 @@ import sys, time
 from pathlib import Path
 from bbops_server.process.handover.place import connect
 from bbops_server.process.handover.protocol import hear_descriptors, say
-end = connect(Path(sys.argv[1]), 5)
+end = connect(Path(sys.argv[1]), float(sys.argv[3]))
 say(end, {"protocol": 1, "do": "take over", "pid": int(sys.argv[2])})
 hear_descriptors(end)
 say(end, {"do": "give up"})
-time.sleep(60)
+time.sleep(float(sys.argv[3]))
 """
 
 
@@ -127,14 +128,14 @@ def test_a_successor_that_hangs_is_killed_and_nobody_whom_it_names(
 
     async def test(offer: Offer) -> None:
         with process() as named:
-            command = [sys.executable, "-c", HANGING, str(tmp_path), str(named.pid)]
+            words = [str(tmp_path), str(named.pid), str(PATIENCE_SECONDS)]
+            command = [sys.executable, "-c", HANGING, *words]
             with subprocess.Popen(command) as hanging:
                 successor = await offer.wanted()
                 assert not await successor.takes_over()
-                assert hanging.wait(5) == -9
+                assert hanging.wait(PATIENCE_SECONDS) == -9
             assert named.poll() is None
-        while offer.is_in_use:
-            await asyncio.sleep(0)
+        await eventually(lambda: not offer.is_in_use)
         assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
 
     offered(tmp_path, test)
@@ -143,7 +144,7 @@ def test_a_successor_that_hangs_is_killed_and_nobody_whom_it_names(
 @pytest.mark.parametrize("words", [b"", b"\n", b"nonsense", b"[1]", b"\xff" * 5000])
 def test_what_is_no_word_is_not_answered(tmp_path: Path, words: bytes) -> None:
     async def test(offer: Offer) -> None:
-        with place.connect(tmp_path, 5) as end:
+        with place.connect(tmp_path, PATIENCE_SECONDS) as end:
             end.sendall(words)
             end.shutdown(socket.SHUT_WR)
             with suppress(ConnectionResetError):  # it has not read to the end

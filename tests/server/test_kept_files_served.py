@@ -15,7 +15,7 @@ from bbops.base.errors import ServerError
 from bbops_server.process.storage.archive import pack, unpacked
 from tests.support.database_commands import Commands
 from tests.support.drafting import answered
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.served import Served, git
 from tests.support.small_project import endpoint, write_project
 
@@ -67,7 +67,8 @@ def test_an_upload_is_kept_and_answered_with_in_every_process(kept: Served, box:
     (at,) = (box / ".bbops/state/projects/small/files/storage/in").iterdir()
     assert (at.name, at.stat().st_mode & 0o777) == ("one.png", 0o600)
     for _ in range(8):  # on connections of their own, so that both processes answer
-        reply = httpx.get(f"{kept.serving['url']}/photos/one.png", headers={"range": "bytes=256-"})
+        with httpx.Client(base_url=kept.serving["url"], timeout=PATIENCE_SECONDS) as client:
+            reply = client.get("photos/one.png", headers={"range": "bytes=256-"})
         assert (reply.status_code, reply.content == PHOTO[256:]) == (206, True)
     tag = kept.api.get("photos/one.png").headers["etag"]
     same = kept.api.get("photos/one.png", headers={"if-none-match": tag})
@@ -85,7 +86,7 @@ def test_a_draft_has_files_of_its_own_which_go_with_it(kept: Served, box: Path) 
     wait_for(lambda: kept.control.get("/api/projects/small/drafts").json())
     made = json.loads(kept.bbops("drafts", "token", "topic", "--json").stdout)
     with httpx.Client(
-        base_url=made["url"], headers={"x-draft-token": made["token"]}, timeout=120
+        base_url=made["url"], headers={"x-draft-token": made["token"]}, timeout=PATIENCE_SECONDS
     ) as draft:
         assert answered(lambda: draft.get("photos/one.png")).status_code == 404
         assert keep(draft, "two.png", b"of the draft").status_code == 201

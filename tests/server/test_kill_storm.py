@@ -21,13 +21,14 @@ import pytest
 from bbops.build.compile.release import build
 from bbops.database.migrate import migrate
 from bbops.source.tree import FolderTree
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.ports import free_port
 from tests.support.processes import children
 from tests.support.served import ADA, Served, make_project
 
 KILLS = int(os.environ.get("BBOPS_KILLS", "15"))
 PARENT_TOO = 0.25
-WRITE_EVERY_SECONDS = 0.01
+PAUSE_SECONDS = 0.01
 SEED = 20261121
 
 
@@ -46,39 +47,42 @@ class Storm:
         self.token = self.sign_up()
 
     def start(self) -> Served:
-        for _ in range(100):
-            with contextlib.suppress(AssertionError):  # the port is still held by an orphan
-                return Served(self.repository, self.home, *self.ports)
-            time.sleep(0.1)
-        raise AssertionError((self.home / "log").read_text())
+        started = wait_for(self._try_to_start)
+        assert started is not None
+        return started
+
+    def _try_to_start(self) -> Served | None:
+        """Return a server, or None while an orphan of the last one holds the port."""
+        with contextlib.suppress(AssertionError):
+            return Served(self.repository, self.home, *self.ports)
+        return None
 
     def sign_up(self) -> str:
         """Return the token of an account that is made before anybody is killed."""
         self.wait_until_ready()
-        reply = httpx.post(f"{self.url}/api/auth/register", json=ADA, timeout=30)
+        reply = httpx.post(f"{self.url}/api/auth/register", json=ADA, timeout=PATIENCE_SECONDS)
         token: str = reply.json()["token"]
         return token
 
     def write(self) -> None:
         """Write notes for ever; only a 201 counts as acknowledged."""
         number = 0
-        while not self.over.is_set():
+        while not self.over.wait(PAUSE_SECONDS):
             try:
                 number += 1
-                time.sleep(WRITE_EVERY_SECONDS)
                 title = f"note {number}"
                 reply = httpx.post(
-                    f"{self.url}/api/v1/notes", json={"title": title}, timeout=10,
-                    headers={"authorization": f"Bearer {self.token}"},
+                    f"{self.url}/api/v1/notes", json={"title": title},
+                    headers={"authorization": f"Bearer {self.token}"}, timeout=PATIENCE_SECONDS,
                 )  # fmt: skip
                 if reply.status_code == 201:
                     self.acknowledged.append(title)
             except (httpx.HTTPError, ValueError):
-                time.sleep(0.01)
+                continue  # the server was killed
 
     def push(self) -> None:
         """Commit for ever: code, new tables, new columns, and mistakes."""
-        while not self.over.is_set():
+        while not self.over.wait(PAUSE_SECONDS):
             self.commits += 1
             kind = self.commits % 4
             file = self.repository / f"tables/extra{self.commits // 4}.yaml"
@@ -93,17 +97,11 @@ class Storm:
                 (self.repository / "README.md").write_text(f"{self.commits}\n")
             with contextlib.suppress(subprocess.CalledProcessError):
                 self.server.commit(f"Commit {self.commits}")
-            time.sleep(0.1)
 
     def wait_until_ready(self) -> None:
         """Wait until it serves again: a process that never lives is not killed in the act."""
-        until = time.monotonic() + 30
-        while True:
-            with contextlib.suppress(httpx.HTTPError):
-                if httpx.get(f"{self.url}/~ready", timeout=5).status_code == 200:
-                    return
-            assert time.monotonic() < until, (self.home / "log").read_text()[-4000:]
-            time.sleep(0.02)
+        url = f"{self.url}/~ready"
+        wait_for(lambda: httpx.get(url, timeout=PATIENCE_SECONDS).status_code == 200)
 
     def kill_some(self) -> list[str]:
         """Kill random processes of the server at one blow; start it again without its parent."""
@@ -143,11 +141,9 @@ def test_every_acknowledged_row_survives_kills_of_all_processes(tmp_path: Path) 
     (storm.repository / "functions/broken.yaml").unlink(missing_ok=True)
     (storm.repository / "README.md").write_text("the end\n")
     last = storm.server.commit("The end")
-    until = time.monotonic() + 60
-    while storm.server.status()["release"] != last[:12]:
-        assert time.monotonic() < until, (storm.home / "log").read_text()[-4000:]
-        time.sleep(0.1)
-    assert httpx.get(f"{storm.url}/api/me").headers["x-release"] == last[:12]
+    wait_for(lambda: storm.server.status()["release"] == last[:12])
+    answer = httpx.get(f"{storm.url}/api/me", timeout=PATIENCE_SECONDS)
+    assert answer.headers["x-release"] == last[:12]
     assert storm.server.stop() == 0
     assert {"parent", "child"} <= set(killed)
     data = storm.repository / ".bbops/state/data.sqlite"

@@ -1,73 +1,105 @@
-"""A server that leaves: who is connected gets an answer that says so, and nobody is cut off."""
+"""A server that leaves: who is connected gets an answer that says so, and nobody is cut off.
+
+With a clock that only the test moves, so that no connection is idle for too long by itself.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-import uvloop
 
 from bbops_server.process.sockets.binding import bind
-from bbops_server.process.sockets.serving import Server
+from bbops_server.process.sockets.connection import Connection
+from bbops_server.process.sockets.serving import IDLE_SECONDS, Server
+from tests.support.clock import FrozenClockLoop, move_clock
+from tests.support.patience import PATIENCE_SECONDS, eventually, patience
 from tests.support.raw import HELLO, Answer, answers, head
 
 SLOW = head("GET /slow HTTP/1.1")
 LONG = head("GET /long HTTP/1.1")
-IDLE_SECONDS = 0.5
-Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-async def app(scope: Any, receive: Any, send: Any) -> None:
-    if scope["type"] == "lifespan":
-        while (message := await receive())["type"] != "lifespan.shutdown":
-            await send({"type": f"{message['type']}.complete"})
-        await send({"type": "lifespan.shutdown.complete"})
-        return
-    if scope["path"] == "/slow":
-        await asyncio.sleep(0.5)
-    headers = [(b"content-length", b"5")]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    if scope["path"] == "/long":
-        await send({"type": "http.response.body", "body": b"he", "more_body": True})
-        await asyncio.sleep(0.5)
-        await send({"type": "http.response.body", "body": b"llo"})
-    else:
-        await send({"type": "http.response.body", "body": b"hello"})
+class App:
+    """An application whose answers to `/slow` and `/long` end when the gate is open."""
+
+    def __init__(self) -> None:
+        self.gate, self.is_asked = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            while (message := await receive())["type"] != "lifespan.shutdown":
+                await send({"type": f"{message['type']}.complete"})
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+        if scope["path"] == "/slow":
+            self.is_asked.set()
+            await self.gate.wait()
+        headers = [(b"content-length", b"5")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        if scope["path"] == "/long":
+            await send({"type": "http.response.body", "body": b"he", "more_body": True})
+            await self.gate.wait()
+            await send({"type": "http.response.body", "body": b"llo"})
+        else:
+            await send({"type": "http.response.body", "body": b"hello"})
 
 
-def serve(test: Callable[[Client, Callable[[], Any]], Awaitable[None]]) -> None:
-    """Run a test with a connection that has had an answer, and with what makes the server leave."""
+@dataclass
+class Serving:
+    """A server, and one client that has had an answer."""
+
+    server: Server
+    app: App
+    listening: socket.socket
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    leaving: asyncio.Task[None] = field(init=False)
+
+    @property
+    def connection(self) -> Connection:
+        """The server's end of the client's connection."""
+        (found,) = self.server.server_state.connections
+        assert isinstance(found, Connection)
+        return found
+
+    async def leave(self) -> None:
+        """Begin to leave, and return once the connection is one that ends."""
+        self.leaving = asyncio.create_task(self.server.leave(PATIENCE_SECONDS))
+        await eventually(lambda: self.connection.leaves)
+
+    async def rest(self) -> list[Answer]:
+        """Return every answer until the server closes."""
+        return list(answers(await self.reader.read()))
+
+
+def serve(test: Callable[[Serving], Awaitable[None]]) -> None:
+    """Run a test, at whose end the server has left and no connection is open."""
 
     async def main() -> None:
+        app = App()
         server = Server(app)
         with bind("127.0.0.1", 0, option="--port") as listening:
-            port = listening.getsockname()[1]
             server.start(listening.dup())
-            client = await asyncio.open_connection("127.0.0.1", port)
-            client[1].write(HELLO)
-            await client[0].readuntil(b"hello")
-
-            def leave() -> asyncio.Task[None]:
-                return asyncio.create_task(server.leave(5, idle_seconds=IDLE_SECONDS))
-
+            reader, writer = await asyncio.open_connection(*listening.getsockname())
+            writer.write(HELLO)
+            await reader.readuntil(b"hello")
+            serving = Serving(server, app, listening, reader, writer)
             try:
-                async with asyncio.timeout(10):
-                    await test(client, leave)
-                    assert not server.server_state.connections
+                async with patience():
+                    await test(serving)
+                    await serving.leaving
+                assert not server.server_state.connections
             finally:
-                client[1].transport.abort()
-                await server.stop(1)
+                writer.transport.abort()
+                await server.stop(PATIENCE_SECONDS)
 
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=FrozenClockLoop) as runner:
         runner.run(main())
-
-
-async def rest(client: Client) -> list[Answer]:
-    """Return every answer until the server closes."""
-    return list(answers(await client[0].read()))
 
 
 def closes(answer: Answer) -> bool:
@@ -75,89 +107,88 @@ def closes(answer: Answer) -> bool:
 
 
 def test_an_answer_under_way_is_the_last_one_and_says_so() -> None:
-    async def test(client: Client, leave: Callable[[], Any]) -> None:
-        client[1].write(SLOW)
-        await asyncio.sleep(0.1)
-        leaving = leave()
-        (last,) = await rest(client)
+    async def test(serving: Serving) -> None:
+        serving.writer.write(SLOW)
+        await serving.app.is_asked.wait()
+        await serving.leave()
+        serving.app.gate.set()
+        (last,) = await serving.rest()
         assert (last.status, last.body, closes(last)) == (200, b"hello", True)
-        await leaving
 
     serve(test)
 
 
 def test_a_request_that_still_comes_is_answered() -> None:
-    async def test(client: Client, leave: Callable[[], Any]) -> None:
-        leaving = leave()
-        await asyncio.sleep(0.2)
-        client[1].write(HELLO)
-        (last,) = await rest(client)
+    async def test(serving: Serving) -> None:
+        await serving.leave()
+        serving.writer.write(HELLO)
+        (last,) = await serving.rest()
         assert (last.status, closes(last)) == (200, True)
-        await leaving
 
     serve(test)
 
 
 def test_an_answer_that_had_begun_cannot_say_it_so_the_next_one_does() -> None:
-    async def test(client: Client, leave: Callable[[], Any]) -> None:
-        client[1].write(LONG)
-        await client[0].readuntil(b"he")
-        leaving = leave()
-        await client[0].readuntil(b"llo")
-        client[1].write(HELLO)
-        (last,) = await rest(client)
+    async def test(serving: Serving) -> None:
+        serving.writer.write(LONG)
+        await serving.reader.readuntil(b"he")
+        await serving.leave()
+        serving.app.gate.set()
+        await serving.reader.readuntil(b"llo")
+        serving.writer.write(HELLO)
+        (last,) = await serving.rest()
         assert (last.status, closes(last)) == (200, True)
-        await leaving
 
     serve(test)
 
 
-@pytest.mark.parametrize("requests", [SLOW + HELLO + HELLO, HELLO + SLOW + HELLO])
-def test_of_several_requests_only_the_last_answer_says_it(requests: bytes) -> None:
-    async def test(client: Client, leave: Callable[[], Any]) -> None:
-        client[1].write(requests)
-        await asyncio.sleep(0.1)
-        leaving = leave()
-        found = await rest(client)
+@pytest.mark.parametrize(("before", "behind"), [(0, 2), (1, 1)])
+def test_of_several_requests_only_the_last_answer_says_it(before: int, behind: int) -> None:
+    async def test(serving: Serving) -> None:
+        serving.writer.write(HELLO * before + SLOW + HELLO * behind)
+        await serving.app.is_asked.wait()
+        await eventually(lambda: len(serving.connection.pipeline) == behind)
+        await serving.leave()
+        serving.app.gate.set()
+        found = await serving.rest()
         assert [one.status for one in found] == [200] * 3
         assert [closes(one) for one in found] == [False, False, True]
-        await leaving
 
     serve(test)
 
 
 def test_requests_that_come_together_afterwards_are_all_answered() -> None:
-    async def test(client: Client, leave: Callable[[], Any]) -> None:
-        leaving = leave()
-        await asyncio.sleep(0.1)
-        client[1].write(HELLO + HELLO)
-        assert [closes(one) for one in await rest(client)] == [False, True]
-        await leaving
+    async def test(serving: Serving) -> None:
+        await serving.leave()
+        serving.writer.write(HELLO + HELLO)
+        assert [closes(one) for one in await serving.rest()] == [False, True]
 
     serve(test)
 
 
 def test_a_connection_without_a_request_is_closed_after_a_while() -> None:
-    async def test(client: Client, leave: Callable[[], Any]) -> None:
-        loop = asyncio.get_running_loop()
-        begun = loop.time()
-        leaving = leave()
-        assert await rest(client) == []
-        assert loop.time() - begun > IDLE_SECONDS / 2
-        await leaving
+    async def test(serving: Serving) -> None:
+        await serving.leave()
+        await serving.server.on_tick(0)
+        move_clock(IDLE_SECONDS - 1)
+        await serving.server.on_tick(0)
+        assert not serving.connection.transport.is_closing()
+        move_clock(2)
+        assert await serving.rest() == []
 
     serve(test)
 
 
-def test_nobody_new_is_accepted() -> None:
-    async def test(client: Client, leave: Callable[[], Any]) -> None:
-        address = client[1].get_extra_info("peername")
-        leaving = leave()
-        await asyncio.sleep(0.05)
-        _, writer = await asyncio.open_connection(*address)  # it waits for another server
+def test_no_new_connection_is_accepted() -> None:
+    async def test(serving: Serving) -> None:
+        await serving.leave()
+        _, writer = await asyncio.open_connection(*serving.listening.getsockname())
         writer.write(HELLO)
-        await leaving
-        with suppress(ConnectionError):
-            writer.close()
+        serving.writer.write(HELLO)
+        await serving.leaving
+        accepted, _ = serving.listening.accept()  # by the next server, which listens as well
+        with accepted:
+            assert accepted.recv(len(HELLO)) == HELLO
+        writer.transport.abort()
 
     serve(test)

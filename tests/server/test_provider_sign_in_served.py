@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import ENV
 from tests.support.drafting import answered
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.provider import SECRET, TestProvider
 from tests.support.served import Served, git
 from tests.support.sign_in import project
@@ -51,13 +51,13 @@ def start(client: httpx.Client, prefix: str = "") -> str:
     """Go to the provider; return the address to which it sends the browser back."""
     answer = client.get(f"{prefix}/~auth/corp", params={"return": "/api/me"})
     assert answer.status_code == 303, answer.text
-    return str(httpx.get(answer.headers["location"]).headers["location"])
+    return str(httpx.get(answer.headers["location"], timeout=PATIENCE_SECONDS).headers["location"])
 
 
 def test_a_user_signs_in_and_is_known(served: Served, there: TestProvider) -> None:
     back = start(served.api)
     assert back.startswith(f"{served.serving['url']}/~auth/corp/callback?")
-    assert httpx.get(back).status_code == 400  # another browser
+    assert httpx.get(back, timeout=PATIENCE_SECONDS).status_code == 400  # another browser
     answer = served.api.get(back, follow_redirects=True)
     assert (answer.status_code, answer.json()) == (200, 1)
     assert [one.status_code for one in answer.history] == [303]
@@ -83,10 +83,12 @@ def test_a_sign_in_that_began_at_a_draft_ends_there(served: Served) -> None:
     done = served.bbops("env", "set", *given)
     assert done.returncode == 0, done.stderr
     headers = {"x-draft-token": token}
-    with httpx.Client(base_url=served.serving["url"], headers=headers, timeout=60) as browser:
+    with httpx.Client(
+        base_url=served.serving["url"], headers=headers, timeout=PATIENCE_SECONDS
+    ) as browser:
         answer = answered(lambda: browser.get(f"{prefix}/~auth/corp"))
         assert answer.status_code == 303, answer.text
-        back = httpx.get(answer.headers["location"]).headers["location"]
+        back = httpx.get(answer.headers["location"], timeout=PATIENCE_SECONDS).headers["location"]
         assert f"{prefix}/~auth/corp/callback" in back
         at_live = back.replace(prefix, "")
         assert browser.get(at_live).status_code == 400

@@ -14,6 +14,7 @@ from centrifuge import Client, PublicationContext, SubscriptionEventHandler
 from bbops.source.git import store
 from tests.conformance import npm
 from tests.conftest import ROOT
+from tests.support.patience import eventually, patience
 from tests.support.realtime import FILES, address, everything_else, login
 from tests.support.served import Served
 
@@ -54,14 +55,13 @@ class Noting(SubscriptionEventHandler):
 def test_the_client_of_python_subscribes_publishes_and_sees_who_is_there(talk: Served) -> None:
     async def story() -> tuple[list[str], int, int]:
         client, noting = Client(address(talk)), Noting()
-        async with asyncio.timeout(30):
+        async with patience():
             await client.connect()
             room = client.new_subscription("rooms/python", events=noting)
             await room.subscribe()
             await room.ready()
             await room.publish({"event": "said", "payload": {"text": "hi"}})
-            while not noting.got:
-                await asyncio.sleep(0.01)
+            await eventually(lambda: noting.got)
             present = len((await room.presence()).clients)
             history = len((await room.history(limit=5)).publications)
             await client.disconnect()

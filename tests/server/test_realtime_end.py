@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from bbops_server.data_plane.realtime.fanout import stream
 from bbops_server.data_plane.realtime.fanout.center import Center
 from bbops_server.data_plane.realtime.fanout.stream import RemoteEnd, listen
 from tests.conftest import run
+from tests.support.patience import settle
 
 
 def center_at(path: Path) -> Callable[[Center], Any]:
@@ -46,7 +46,7 @@ def test_what_is_said_before_the_center_is_found_comes_in_order_and_once(tmp_pat
         end = RemoteEnd(str(tmp_path / "center"))
         end.open()
         say(end, b"1", b"2")
-        await asyncio.sleep(0.1)
+        await settle()
         say(end, b"3")
         serving = await center_at(tmp_path / "center")(Center())
         found = await texts(end)

@@ -26,6 +26,7 @@ from bbops_server.data_plane.realtime.fanout.frames import (
     Seen,
 )
 from bbops_server.data_plane.realtime.fanout.shared import WAIT_SECONDS, name_shared
+from tests.support.patience import patience
 
 PROJECT = name_shared("p")
 NUMBERS = count()
@@ -135,12 +136,13 @@ def tell(place: PostgresPlace, story: Callable[[list[Server]], Awaitable[None]])
 
     async def main() -> None:
         servers = [Server(place) for _ in range(3)]
-        await story(servers)
+        async with patience():
+            await story(servers)
         for one in servers:
             one.task.cancel()
         await asyncio.gather(*(one.task for one in servers), return_exceptions=True)
 
-    asyncio.run(asyncio.wait_for(main(), 60))
+    asyncio.run(main())
 
 
 async def until(what: Callable[[], Awaitable[bool]]) -> None:

@@ -26,6 +26,7 @@ from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.log import JsonLog
 from bbops_server.process.host.random import SystemRandom
 from tests.conftest import ENV, NOTES, PROJECT, Files
+from tests.support.patience import eventually
 
 SCOPE = {
     "type": "websocket", "method": "GET", "path": "/~realtime", "query_string": b"",
@@ -175,15 +176,14 @@ def test_who_says_nothing_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     async def test(live: Live) -> None:
         eve = Client(live.realtime.hub)
-        while not eve.closed:
-            await asyncio.sleep(0.01)
+        await eventually(lambda: eve.closed)
         assert eve.closed == 3502
 
     run(tmp_path, test)
 
 
 def test_who_answers_no_ping_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pinging, "_SECOND", 0.001)
+    monkeypatch.setattr(pinging, "_SECOND", 0)  # a turn of the event loop
 
     async def test(live: Live) -> None:
         silent, lively = Client(live.realtime.hub), Client(live.realtime.hub)
@@ -193,7 +193,7 @@ def test_who_answers_no_ping_is_closed(tmp_path: Path, monkeypatch: pytest.Monke
             if {} in lively.sent:
                 lively.sent.remove({})
                 await lively.take("{}")
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0)
         assert (silent.closed, lively.closed) == (3012, 0)
 
     run(tmp_path, test)
@@ -322,16 +322,14 @@ def test_a_release_judges_subscriptions_again_and_disconnects_nobody(tmp_path: P
             one.sent.clear()
         only = BOARD.replace("publish:", "subscribe: params.id == '1'\npublish:")
         await link(tmp_path, live, FILES | {"realtime/board.yaml": only}, "r2")
-        while len(hub.rooms.every) > 1:
-            await asyncio.sleep(0.001)
+        await eventually(lambda: len(hub.rooms.every) == 1)
         ended = {"code": 2000, "reason": "permission ended"}
         assert [one.sent for one in clients] == [
             [{"push": {"channel": "boards/0", "unsubscribe": ended}}], [],
             [{"push": {"channel": "boards/2", "unsubscribe": ended}}],
         ]  # fmt: skip
         await link(tmp_path, live, FILES | {"realtime/board.yaml": BOARD.replace("boards/", "b/")})
-        while hub.rooms.every:
-            await asyncio.sleep(0.001)
+        await eventually(lambda: not hub.rooms.every)
         assert len(hub.connections) == 3
         assert [one.closed for one in clients] == [0, 0, 0]
 

@@ -15,7 +15,7 @@ import pytest
 from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import PostgresPlace
 from bbops.source.git import store
-from tests.support.patience import wait_for
+from tests.support.patience import eventually, patience, wait_for
 from tests.support.postgres import DATABASES, control_of
 from tests.support.realtime import login, processes, talker
 from tests.support.served import Served
@@ -64,7 +64,7 @@ def test_500_changes_and_50_subscribers_while_a_data_process_is_killed_and_relea
             Watcher(served, USERS[number % 4], TEAMS[number % 3]) for number in range(50)
         ]  # fmt: skip
         tasks = [asyncio.create_task(one.run()) for one in watchers]
-        async with asyncio.timeout(120):
+        async with patience():
             await asyncio.gather(*(one.is_there.wait() for one in watchers))
             for part in range(5):
                 await asyncio.to_thread(program.change, 100)
@@ -73,8 +73,8 @@ def test_500_changes_and_50_subscribers_while_a_data_process_is_killed_and_relea
                 if part == 3:
                     await asyncio.to_thread(publish, served)
             expected = [program.oracle.seen(one.team, one.user) for one in watchers]
-            while [len(one.seen) for one in watchers] != [len(one) for one in expected]:
-                await asyncio.sleep(0.1)
+            counts = [len(one) for one in expected]
+            await eventually(lambda: [len(one.seen) for one in watchers] == counts)
         for one, wanted in zip(watchers, expected, strict=True):
             assert one.seen == wanted
             assert one.lost == 0
@@ -104,10 +104,9 @@ def test_who_comes_back_after_a_restart_of_the_server_gets_what_was_missed(board
 
     async def watch(one: Watcher, until: int) -> None:
         task = asyncio.create_task(one.run())
-        async with asyncio.timeout(60):
+        async with patience():
             await one.is_there.wait()
-            while len(one.seen) < until:
-                await asyncio.sleep(0.05)
+            await eventually(lambda: len(one.seen) >= until)
         await ended([task])
 
     def seen() -> int:

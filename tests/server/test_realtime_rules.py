@@ -18,6 +18,7 @@ from bbops.runtime.work.rows import NO_ROWS
 from bbops.source.git import store
 from bbops_server.data_plane.realtime.codes import FAILED, LOST
 from bbops_server.data_plane.work.row_tail import SHORTEST_SECONDS, RowTail
+from tests.support.clock import MovedTimersLoop, move_clock
 from tests.support.patience import wait_for
 from tests.support.realtime import FILES, Talker, talker
 from tests.support.served import Served
@@ -98,18 +99,8 @@ def test_a_row_that_is_too_large_is_read_anew_by_who_may_see_it_and_costs_others
         assert rows(ann) == 14
 
 
-class Later(asyncio.SelectorEventLoop):
-    """A loop whose clock can be set forth."""
-
-    ahead = 0.0
-
-    def time(self) -> float:
-        return super().time() + self.ahead
-
-
 def test_rows_that_were_kept_for_their_time_are_emptied(tmp_path: Path) -> None:
     migrate.apply(tmp_path / "data.sqlite", {})
-    loop = Later()
 
     async def story() -> None:
         database = await open_database(tmp_path / "data.sqlite")
@@ -127,7 +118,7 @@ def test_rows_that_were_kept_for_their_time_are_emptied(tmp_path: Path) -> None:
 
         async def pass_by(seconds: float) -> None:
             """Let time go, and return once the tail has had a turn then."""
-            loop.ahead += seconds
+            move_clock(seconds)
             for _ in range(2):  # one after the other: the turn of the first is over
                 first = await write("probe")
                 while max(told, default=0) < first:
@@ -165,5 +156,5 @@ def test_rows_that_were_kept_for_their_time_are_emptied(tmp_path: Path) -> None:
         await asyncio.gather(task, return_exceptions=True)
         await database.close()
 
-    with asyncio.Runner(loop_factory=lambda: loop) as runner:
-        runner.run(asyncio.wait_for(story(), 9000))
+    with asyncio.Runner(loop_factory=MovedTimersLoop) as runner:
+        runner.run(story())

@@ -19,7 +19,7 @@ from centrifuge import Client, PublicationContext, SubscribedContext, Subscripti
 from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import PostgresPlace
 from bbops.source.git import store
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, eventually, patience, wait_for
 from tests.support.postgres import control_of
 from tests.support.processes import children
 from tests.support.realtime import FILES, Talker, everything_else, say, talker
@@ -200,8 +200,7 @@ def test_unchanged_clients_miss_nothing_and_see_nothing_twice_when_a_server_is_k
             await hall.subscribe()
             await hall.ready()
         said = await speak(servers)
-        while not all(str(said[1][-1]) in one.got for one in notes):
-            await asyncio.sleep(0.05)
+        await eventually(lambda: all(str(said[1][-1]) in one.got for one in notes))
         for one in notes:
             assert one.got == notes[0].got
             assert len(one.got) == len(set(one.got))
@@ -217,14 +216,14 @@ def test_unchanged_clients_miss_nothing_and_see_nothing_twice_when_a_server_is_k
         await everything_else()
 
     async def main() -> None:
-        async with asyncio.timeout(120):
+        async with patience():
             await story()
 
     asyncio.run(main())
 
 
 def connected(served: Served) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=served.serving["url"])
+    return httpx.AsyncClient(base_url=served.serving["url"], timeout=PATIENCE_SECONDS)
 
 
 async def speak(servers: list[Served]) -> tuple[list[int], list[int]]:

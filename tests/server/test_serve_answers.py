@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 
 from tests.support.patience import wait_for
 from tests.support.processes import children
+from tests.support.raw import connect, head
 from tests.support.served import Served, environment
 from tests.support.served_sample import repository, served
 from tests.support.warm import COLD
@@ -144,6 +143,7 @@ def test_secrets_in_a_path_are_remembered_by_their_place_only(served: Served) ->
 
 SLOW = """
 steps:
+  - log: { message: the slow one began }
   - loop:
       over: range(12)
       steps:
@@ -154,12 +154,24 @@ steps:
 
 
 def serve_slow(served: Served, timeout: str) -> None:
-    (served.repository / "functions/slow.yaml").write_text(SLOW)
-    (served.repository / "endpoints/slow.yaml").write_text(
-        f"method: GET\npath: /slow\nfunction: slow\nauthentication: None\ntimeout: {timeout}\n"
-    )
+    """Serve `/slow`, and `/patient` that takes as long and has the time."""
+    for name, limit in (("slow", timeout), ("patient", "170s")):
+        text = SLOW.replace("the slow one", f"the {name} one")
+        (served.repository / f"functions/{name}.yaml").write_text(text)
+        (served.repository / f"endpoints/{name}.yaml").write_text(
+            f"method: GET\npath: /{name}\nfunction: {name}\nauthentication: None\n"
+            f"timeout: {limit}\n"
+        )
     served.commit()
     served.live()
+
+
+def log_after_patient_request(served: Served) -> str:
+    """Return the log once `/patient` has finished, which began later than `/slow`."""
+    assert served.api.get("/patient").status_code == 200
+    log = served.home / "log"
+    wait_for(lambda: "the patient one finished" in log.read_text())
+    return log.read_text()
 
 
 def test_an_endpoint_over_its_time_is_503_and_ends(served: Served) -> None:
@@ -168,14 +180,13 @@ def test_an_endpoint_over_its_time_is_503_and_ends(served: Served) -> None:
     assert reply.status_code == 503
     assert reply.headers["retry-after"] == "1"
     assert reply.json()["error"]["code"] == "serviceUnavailable"
-    time.sleep(3)
-    assert "the slow one finished" not in (served.home / "log").read_text()
+    assert "the slow one finished" not in log_after_patient_request(served)
 
 
 def test_a_client_that_leaves_ends_its_request(served: Served) -> None:
     serve_slow(served, "30s")
-    with pytest.raises(httpx.ReadTimeout):
-        served.api.get("/slow", timeout=0.5)
-    time.sleep(4)
-    assert "the slow one finished" not in (served.home / "log").read_text()
+    with connect(served.serving["url"]) as connection:
+        connection.sendall(head("GET /slow HTTP/1.1"))
+        wait_for(lambda: "the slow one began" in (served.home / "log").read_text())
+    assert "the slow one finished" not in log_after_patient_request(served)
     assert served.api.get("/api/me").status_code == 401

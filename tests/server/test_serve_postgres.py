@@ -13,7 +13,7 @@ import pytest
 
 from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import PostgresPlace, name_database
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.postgres import control_of
 from tests.support.replacing import make_repository
 from tests.support.replacing import replace as replace_server
@@ -99,7 +99,7 @@ def test_a_server_is_replaced_and_loses_no_request_and_no_row(
 def write_until(
     url: httpx.URL, stop: threading.Event, written: list[str], failures: list[object]
 ) -> None:
-    with httpx.Client(base_url=url, timeout=60) as client:
+    with httpx.Client(base_url=url, timeout=PATIENCE_SECONDS) as client:
         while not stop.is_set():
             title = f"note {len(written)}"
             reply = client.post("/notes", json={"title": title})
@@ -112,7 +112,7 @@ def write_until(
 def ask_until(
     url: httpx.URL, headers: dict[str, str], stop: threading.Event, failures: list[object]
 ) -> None:
-    with httpx.Client(base_url=url) as client:
+    with httpx.Client(base_url=url, timeout=PATIENCE_SECONDS) as client:
         while not stop.is_set():
             reply = client.get("/api/v1/notes", headers=headers)
             if reply.status_code != 200:

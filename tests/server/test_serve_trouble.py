@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.processes import children
 from tests.support.served import LIST, PAGE, Served, environment, git
 from tests.support.served_sample import repository
@@ -177,5 +177,5 @@ def test_what_a_commit_says_cannot_reach_the_terminal(repository: Path, tmp_path
             wait_for(lambda: "gone" in log.read_text())
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(PATIENCE_SECONDS)
     assert "\\x1b[2Jgone" in log.read_text()

@@ -15,6 +15,7 @@ from bbops_server.data_plane.gateway.forwarded import Proxies
 from bbops_server.data_plane.live.directory import Directory
 from bbops_server.process.messages.data.place import Place
 from tests.support.doors import Door, run
+from tests.support.patience import eventually, settle
 
 
 class Named:
@@ -145,16 +146,18 @@ def test_a_project_moves_and_leaves_while_its_requests_end_where_they_began(
         directory.arrange({"": Place((), "/small"), "new": Place()})
         assert (await door.ask("/small/hello"))[2] == {"text": "hi", "version": 1}
         assert (await door.ask("/hello"))[0] == 503
-        slow = asyncio.create_task(door.ask("/small/slow"))
-        await asyncio.sleep(0.05)
+        body, request = await door.begin_note("/small/notes")
         directory.arrange({"new": Place((), "/new")})
-        status, _, body = await door.ask("/small/hello")
-        assert (status, body["error"]) == (
+        status, _, answer = await door.ask("/small/hello")
+        assert (status, answer["error"]) == (
             404, {"code": "notFound", "message": "no project answers here"}
         )  # fmt: skip
-        assert (await slow)[2] == {"done": True}
-        await asyncio.sleep(0.2)
-        assert not directory._leaving
+        await settle()
+        assert directory._leaving
+        body.send()
+        status, _, note = await request
+        assert (status, note["title"]) == (201, "late")
+        await eventually(lambda: not directory._leaving)
 
     run(tmp_path, test)
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import weakref
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from msgspec import convert
@@ -17,6 +17,17 @@ from bbops.base.errors import ServerError
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.data_plane.live import swap
 from tests.support.doors import ENV, Door, run
+from tests.support.patience import PATIENCE_SECONDS, eventually, settle
+
+
+class Gate(asyncio.Event):
+    """An event that counts how often it is waited for."""
+
+    waiting = 0
+
+    async def wait(self) -> Literal[True]:
+        self.waiting += 1
+        return await super().wait()
 
 
 def test_without_a_release_routes_ask_to_come_back(tmp_path: Path) -> None:
@@ -95,13 +106,13 @@ def test_an_old_release_is_freed_once_its_last_request_has_ended(tmp_path: Path)
         await door.publish(1)
         old = door.live.release
         assert old is not None
-        slow = asyncio.create_task(door.ask("/slow"))
-        await asyncio.sleep(0.05)
+        body, request = await door.begin_note()
         await door.publish(2)
-        await asyncio.sleep(0.2)
+        await settle()
         assert old.spaces
-        assert (await slow)[1]["x-release"] == "r1"
-        await asyncio.sleep(0.2)
+        body.send()
+        assert (await request)[1]["x-release"] == "r1"
+        await door.live.drain()
         assert not old.spaces
         gone = weakref.ref(old)
         del old
@@ -115,15 +126,16 @@ def test_an_old_release_is_freed_once_its_last_request_has_ended(tmp_path: Path)
 def test_a_request_that_never_ends_keeps_its_release_intact(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(swap, "DRAIN_SECONDS", 0.1)
+    monkeypatch.setattr(swap, "DRAIN_SECONDS", 0)
 
     async def test(door: Door) -> None:
         await door.publish(1)
-        slow = asyncio.create_task(door.ask("/slow"))
-        await asyncio.sleep(0.05)
+        body, request = await door.begin_note()
         await door.publish(2)
-        await asyncio.sleep(0.3)
-        assert (await slow)[2] == {"done": True}
+        await door.live.drain()
+        body.send()
+        status, headers, note = await request
+        assert (status, headers["x-release"], note["title"]) == (201, "r1", "late")
 
     run(tmp_path, test)
 
@@ -257,13 +269,18 @@ def test_what_is_held_waits_for_the_next_release(tmp_path: Path) -> None:
     async def test(door: Door) -> None:
         await door.publish(1)
         await door.link(2)
-        slow = asyncio.create_task(door.ask("/slow"))
-        await asyncio.sleep(0.05)
-        holding = asyncio.create_task(door.live.hold(seconds=30, drain_seconds=30))
-        await asyncio.sleep(0.05)
+        body, request = await door.begin_note()
+        door.live.held = gate = Gate()
+        holding = asyncio.create_task(
+            door.live.hold(seconds=PATIENCE_SECONDS, drain_seconds=PATIENCE_SECONDS)
+        )
         waiting = [asyncio.create_task(door.ask()) for _ in range(8)]
+        await eventually(lambda: gate.waiting == len(waiting))
+        await settle()
+        assert not holding.done(), "a request is under way"
+        body.send()
         await holding
-        assert slow.done(), "what was under way has ended"
+        assert request.done(), "what was under way has ended"
         assert not any(one.done() for one in waiting)
         door.live.swap("r2")
         assert [status for status, _, _ in await asyncio.gather(*waiting)] == [200] * 8
@@ -276,15 +293,15 @@ def test_what_is_held_waits_for_the_next_release(tmp_path: Path) -> None:
 def test_a_hold_ends_by_itself_and_the_release_goes_on(tmp_path: Path) -> None:
     async def test(door: Door) -> None:
         await door.publish(1)
-        slow = asyncio.create_task(door.ask("/slow"))
-        await asyncio.sleep(0.05)
-        await door.live.hold(seconds=0.2, drain_seconds=0.01)
-        assert not slow.done(), "it is late, and not waited for"
+        body, request = await door.begin_note()
+        await door.live.hold(seconds=0.2, drain_seconds=0)
+        assert not request.done(), "it is late, and not waited for"
         assert (await door.ask())[1]["x-release"] == "r1"
-        await door.live.hold(seconds=30, drain_seconds=0)
+        await door.live.hold(seconds=PATIENCE_SECONDS, drain_seconds=0)
         door.live.go_on()
         assert (await door.ask())[0] == 200
-        await slow
+        body.send()
+        assert (await request)[0] == 201
 
     run(tmp_path, test)
 
@@ -292,9 +309,10 @@ def test_a_hold_ends_by_itself_and_the_release_goes_on(tmp_path: Path) -> None:
 def test_what_is_held_when_the_parent_dies_asks_to_come_back(tmp_path: Path) -> None:
     async def test(door: Door) -> None:
         await door.publish(1)
-        await door.live.hold(seconds=30, drain_seconds=0)
+        door.live.held = gate = Gate()
+        await door.live.hold(seconds=PATIENCE_SECONDS, drain_seconds=0)
         waiting = asyncio.create_task(door.ask())
-        await asyncio.sleep(0.05)
+        await eventually(lambda: gate.waiting)
         door.live.give_up()
         status, headers, _ = await waiting
         assert (status, headers["retry-after"]) == (503, "1")

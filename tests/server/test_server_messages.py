@@ -34,6 +34,7 @@ from tests.support.child_requests import (
     Surroundings,
     Unknown,
 )
+from tests.support.patience import PATIENCE_SECONDS, eventually, patience, settle
 
 MODULE = """
 import asyncio, os, socket, sys, time
@@ -190,8 +191,8 @@ def test_an_error_of_unknown_kind_is_still_one_of_ours() -> None:
 
 def test_answers_come_by_number_not_in_order(module: str) -> None:
     async def test(child: Child) -> None:
-        slow = child.ask(Echo(1, 0.2), timeout_seconds=10)
-        fast = child.ask(Echo(2), timeout_seconds=10)
+        slow = child.ask(Echo(1, 0.2), timeout_seconds=PATIENCE_SECONDS)
+        fast = child.ask(Echo(2), timeout_seconds=PATIENCE_SECONDS)
         answers = await asyncio.gather(slow, fast)
         assert [one.said for one in answers] == [1, 2]
 
@@ -201,10 +202,10 @@ def test_answers_come_by_number_not_in_order(module: str) -> None:
 def test_errors_cross_without_details(module: str) -> None:
     async def test(child: Child) -> None:
         with pytest.raises(ServerError, match="KeyError") as caught:
-            await child.ask(Break(), timeout_seconds=10)
+            await child.ask(Break(), timeout_seconds=PATIENCE_SECONDS)
         assert "hidden-detail" not in str(caught.value)
         assert "Traceback" not in str(caught.value)
-        answer = await child.ask(Echo(1), timeout_seconds=10)
+        answer = await child.ask(Echo(1), timeout_seconds=PATIENCE_SECONDS)
         assert answer.said == 1
 
     run_child(module, test)
@@ -213,9 +214,9 @@ def test_errors_cross_without_details(module: str) -> None:
 def test_a_request_that_a_process_does_not_know_is_refused(module: str) -> None:
     async def test(child: Child) -> None:
         with pytest.raises(ServerError, match="a child has no request 'Unknown'") as caught:
-            await child.ask(Unknown(), timeout_seconds=10)
+            await child.ask(Unknown(), timeout_seconds=PATIENCE_SECONDS)
         assert "restart the server" in caught.value.hint
-        assert (await child.ask(Echo(1), timeout_seconds=10)).said == 1
+        assert (await child.ask(Echo(1), timeout_seconds=PATIENCE_SECONDS)).said == 1
 
     run_child(module, test)
 
@@ -246,7 +247,7 @@ def test_a_malformed_answer_is_an_error_to_whoever_asked() -> None:
 def test_an_answer_to_another_request_does_not_leave_the_process(module: str) -> None:
     async def test(child: Child) -> None:
         with pytest.raises(ServerError, match="TypeError"):
-            await child.ask(Mistake(), timeout_seconds=10)
+            await child.ask(Mistake(), timeout_seconds=PATIENCE_SECONDS)
 
     run_child(module, test)
 
@@ -255,8 +256,8 @@ def test_an_event_reaches_who_waits_for_it(module: str) -> None:
     async def test(child: Child) -> None:
         heard = asyncio.Queue[Announced]()
         child.on_event(Announced, heard.put_nowait)
-        await child.ask(Announce("hello"), timeout_seconds=10)
-        async with asyncio.timeout(10):
+        await child.ask(Announce("hello"), timeout_seconds=PATIENCE_SECONDS)
+        async with patience():
             assert (await heard.get()).text == "hello"
 
     run_child(module, test)
@@ -264,8 +265,8 @@ def test_an_event_reaches_who_waits_for_it(module: str) -> None:
 
 def test_an_event_that_nobody_waits_for_is_passed_over(module: str) -> None:
     async def test(child: Child) -> None:
-        await child.ask(Announce("hello"), timeout_seconds=10)
-        assert (await child.ask(Echo(1), timeout_seconds=10)).said == 1
+        await child.ask(Announce("hello"), timeout_seconds=PATIENCE_SECONDS)
+        assert (await child.ask(Echo(1), timeout_seconds=PATIENCE_SECONDS)).said == 1
 
     run_child(module, test)
 
@@ -278,7 +279,7 @@ def test_an_answer_that_does_not_come_in_time_is_an_error(module: str) -> None:
     async def test(child: Child) -> None:
         with pytest.raises(ServerError, match=r"did not answer 'Echo' within 0\.1 seconds"):
             await child.ask(Echo(1, 1), timeout_seconds=0.1)
-        assert await child.ask(Echo(2), timeout_seconds=10)
+        assert await child.ask(Echo(2), timeout_seconds=PATIENCE_SECONDS)
 
     run_child(module, test)
 
@@ -288,14 +289,14 @@ def test_a_death_fails_what_was_asked_and_calls_back(module: str) -> None:
         gone: list[Child] = []
         child.on_exit(gone.append)
         with pytest.raises(ChildGone):
-            await child.ask(Die(), timeout_seconds=10)
+            await child.ask(Die(), timeout_seconds=PATIENCE_SECONDS)
         assert await child.wait() == 3
         assert gone == [child]
         child.on_exit(gone.append)
         await asyncio.sleep(0)
         assert gone == [child, child]
         with pytest.raises(ChildGone):
-            await child.ask(Echo(1), timeout_seconds=10)
+            await child.ask(Echo(1), timeout_seconds=PATIENCE_SECONDS)
 
     run_child(module, test)
 
@@ -304,8 +305,9 @@ def test_a_death_fails_what_was_asked_and_calls_back(module: str) -> None:
 def test_a_child_that_hangs_is_killed_after_its_grace(module: str) -> None:
     async def main() -> None:
         child = await Child.start(module)
-        asked = asyncio.create_task(child.ask(Hang(), timeout_seconds=60))
-        await asyncio.sleep(0.5)
+        await child.ask(Echo(1), timeout_seconds=PATIENCE_SECONDS)  # it has started
+        asked = asyncio.create_task(child.ask(Hang(), timeout_seconds=PATIENCE_SECONDS))
+        await eventually(lambda: child.is_asked)
         assert await child.stop(0.1) == -9
         with pytest.raises(ChildGone):
             await asked
@@ -319,7 +321,7 @@ def test_a_child_is_nice_and_has_neither_key_nor_stdin(
     monkeypatch.setenv("BBOPS_KEY", "secret")
 
     async def test(child: Child) -> None:
-        answer = await child.ask(Look(), timeout_seconds=10)
+        answer = await child.ask(Look(), timeout_seconds=PATIENCE_SECONDS)
         assert answer == Surroundings(7, None, "")
 
     run_child(module, test, nice=7)
@@ -331,15 +333,15 @@ def test_a_dead_child_is_replaced_and_readied_before_it_is_asked(module: str) ->
         ready: list[int] = []
 
         async def prepare(child: Child) -> None:
-            await child.ask(Echo(0), timeout_seconds=10)
+            await child.ask(Echo(0), timeout_seconds=PATIENCE_SECONDS)
             ready.append(child.pid)
 
         living = LivingChild(lambda: Child.start(module), prepare)
         await living.start()
-        first = await living.ask(Echo(1), timeout_seconds=10)
+        first = await living.ask(Echo(1), timeout_seconds=PATIENCE_SECONDS)
         with pytest.raises(ChildGone):  # twice: it dies of this request
-            await living.ask(Die(), timeout_seconds=10)
-        second = await living.ask(Echo(1), timeout_seconds=10)
+            await living.ask(Die(), timeout_seconds=PATIENCE_SECONDS)
+        second = await living.ask(Echo(1), timeout_seconds=PATIENCE_SECONDS)
         assert first.pid != second.pid
         assert ready[0] == first.pid
         assert ready[-1] == second.pid
@@ -366,11 +368,10 @@ def test_who_waits_for_a_child_that_is_replaced_waits_no_longer_than_until_the_e
         pid = living.pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
-        while living.pid is not None:
-            await asyncio.sleep(0.01)
-        asked = asyncio.create_task(living.ask(Echo(1), timeout_seconds=60))
-        await asyncio.sleep(0)
-        async with asyncio.timeout(10):
+        await eventually(lambda: living.pid is None)
+        asked = asyncio.create_task(living.ask(Echo(1), timeout_seconds=2 * PATIENCE_SECONDS))
+        await settle()
+        async with patience():
             await living.stop(1)
             with pytest.raises(ServerError, match="shutting down"):
                 await asked
@@ -383,7 +384,7 @@ def test_who_waits_for_a_child_that_is_replaced_waits_no_longer_than_until_the_e
 def test_a_first_child_that_does_not_start_is_an_error() -> None:
     async def main() -> None:
         async def prepare(child: Child) -> None:
-            await child.ask(Echo(1), timeout_seconds=10)
+            await child.ask(Echo(1), timeout_seconds=PATIENCE_SECONDS)
 
         living = LivingChild(lambda: Child.start("bbops_server.no_such_module"), prepare)
         with pytest.raises(ChildGone):

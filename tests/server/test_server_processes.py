@@ -9,8 +9,6 @@ import shutil
 import signal
 import socket
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +19,8 @@ from bbops.base.errors import ServerError
 from bbops_server.process.sockets.binding import bind
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.settings import Settings
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
+from tests.support.raw import NOTE, connect, post, read_answer, unread_bytes
 from tests.support.running import Running, get, is_alive, wait_until_gone
 from tests.support.small_project import hello
 
@@ -41,6 +40,14 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     running.close()
 
 
+def begin_note(server: Running) -> socket.socket:
+    """Begin to add a note, whose body is still to come."""
+    connection = connect(server.url)
+    connection.sendall(post(f"Content-Length: {len(NOTE)}"))
+    wait_for(server.is_asked)
+    return connection
+
+
 def is_closed(url: str) -> bool:
     try:
         get(url)
@@ -56,7 +63,9 @@ def test_routes_answer_with_the_release_and_reach_the_database(shared: Running) 
     assert answer.json() == {"text": "hello", "version": 1}
     assert answer.headers["x-release"] == "r0"
     assert "server" not in answer.headers
-    added = httpx.post(f"{shared.url}/notes", json={"title": "one"}, trust_env=False)
+    added = httpx.post(
+        f"{shared.url}/notes", json={"title": "one"}, trust_env=False, timeout=PATIENCE_SECONDS
+    )
     assert added.status_code == 201
     assert [one["title"] for one in get(f"{shared.url}/notes").json()] == ["one"]
 
@@ -79,15 +88,12 @@ def test_a_publication_is_live_in_all_processes_when_it_returns(server: Running)
 
 @pytest.mark.long
 def test_a_request_ends_in_the_release_it_began_in(server: Running) -> None:
-    answers: list[httpx.Response] = []
-    thread = threading.Thread(target=lambda: answers.append(get(f"{server.url}/slow")))
-    thread.start()
-    wait_for(server.is_asked)
-    server.publish(hello(2))
-    assert get(f"{server.url}/hello").headers["x-release"] == "r1"
-    thread.join()
-    assert answers[0].json() == {"done": True}
-    assert answers[0].headers["x-release"] == "r0"
+    with begin_note(server) as note:
+        server.publish(hello(2))
+        assert get(f"{server.url}/hello").headers["x-release"] == "r1"
+        note.sendall(NOTE)
+        answer = read_answer(note)
+    assert (answer.status, answer.headers["x-release"]) == (201, "r0")
 
 
 @pytest.mark.long
@@ -140,16 +146,13 @@ def test_a_slow_request_is_answered_before_the_server_ends_with_0(
 ) -> None:
     children = server.children()
     assert len(children) == 2
-    answers: list[httpx.Response] = []
-    thread = threading.Thread(target=lambda: answers.append(get(f"{server.url}/slow")))
-    thread.start()
-    wait_for(server.is_asked)
-    server.process.send_signal(number)
-    wait_for(lambda: is_closed(f"{server.url}/hello"))
+    with begin_note(server) as note:
+        server.process.send_signal(number)
+        wait_for(lambda: is_closed(f"{server.url}/hello"))
+        note.sendall(NOTE)
+        assert read_answer(note).status == 201
     wait_for(lambda: is_closed(f"{server.control}/"))
-    thread.join()
-    assert answers[0].json() == {"done": True}
-    assert server.process.wait(10) == 0
+    assert server.process.wait(PATIENCE_SECONDS) == 0
     wait_until_gone(children)
     assert Path(server.log.name).read_text() == ""
 
@@ -165,9 +168,9 @@ def test_children_leave_when_the_parent_is_killed(server: Running) -> None:
 def test_signals_meant_for_the_parent_do_not_end_a_child(shared: Running) -> None:
     os.kill(shared.data_pids[0], signal.SIGTERM)
     os.kill(shared.data_pids[0], signal.SIGINT)
-    time.sleep(0.2)
+    for _ in range(10):  # a process that ended would leave them to the next one
+        assert get(f"{shared.url}/hello").status_code == 200
     assert is_alive(shared.data_pids[0])
-    assert get(f"{shared.url}/hello").status_code == 200
 
 
 def test_the_control_plane_answers_on_its_own_port(shared: Running) -> None:
@@ -184,11 +187,10 @@ def test_no_secret_is_in_the_environment_or_arguments_of_a_child(shared: Running
 
 
 def send_raw(url: str, *pieces: bytes) -> bytes:
-    host, _, port = url.removeprefix("http://").partition(":")
-    with socket.create_connection((host, int(port)), timeout=5) as connection:
+    with connect(url) as connection:
         for piece in pieces:
             connection.sendall(piece)
-            time.sleep(0.05)
+            wait_for(lambda: not unread_bytes(connection))  # each piece comes by itself
         connection.shutdown(socket.SHUT_WR)
         answer = b""
         while data := connection.recv(65_536):

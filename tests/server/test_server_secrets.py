@@ -13,6 +13,7 @@ import pytest
 
 from bbops.base.errors import BbopsError
 from bbops_server.process.host.secrets import Secrets
+from tests.support.patience import PATIENCE_SECONDS
 
 
 @pytest.fixture(autouse=True)
@@ -167,7 +168,7 @@ def test_processes_that_write_at_once_lose_nothing(store: Secrets, tmp_path: Pat
         subprocess.Popen([sys.executable, "-c", code, tmp_path / "state", name])
         for name in ("A", "B", "C")
     ]
-    assert [one.wait(30) for one in started] == [0, 0, 0]
+    assert [one.wait(PATIENCE_SECONDS) for one in started] == [0, 0, 0]
     assert len(store.names()) == 30
     assert store.get("B_9") == "x"
 

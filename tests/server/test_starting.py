@@ -15,6 +15,7 @@ import pytest
 from bbops.base.errors import ServerError
 from bbops_server.process.sockets.binding import find_sockets
 from bbops_server.settings import Settings
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.replacing import make_repository
 from tests.support.served import Served, environment
 
@@ -59,7 +60,8 @@ def test_after_a_restart_the_first_answer_is_that_of_the_release(tmp_path: Path)
     def ask() -> None:
         while not over.is_set():
             try:
-                seen.append(httpx.get(f"http://127.0.0.1:{port}/hello", timeout=30).status_code)
+                url = f"http://127.0.0.1:{port}/hello"
+                seen.append(httpx.get(url, timeout=PATIENCE_SECONDS).status_code)
             except httpx.ConnectError:
                 over.wait(0.005)
 
@@ -81,11 +83,13 @@ def test_sockets_of_a_service_manager_are_used_again_and_again(
     for _ in range(2):
         unit = start_as_unit(repository, (data, control))
         try:
-            assert httpx.get(url, timeout=30).status_code in {200, 503}
-            assert httpx.get(f"http://127.0.0.1:{port_of(control)}/", timeout=30).is_success
+            assert httpx.get(url, timeout=PATIENCE_SECONDS).status_code in {200, 503}
+            assert httpx.get(
+                f"http://127.0.0.1:{port_of(control)}/", timeout=PATIENCE_SECONDS
+            ).is_success
         finally:
             unit.terminate()
-            assert unit.wait(30) == 0
+            assert unit.wait(PATIENCE_SECONDS) == 0
     waiting = socket.create_connection(data.getsockname())  # nobody refuses, though nothing runs
     waiting.close()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bbops.source.git import store
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.shop import BEAT, FILES, FULFIL, Shop, Work, workers
 from tests.support.small_project import endpoint
 
@@ -215,7 +215,7 @@ def test_a_server_that_takes_over_goes_on_with_the_work(tmp_path: Path) -> None:
         for number in range(20):
             assert old.order(number) == 201
         with Work(tmp_path / "shop", home, "--replace") as new:
-            assert old.process.wait(30) == 0
+            assert old.process.wait(PATIENCE_SECONDS) == 0
             for number in range(20, 40):
                 assert new.order(number) == 201
             wait_for(lambda: new.count("done") == 40)

@@ -112,13 +112,16 @@ class Storm:
     def start(self) -> Work:
         given = [*self.ports, "--settings", str(self.folder / "settings.yaml")]
         given += ["--schema", self.schema.schema] if self.schema else []
-        for _ in range(100):
-            with suppress(AssertionError):  # an orphan still has the port
-                server = Work(self.folder / "shop", self.folder / "home", *given, env=self.env)
-                server.schema = self.schema
-                return server
-            time.sleep(0.1)
-        raise AssertionError((self.folder / "home/log").read_text())
+        started = wait_for(lambda: self._try_to_start(given))
+        assert started is not None
+        started.schema = self.schema
+        return started
+
+    def _try_to_start(self, given: list[str]) -> Work | None:
+        """Return a server, or None while an orphan of the last one has the port."""
+        with suppress(AssertionError):
+            return Work(self.folder / "shop", self.folder / "home", *given, env=self.env)
+        return None
 
     def order(self, lane: int) -> None:
         """Order again and again, one order after the other; only a 201 is acknowledged."""

@@ -26,7 +26,7 @@ from bbops_server.publish.projects.projects import Projects
 from bbops_server.settings.server_file.load import read_file
 from bbops_server.settings.server_file.settings import server_settings
 from tests.support.checkouts import TOOLS, checked
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 
 T = TypeVar("T")
 ROLES = {
@@ -75,7 +75,7 @@ class House:
         self.book.people.add(NewPerson("owner@example.com", "owner", role=Role.OWNER))
         self.people = {name: self._add(name, role) for name, role in ROLES.items()}
         self.run(self._start())
-        self.api = httpx.Client(base_url=self.plane.settings.data_url, timeout=20)
+        self.api = httpx.Client(base_url=self.plane.settings.data_url, timeout=PATIENCE_SECONDS)
 
     def __enter__(self) -> Self:
         wait_for(lambda: {one.board.name for one in self.live()} == {*self.names})
@@ -85,7 +85,7 @@ class House:
         self.run(self._stop())
         self.run(_cancel_the_rest())
         self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join(5)
+        self.thread.join(PATIENCE_SECONDS)
         self.loop.close()
         self.book.close()
         self.api.close()
@@ -93,7 +93,7 @@ class House:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something on the server's loop."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(120)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(PATIENCE_SECONDS)
 
     def live(self) -> list[Any]:
         """Return what follows the projects that answer."""
@@ -138,7 +138,7 @@ class House:
         self.task.cancel()
         await asyncio.wait({self.task})
         await self.control.git.stop()
-        await self.plane.stop(5)
+        await self.plane.stop(PATIENCE_SECONDS)
 
 
 class ServedAgent:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -12,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import httpx
 import pytest
 
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.served import LIST, PAGE, Served, git, make_project
 
 SECRETS = {
@@ -101,7 +100,9 @@ def enter(served: Served, name: str) -> httpx.Client:
     """Return a client that is let into a draft, once there is one."""
     wait_for(lambda: name in {one["branch"] for one in drafts(served)})
     made = json.loads(served.bbops("drafts", "token", name, "--json").stdout)
-    return httpx.Client(base_url=made["url"], headers={"x-draft-token": made["token"]}, timeout=120)
+    return httpx.Client(
+        base_url=made["url"], headers={"x-draft-token": made["token"]}, timeout=PATIENCE_SECONDS
+    )
 
 
 def drafts(served: Served) -> list[dict[str, str]]:
@@ -134,15 +135,23 @@ def sign_up(client: httpx.Client) -> dict[str, str]:
 
 @contextmanager
 def drafts_set(served: Served, text: str) -> Iterator[None]:
-    """Say in the server's file which drafts there are, then what it said before."""
-    file = served.repository.parent / "server.yaml"
-    before = file.read_text()
-    file.write_text(f"drafts: {text}\n{before}")
-    time.sleep(1.5)  # in force within a second
+    """Serve with other settings of drafts, then with the former ones."""
+    before = (served.repository.parent / "server.yaml").read_text()
+    _change_settings(served, f"drafts: {text}\n{before}")
     try:
         yield
     finally:
-        file.write_text(before)
+        _change_settings(served, before)
+
+
+def _change_settings(served: Served, text: str) -> None:
+    """Replace the server's file, and wait until the server has applied it."""
+    file = served.repository.parent / "server.yaml"
+    new = file.with_suffix(".new")
+    new.write_text(text)
+    new.rename(file)
+    while served.events.get(timeout=PATIENCE_SECONDS)["event"] != "applied":
+        pass
 
 
 def address(listener: Listener) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.served import Served, git
 from tests.support.small_project import endpoint, write_project
 
@@ -71,7 +71,10 @@ def enter(served: Served, branch: str, project: str = NAME, **more: object) -> h
     )
     made = served.control.post(f"{drafts}/{slug}/token", json={}).json()
     return httpx.Client(
-        base_url=made["url"], headers={"x-draft-token": made["token"]}, timeout=60, **more
+        base_url=made["url"],
+        headers={"x-draft-token": made["token"]},
+        timeout=PATIENCE_SECONDS,
+        **more,
     )  # type: ignore[arg-type]
 
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from bbops_server.accounts.rules import Scope
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.pushing import Clone, World
 from tests.support.small_project import FILES
 
@@ -33,7 +33,7 @@ class Asking:
         self.headers = {"authorization": f"Bearer {token}"}
 
     def ask(self, path: str = "") -> httpx.Response:
-        return httpx.get(self.url + path, headers=self.headers, timeout=60)
+        return httpx.get(self.url + path, headers=self.headers, timeout=PATIENCE_SECONDS)
 
     def get(self, number: int) -> dict[str, Any]:
         answer = self.ask(f"/{number}")
@@ -42,7 +42,9 @@ class Asking:
         return found
 
     def post(self, path: str, **body: Any) -> httpx.Response:
-        return httpx.post(self.url + path, json=body, headers=self.headers, timeout=60)
+        return httpx.post(
+            self.url + path, json=body, headers=self.headers, timeout=PATIENCE_SECONDS
+        )
 
     def say(self, number: int, verdict: str, **more: str) -> httpx.Response:
         return self.post(f"/{number}/review", verdict=verdict, **more)

@@ -7,7 +7,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -27,7 +26,7 @@ from bbops.source.git.store import Store
 from bbops.source.git.tree import GitTree
 from bbops.source.git.versions import read_versions
 from bbops_server.publish.holds.approvals import read_waiting
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.ports import free_port
 from tests.support.processes import children
 from tests.support.pushing import BAD
@@ -35,12 +34,8 @@ from tests.support.reading import Reader
 from tests.support.served import Served
 from tests.support.small_project import FILES, hello, write_project
 
-CALM_SECONDS: Final = 40
-"""After the worst that happens: a build process that is killed is tried again after 5 s."""
-
 PASSING: Final = {"Failed", "GitFailed", "LinkFailed", "StateNotWritable", "InternalError"}
 NAME: Final = "small"
-_BREAK_SECONDS = 0.015
 Way = Literal["http", "file"]
 Victim = Literal["server", "data", "build"]
 
@@ -102,7 +97,7 @@ class Publishing:
         self.ports = (free_port(), free_port())
         self.url = f"http://127.0.0.1:{self.ports[0]}"
         self.served = self.start()
-        self.api = httpx.Client(base_url=self.url, timeout=30)
+        self.api = httpx.Client(base_url=self.url, timeout=PATIENCE_SECONDS)
         wait_for(lambda: self.api.get("/hello").is_success)
         self.write_row()  # so that a column that goes takes a value along
         self.reader = Reader(self.url)
@@ -237,11 +232,11 @@ class Publishing:
         self.between, self.is_disturbed = [], False
 
     def _wait_until_calm(self, reason: str, expected: str, tip: str) -> None:
-        until = time.monotonic() + CALM_SECONDS
-        while not self._is_calm(reason, expected, tip):
-            late = (reason, expected, tip, self.remote.status(NAME), self.contents)
-            assert time.monotonic() < until, late
-            time.sleep(_BREAK_SECONDS)
+        try:
+            wait_for(lambda: self._is_calm(reason, expected, tip))
+        except AssertionError as error:
+            seen = (reason, expected, tip, self.remote.status(NAME), self.contents)
+            raise AssertionError(seen) from error
 
     def _is_calm(self, reason: str, expected: str, tip: str) -> bool:
         status = self.remote.status(NAME)
@@ -292,7 +287,7 @@ class Publishing:
             project = build(GitTree(store, self.live, under=self.path)).project
         assert project is not None
         tables = {name: table.model for name, table in project.tables.items()}
-        wait_for(lambda: _is_done(rollout.plan(data, tables)), CALM_SECONDS)
+        wait_for(lambda: _is_done(rollout.plan(data, tables)))
         with contextlib.closing(sqlite3.connect(data)) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
             stored = [one for (one,) in connection.execute("SELECT title FROM notes ORDER BY id")]

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
+
+from tests.support.patience import PATIENCE_SECONDS
 
 
 class Answer(NamedTuple):
@@ -16,10 +20,10 @@ class Answer(NamedTuple):
     body: bytes
 
 
-def connect(url: str, seconds: float = 10) -> socket.socket:
+def connect(url: str) -> socket.socket:
     """Return a connection to a server."""
     host, _, port = url.removeprefix("http://").partition(":")
-    return socket.create_connection((host, int(port)), timeout=seconds)
+    return socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS)
 
 
 def send(url: str, data: bytes, *, leaves: bool = False) -> list[Answer]:
@@ -39,6 +43,36 @@ def read_all(connection: socket.socket) -> bytes:
         while data := connection.recv(1 << 16):
             received += data
     return received
+
+
+def unread_bytes(connection: socket.socket) -> int:
+    """Return how many bytes the other side has not read yet; 0 once it has closed. Linux only."""
+    ours, theirs = (f"{end[1]:04X}" for end in (connection.getsockname(), connection.getpeername()))
+    unread = 0
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, remote, _, queues, *_ = line.split()
+        unsent, received = (int(size, 16) for size in queues.split(":"))
+        ends = local[-4:], remote[-4:]
+        unread += unsent * (ends == (ours, theirs)) + received * (ends == (theirs, ours))
+    return unread
+
+
+def read_answer(connection: socket.socket) -> Answer:
+    """Return the next answer, which must have a length and come alone."""
+    received = b""
+    while b"\r\n\r\n" not in received or not _is_whole(received):
+        data = connection.recv(1 << 16)
+        assert data, received
+        received += data
+    (answer,) = answers(received)
+    return answer
+
+
+def _is_whole(received: bytes) -> bool:
+    """Return whether the body of an answer has come, as far as its length tells."""
+    start, _, body = received.partition(b"\r\n\r\n")
+    (length,) = re.findall(rb"(?im)^content-length: (\d+)", start)
+    return len(body) >= int(length)
 
 
 def answers(received: bytes) -> Iterator[Answer]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import Final
 
 import httpx
 
-from tests.support.patience import wait_for
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 
 BREAK_SECONDS: Final = 0.015
 
@@ -25,8 +24,8 @@ class Reader:
         self.thread.start()
 
     def run(self) -> None:
-        with httpx.Client(base_url=self.url, timeout=30) as client:
-            while not self.over.is_set():
+        with httpx.Client(base_url=self.url, timeout=PATIENCE_SECONDS) as client:
+            while not self.over.wait(BREAK_SECONDS):
                 self.begun += 1
                 try:
                     reply = client.get("/hello")
@@ -37,7 +36,6 @@ class Reader:
                     if [found] != self.seen[-1:]:
                         self.seen.append(found)
                 self.ended = self.begun
-                time.sleep(BREAK_SECONDS)
 
     def take(self) -> tuple[list[tuple[str, int]], list[str]]:
         """Return what it has seen since, in order, each once, and what failed.

@@ -11,6 +11,7 @@ from typing import Any, Self
 import httpx
 from websockets.sync.client import ClientConnection, connect
 
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.processes import children
 from tests.support.served import Served
 from tests.support.small_project import endpoint
@@ -106,7 +107,7 @@ class Talker:
         self.pushed: list[dict[str, Any]] = []
         self.lines: list[str] = []
 
-    def next(self, seconds: float = 10) -> dict[str, Any]:
+    def next(self, seconds: float = PATIENCE_SECONDS) -> dict[str, Any]:
         """Return the next object that is not a ping; those are answered."""
         while True:
             if not self.lines:
@@ -176,7 +177,7 @@ def events(
 ) -> Iterator[tuple[httpx.Response, Iterator[dict[str, str]]]]:
     """Yield a stream of events: its response, and what comes."""
     path = f"/~realtime/{topic}"
-    with served.api.stream("GET", path, headers=dict(headers or {}), timeout=10) as response:
+    with served.api.stream("GET", path, headers=dict(headers or {})) as response:
         yield response, read_events(response.iter_lines())
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 from bbops.source.git import store
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.sending import CUSTOMERS, DONE, ENV, FILES, RECEIVERS, SECRET
 from tests.support.served import Served
 from tests.support.small_project import endpoint
@@ -64,7 +64,7 @@ class Receiver(ThreadingHTTPServer):
     def __init__(self) -> None:
         self.got: list[tuple[str, dict[str, str], str]] = []
         self.answers: dict[str, int] = {}
-        self.pauses: dict[str, float] = {}
+        self.gates: dict[str, threading.Event] = {}
         super().__init__(("127.0.0.1", 0), _Take)
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
@@ -87,7 +87,8 @@ class _Take(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["content-length"])).decode()
         headers = {name.lower(): value for name, value in self.headers.items()}
         receiver.got.append((self.path, headers, body))
-        time.sleep(receiver.pauses.get(self.path, 0))
+        if gate := receiver.gates.get(self.path):
+            gate.wait(PATIENCE_SECONDS)
         self.send_response(receiver.answers.get(self.path, 204))
         self.send_header("location", receiver.url("/elsewhere"))
         self.send_header("content-length", "0")

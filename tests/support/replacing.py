@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from bbops_server.process.handover import place
 from bbops_server.process.handover.protocol import Word, hear_descriptors, say
 from tests.conftest import ROOT
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.served import Served, environment, git
 from tests.support.small_project import hello, write_project
 
@@ -75,7 +76,7 @@ class Client(threading.Thread):
 
     def run(self) -> None:
         """Ask until it is over."""
-        connection = http.client.HTTPConnection(self._address, timeout=60)
+        connection = http.client.HTTPConnection(self._address, timeout=PATIENCE_SECONDS)
         while not self._over.is_set():
             try:
                 connection.request("GET", "/hello")
@@ -146,7 +147,7 @@ def replace(old: Served, *arguments: str, **options: dict[str, str]) -> Served:
     """Take the place of a server; return the new one, once the old one has ended well."""
     new = Served(old.repository, old.home, "--replace", *arguments, **options)
     try:
-        assert old.process.wait(60) == 0
+        assert old.process.wait(PATIENCE_SECONDS) == 0
         assert old.stop() == 0
         assert (new.serving["url"], new.serving["control_url"]) == (
             old.serving["url"], old.serving["control_url"],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import httpx
 
 from tests.conftest import ROOT
 from tests.support import warm
+from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.processes import children
 from tests.support.small_project import write_project
 
@@ -71,8 +71,8 @@ class Running:
         self.log.close()
 
 
-def get(url: str, timeout: float = 10) -> httpx.Response:
-    return httpx.get(url, timeout=timeout, trust_env=False)
+def get(url: str) -> httpx.Response:
+    return httpx.get(url, timeout=PATIENCE_SECONDS, trust_env=False)
 
 
 def is_alive(pid: int) -> bool:
@@ -83,8 +83,5 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-def wait_until_gone(pids: list[int], seconds: float = 10) -> None:
-    until = time.monotonic() + seconds
-    while any(map(is_alive, pids)) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not any(map(is_alive, pids))
+def wait_until_gone(pids: list[int]) -> None:
+    wait_for(lambda: not any(map(is_alive, pids)))

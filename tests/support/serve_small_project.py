@@ -81,7 +81,7 @@ class Follower:
                 await self.publish()
             elif word == "status":
                 self.say(**await self.plane.status())
-        await asyncio.sleep(3600)
+        await asyncio.Event().wait()
 
     async def publish(self) -> None:
         try:

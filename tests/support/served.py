@@ -150,10 +150,10 @@ class Served:
         if self.process.poll() is None:
             self.process.send_signal(how)
         try:
-            return self.process.wait(30)
+            return self.process.wait(PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:  # say where every thread of it stands
             self.process.send_signal(signal.SIGABRT)
-            self.process.wait(10)
+            self.process.wait(PATIENCE_SECONDS)
             raise AssertionError((self.home / "log").read_text()[-20_000:]) from None
         finally:
             self.reading.join()

@@ -9,6 +9,7 @@ import httpx
 
 from tests.support import warm
 from tests.support.control import CSRF, PASSWORD
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.served import Served, environment
 
 
@@ -22,7 +23,11 @@ def run(served: Served, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def set_up(served: Served) -> httpx.Client:
     link = served.serving["setup_url"]
-    browser = httpx.Client(base_url=served.serving["control_url"], headers={"accept": "text/html"})
+    browser = httpx.Client(
+        base_url=served.serving["control_url"],
+        headers={"accept": "text/html"},
+        timeout=PATIENCE_SECONDS,
+    )
     found = CSRF.search(browser.get(link).text)
     assert found is not None
     (token,) = parse_qs(urlsplit(link).query)["token"]

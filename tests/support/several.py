@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.served import Served, git
 from tests.support.small_project import hello, write_project
 
@@ -30,7 +31,9 @@ class Several(Served):
             self.file.write_text(text)
         super().__init__(self.file, folder / "home", *arguments, env=env)
 
-    def until(self, kind: str, project: str = "", seconds: float = 120) -> dict[str, Any]:
+    def until(
+        self, kind: str, project: str = "", seconds: float = PATIENCE_SECONDS
+    ) -> dict[str, Any]:
         """Return the next event of a kind and project; others are passed over."""
         until = time.monotonic() + seconds
         while True:
@@ -96,7 +99,7 @@ def serve(folder: Path) -> Iterator[Callable[..., Several]]:
         started.append(served)
         waiting = set(live)
         while waiting:
-            found = served.events.get(timeout=30)
+            found = served.events.get(timeout=PATIENCE_SECONDS)
             if found["event"] == "live":
                 waiting.discard(found["project"])
         return served

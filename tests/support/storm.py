@@ -28,9 +28,14 @@ from bbops.language.resources.table import Table
 from tests.support.changing import ROWS, SPEC, changed, end_of
 from tests.support.changing_postgres import ROWS as POSTGRES_ROWS
 from tests.support.migrating import declare, query, schema_of
+from tests.support.patience import wait_for
 from tests.support.table_changes import CASES
 
 SEED = 20261121
+MIGRATING = (
+    "SELECT 1 FROM pg_stat_activity WHERE datname = current_database()"
+    " AND application_name = 'bbops migration'"
+)
 OWN = {"_bbops_schema": "spec", "_bbops_notes": "text"}
 
 
@@ -194,9 +199,8 @@ class Schemas(Ground):
         return self.make(f"{self.original}_{name}", self.original)
 
     def read(self, place: Place) -> State:
-        while self.ask(place, "SELECT 1 FROM pg_stat_activity WHERE datname = current_database()"
-                       " AND application_name = 'bbops migration'"):  # fmt: skip
-            time.sleep(0.001)  # the server has not noticed yet that its client was killed
+        # the server notices a little later that its client was killed
+        wait_for(lambda: not self.ask(place, MIGRATING))
         with read_tables(place) as live:
             found = live.read()
             own = [live.ask(f"SELECT {text} FROM {name}") for name, text in sorted(OWN.items())]

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.served import Served
 from tests.vendors.dripping import Dripping
 
@@ -71,7 +72,9 @@ class Shop:
             socket_options=[(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)]
         )  # fmt: skip
         with (
-            httpx.Client(base_url=self.served.api.base_url, transport=narrow, timeout=90) as client,
+            httpx.Client(
+                base_url=self.served.api.base_url, transport=narrow, timeout=PATIENCE_SECONDS
+            ) as client,
             client.stream("POST", path, json={"prompt": prompt}) as response,
         ):
             yield Reading(response)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from tests.support.patience import PATIENCE_SECONDS
 from tests.vendors.storage import REGION, Storage
 from tests.vendors.stripe_like import StripeLike
 
@@ -36,7 +37,8 @@ def storage() -> Iterator[Storage]:
     found = Storage(url, key["AccessKeyId"], key["SecretAccessKey"])
     for bucket in ("files", "crewdesk"):
         found.client().create_bucket(Bucket=bucket)
-    httpx.post(f"{url}/moto-api/reset-auth", content="0").raise_for_status()
+    reset = f"{url}/moto-api/reset-auth"
+    httpx.post(reset, content="0", timeout=PATIENCE_SECONDS).raise_for_status()
     yield found
     server.stop()
 

@@ -20,6 +20,7 @@ import psycopg
 
 from bbops.database.schema.place import PostgresPlace
 from tests.conformance import npm
+from tests.support.patience import PATIENCE_SECONDS
 
 SECRET: Final = "a-secret-of-at-least-32-characters!!"
 PREFIX: Final = "/rest/v1"
@@ -70,7 +71,7 @@ def _is_up(process: subprocess.Popen[bytes], port: int) -> bool:
     until = time.monotonic() + 60
     while process.poll() is None and time.monotonic() < until:
         try:
-            if httpx.get(f"http://127.0.0.1:{port}/").status_code == 200:
+            if httpx.get(f"http://127.0.0.1:{port}/", timeout=PATIENCE_SECONDS).status_code == 200:
                 return process.poll() is None
         except httpx.HTTPError:
             time.sleep(0.05)
