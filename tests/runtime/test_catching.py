@@ -164,7 +164,7 @@ steps:
 def attempts(error: Exception, most: int = 3) -> int:
     """Count how often something that always fails is tried."""
 
-    run = SimpleNamespace(host=SimpleNamespace(random=CountingRandom()))
+    run = SimpleNamespace(host=SimpleNamespace(random=CountingRandom(), record=None))
 
     async def all_of_them() -> int:
         tries, count = Attempts(most, 0.001, 2), 0

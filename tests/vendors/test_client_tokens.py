@@ -118,7 +118,7 @@ class Recorder:
     def __init__(self) -> None:
         self.seen: list[Any] = []
 
-    async def once(self, ask: Any) -> Any:
+    async def ask(self, ask: Any) -> Any:
         found = await ask()
         self.seen.append(found)
         return found
