@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from bbops.base.host import HttpResponse
 from bbops.build.testing.host import FakeHttp
 from bbops.runtime.values.failures import Failure, HttpFailure
+from bbops.runtime.work.outbox import emit
 from tests.support.work_shop import Shop, run
 
 
@@ -170,6 +172,24 @@ def test_each_attempt_of_a_job_begins_with_the_values_of_the_first(tmp_path: Pat
         assert await attempts(shop, function, 3) == 1
         assert http.keys[0] == http.keys[2]
         assert (await shop.told())[0] == ["answer 4"]
+
+    run(tmp_path, do)
+
+
+def test_the_key_of_a_job_is_the_same_in_all_its_attempts_and_no_other_jobs(
+    tmp_path: Path,
+) -> None:
+    async def do(shop: Shop) -> None:
+        shop.http = http = Answers(503, 200, 200)
+        function = asking().replace("uuid()", "job.key")
+        function = function.replace("answer ${", "${ job.attempt } ${ job.id } ${")
+        assert await attempts(shop, function, 3) == 1
+        await shop.database.write_all([emit("order.paid", '{"number":8}', 0)])
+        assert await attempts(shop, function, 3) == 0
+        first, again, other = http.keys
+        assert first == again != other
+        assert str(UUID(first)) == first
+        assert (await shop.told())[0] == ["2 triggers/paid@1 2", "1 triggers/paid@2 3"]
 
     run(tmp_path, do)
 

@@ -64,7 +64,7 @@ steps:
   - http:
       method: POST
       url: ${ env.PARTNER_URL }
-      headers: { idempotency-key: "${ uuid() }" }
+      headers: { idempotency-key: "${ job.key }" }
       body: { number: "${ event.payload.number }" }
   - if: event.payload.number % 7 == 0
     then:

@@ -21,12 +21,16 @@ _ELSEWHERE = {
     "env": "declare it under 'env' in project.yaml",
     "event": "an event exists only in functions of triggers",
     "trigger": "it exists only in functions of database triggers",
+    "job": "it exists only in functions that tasks, triggers, 'onDead' or 'enqueue' run",
     "error": "it exists only inside 'catch'",
     "row": "only 'where', and single columns of 'update' and 'do', have the stored row",
 }
 _REQUEST = map_of(dict.fromkeys(("id", "method", "path", "url", "ip", "body"), TEXT), "request")
 _HEADERS = map_of({}, "headers", rest=TEXT.or_null())
 _FILE = map_of({"path": TEXT, "name": TEXT, "size": INTEGER, "contentType": TEXT}, "the file")
+ONLY_SOME = ("event", "trigger", "job")
+"""Roots that only some ways to a function have."""
+
 PARTS = ("input", "params", "query")
 """What a function is given, by a request or a call."""
 
@@ -46,7 +50,7 @@ def readable(project: ResolvedProject, name: str, private: Hidden) -> dict[str, 
         found["query"] = _given(model.query, "query", open_=is_open)
         found["params"] = _params(project, name, model.params)
         found["input"] = _input(ways, model.input)
-    for root in ("event", "trigger"):
+    for root in ONLY_SOME:
         if ways and all(root in way.given for way in ways) and name not in project.callers:
             found[root] = joined_root(ways, root)
     for root, authentication in _SIGNED_IN:
@@ -79,7 +83,7 @@ def missing(project: ResolvedProject, function: Resource[Function]) -> dict[str,
     for root, authentication in _SIGNED_IN:
         if why := _why_unsigned(project, name, authentication):
             found[f"vars.{root}"] = why
-    for root in ("event", "trigger"):
+    for root in ONLY_SOME:
         other = next((way.what for way in ways if root not in way.given), None)
         if other is not None and any(root in way.given for way in ways):
             found[root] = f"{other} runs this function too, and has none"

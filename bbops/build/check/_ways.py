@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from bbops.base.names import title_of
-from bbops.language.expressions.types import ANY, NULL, TEXT, Type, join, map_of
+from bbops.language.expressions.types import ANY, INTEGER, NULL, TEXT, Type, join, map_of
 from bbops.language.project import Authentication, Project, Route
 from bbops.language.resources.endpoint import Upload
 from bbops.language.resources.task import Task
@@ -32,7 +33,7 @@ class Way:
         answers: what the function returns leaves the server.
         is_job: a job runs the function, and nobody waits for its end.
         files: the uploads that come in `input`.
-        given: the roots that only this kind of way has, `event` or `trigger`.
+        given: the roots that only this kind of way has: `job`, `event` or `trigger`.
     """
 
     what: str
@@ -46,6 +47,10 @@ class Way:
     is_job: bool = False
     files: Mapping[str, Upload] = field(default_factory=dict)
     given: Mapping[str, Type] = field(default_factory=dict)
+
+
+JOB: Final = map_of({"id": TEXT, "attempt": INTEGER, "key": TEXT}, "the job")
+"""The root `job`, in functions that only jobs run."""
 
 
 def find_ways(project: Project) -> Mapping[str, tuple[Way, ...]]:
@@ -65,7 +70,9 @@ def _ways(project: Project) -> Iterator[tuple[str, Way]]:
         yield task.model.function, _of_task(name, task.model)
     for function, starting in project.started.items():
         for one in starting:
-            yield function, Way(f"'enqueue' in {title_of(one)}", has_request=False, is_job=True)
+            yield function, Way(
+                f"'enqueue' in {title_of(one)}", has_request=False, is_job=True, given={"job": JOB}
+            )  # fmt: skip
     for name, trigger in project.triggers.items():
         yield trigger.model.function, _of_trigger(project, name, trigger.model)
     for dead in project.on_dead:
@@ -108,7 +115,7 @@ def _of_agents(project: Project) -> Iterator[tuple[str, Way]]:
 def _silent(what: str, given: Mapping[str, Type] | None = None) -> Way:
     return Way(
         what, has_request=False, has_arguments=False, answers=False, is_job=True,
-        given=given or {},
+        given={"job": JOB, **(given or {})},
     )  # fmt: skip
 
 
@@ -142,7 +149,7 @@ def event_of(payload: Shape | None) -> Type:
 
 
 def joined_root(ways: tuple[Way, ...], root: str) -> Type:
-    """Return the type of `event` or `trigger` where every way has it."""
+    """Return the type of a root that only some ways have, where every way has it."""
     found = ways[0].given[root]
     for way in ways[1:]:
         found = join(found, way.given[root])

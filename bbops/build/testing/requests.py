@@ -91,6 +91,10 @@ async def ask_function(client: Client, function: Function, given: Mapping[str, A
     return Answer(status, found, read(body, found))
 
 
+_KEY: Final = "00000000-0000-4000-8000-000000000000"
+"""The `job.key` of functions that a test runs without a job."""
+
+
 def fill(run: Run, function: Function, given: Mapping[str, Any]) -> None:
     """Give a run the values of a case.
 
@@ -102,6 +106,7 @@ def fill(run: Run, function: Function, given: Mapping[str, Any]) -> None:
         {"email": None, "role": None, "claims": {}, **given["auth"]} if given["auth"] else None
     )
     run.event, run.trigger = given["event"], given["trigger"]
+    run.job = {"id": f"functions/{function.name}@test", "attempt": 1, "key": _KEY}
     errors: dict[str, list[str]] = {}
     texts: dict[str, list[str]] = {}
     for name, text in _pairs(given["query"]):

@@ -24,7 +24,9 @@ class Function(Kind):
     - It runs for endpoints, as middleware, for tasks, triggers and agents, and through `call` and
       `enqueue`. What it may read is what all of its ways give: `vars.auth` only where each of them
       has JWT, the request only where each of them is a request, `event` and `trigger` only behind
-      triggers.
+      triggers, `job` only where jobs alone run it.
+    - `job.id` names the job, `job.attempt` counts its attempts from 1. `job.key` is the same in
+      each attempt, and no other job has it: other services recognize a repeated request by it.
     - `input` is the body, `query` and `params` are parts of the address, `payload` is what an event
       brings. `name: type` must be there, `name?: type` may be left out, `type?` may be null. What
       does not fit is answered with 400 and every wrong field; what is not declared is dropped.

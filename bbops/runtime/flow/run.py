@@ -83,6 +83,8 @@ class Run:
     """The refresh token among the request's cookies, for the endpoints that take it."""
     event: Any = None
     trigger: Any = None
+    job: Any = None
+    """`{id, attempt, key}` in a job."""
     folder: Folder | None = None
     """Where the files of the request are; None where it can have none, and in what is called."""
     trace: Any = None

@@ -202,6 +202,8 @@ class Work:
         if work.where is not None and not seen.asks(work.where):
             return None  # it was made of a condition that failed, or has another one by now
         run.event, run.trigger = seen.event, seen.trigger
+        if "job" in work.function.needs:
+            run.job = {"id": job.uid, "attempt": job.attempt, "key": job.key}
         if seen.input is not None:
             run.input, run.params, run.query = given_to(work.function, seen.input)
         active = ActiveRequest()  # the release ends after its jobs, too

@@ -33,10 +33,10 @@ def last_of(sizes: Iterable[Sequence[Any]], most_bytes: int) -> int | None:
 
 def read_claim(row: Sequence[Any]) -> Claim:
     """Return what a claim gave."""
-    number, uid, work, payload, attempt, fence, lane, code, seq, cause, depth, due_at = row
+    number, uid, work, payload, attempt, fence, lane, code, seq, cause, depth, due, created = row
     return Claim(
         number, uid, work, payload, attempt, fence, lane, code, seq, Cause(cause, depth),
-        due_at=due_at,
+        due_at=due, created_at=created,
     )  # fmt: skip
 
 

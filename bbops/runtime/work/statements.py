@@ -377,5 +377,5 @@ def _claim(of: Dialect, which: str, order: str) -> str:
             f" ORDER BY {order} LIMIT ? {of.skips_locked}"
         )
         + " RETURNING id, uid, work, payload, attempts, fence, coalesce(lane, ''), code, seq,"
-        " cause, depth, CASE WHEN run_at > created_at THEN run_at ELSE created_at END"
+        " cause, depth, CASE WHEN run_at > created_at THEN run_at ELSE created_at END, created_at"
     )

@@ -6,6 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal
+from uuid import UUID, uuid5
+
+_KEYS: Final = UUID("0f9d1a3e-5c0e-4a53-9a0b-6a1f4b1f7c11")
+"""Namespace of `Claim.key`."""
 
 State = Literal["ready", "blocked", "later", "running", "held", "dead"]
 """`ready` has its seat in its lane, `blocked` waits for one, `later` for a time."""
@@ -99,6 +103,7 @@ class Claim:
         seq: the event's place in the log; 0 without one.
         is_bulk: it has a seat of those that no other job has.
         due_at: when it was made, or could run at the earliest.
+        created_at: when it was made, in milliseconds since 1970.
     """
 
     id: int
@@ -113,6 +118,12 @@ class Claim:
     cause: Cause
     is_bulk: bool = False
     due_at: int = 0
+    created_at: int = 0
+
+    @property
+    def key(self) -> str:
+        """A name for other services: the same in each attempt, and no other job's."""
+        return str(uuid5(_KEYS, f"{self.uid} {self.created_at}"))
 
 
 Outcome = Literal["done", "cancelled"]
