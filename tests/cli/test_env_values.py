@@ -8,15 +8,23 @@ from pathlib import Path
 
 import pytest
 
+from bbops.source.git import store
+from bbops_server.control_plane.sign_in.local import write_local_key
 from bbops_server.process.host.secrets import Secrets
-from tests.support.served import environment, make_project
+from tests.support.served import environment, git, make_project
 
+URL = "http://127.0.0.1:8001"
 PEM = "-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----"
 
 
 def run(folder: Path, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    return env(folder, "set", *words, given=given)
+
+
+def env(folder: Path, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    """Run `bbops env` in a folder, with the settings of nobody."""
     return subprocess.run(
-        [sys.executable, "-P", "-m", "bbops", "env", "set", *words], input=given, text=True,
+        [sys.executable, "-P", "-m", "bbops", "env", *words], input=given, text=True,
         cwd=folder, env=environment(folder), capture_output=True, check=False,
     )  # fmt: skip
 
@@ -41,7 +49,93 @@ def test_such_a_value_is_taken_from_a_pipe_and_behind_two_dashes(
 ) -> None:
     folder = make_project(tmp_path / "shop")
     monkeypatch.setenv("XDG_CONFIG_HOME", environment(folder)["XDG_CONFIG_HOME"])
-    assert run(folder, "KEY", given=PEM + "\n").stdout == "KEY is set\n"
-    assert run(folder, "OTHER", "--", "-5").stdout == "OTHER is set\n"
+    assert run(folder, "KEY", given=PEM + "\n").stdout.startswith("KEY is set ")
+    assert run(folder, "OTHER", "--", "-5").stdout.startswith("OTHER is set ")
     kept = Secrets.open(folder / ".bbops/state")
     assert (kept.get("KEY"), kept.get("OTHER")) == (PEM, "-5")
+
+
+def project(folder: Path) -> Path:
+    """Make the smallest project, in a repository."""
+    store.init(folder, {"project.yaml": b"bbops: 1\nname: shop\n"}, message="Start")
+    return folder
+
+
+def start(state: Path) -> Path:
+    """Leave what a server that runs on a state folder writes there."""
+    state.mkdir(parents=True)
+    write_local_key(state, URL, URL)
+    return state
+
+
+def names(folder: Path, *words: str) -> list[str]:
+    return env(folder, "list", *words).stdout.splitlines()
+
+
+def test_a_value_is_set_where_bbops_dev_reads_it(tmp_path: Path) -> None:
+    folder = project(tmp_path / "shop")
+    dev = start(folder / ".bbops/dev")
+    assert run(folder, "KEY", "x").stdout == f"KEY is set for 'bbops dev', in {dev}\n"
+    assert names(folder, "--state", ".bbops/dev") == ["KEY"]
+    assert not (folder / ".bbops/state").exists()
+
+
+def test_a_value_is_set_on_the_server_that_runs_around_the_folder(tmp_path: Path) -> None:
+    state = start(tmp_path / ".bbops/state")
+    folder = project(tmp_path / "clone")
+    assert run(folder, "KEY", "x").stdout == f"KEY is set for 'bbops serve', in {state}\n"
+    assert (names(folder), (folder / ".bbops").exists()) == (["KEY"], False)
+
+
+def test_the_values_of_a_stopped_bbops_dev_are_found_too(tmp_path: Path) -> None:
+    folder = project(tmp_path / "shop")
+    (folder / ".bbops/dev").mkdir(parents=True)
+    told = "KEY is set for 'bbops dev'; for 'bbops serve', add --state .bbops/state\n"
+    assert run(folder, "KEY", "x").stdout == told
+
+
+def test_a_value_of_drafts_is_never_set_in_bbops_dev(tmp_path: Path) -> None:
+    folder = project(tmp_path / "shop")
+    start(folder / ".bbops/dev")
+    assert "for 'bbops serve'" in run(folder, "KEY", "x", "--drafts").stdout
+    assert names(folder, "--drafts", "--state", ".bbops/state") == ["KEY"]
+
+
+@pytest.mark.parametrize("words", [("set", "KEY", "x"), ("list",), ("unset", "KEY")])
+def test_a_clone_without_a_server_names_the_option_for_one(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    project(tmp_path / "origin")
+    git(tmp_path, "clone", "-q", "origin", "clone")
+    done = env(tmp_path / "clone", *words)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: this folder is a clone, and no server keeps its state here\n"
+        "    hint: on the server's machine, add --state DIR with its state folder;"
+        " for a server that will start here, add --state .bbops/state\n"
+    )
+    assert not (tmp_path / "clone/.bbops").exists()
+
+
+def test_the_hint_of_a_clone_works(tmp_path: Path) -> None:
+    project(tmp_path / "origin")
+    git(tmp_path, "clone", "-q", "origin", "clone")
+    assert run(tmp_path / "clone", "KEY", "x", "--state", ".bbops/state").returncode == 0
+    assert names(tmp_path / "clone") == ["KEY"]
+
+
+def test_a_new_project_keeps_values_for_its_first_server(tmp_path: Path) -> None:
+    folder = project(tmp_path / "shop")
+    assert run(folder, "KEY", "x").stdout == "KEY is set for 'bbops serve' in this folder\n"
+    assert (folder / ".bbops/.gitignore").read_text() == "*\n"
+
+
+def test_a_removed_value_is_gone(tmp_path: Path) -> None:
+    folder = project(tmp_path / "shop")
+    run(folder, "KEY", "x")
+    assert env(folder, "unset", "KEY").stdout.startswith("KEY is removed ")
+    assert names(folder) == ["no values yet; set one with 'bbops env set NAME'"]
+    missing = env(folder, "unset", "KEY")
+    assert (missing.returncode, missing.stderr.splitlines()[0]) == (
+        2, "error: 'KEY' has no stored value in '.bbops/state'",
+    )  # fmt: skip
