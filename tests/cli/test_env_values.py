@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -139,3 +140,85 @@ def test_a_removed_value_is_gone(tmp_path: Path) -> None:
     assert (missing.returncode, missing.stderr.splitlines()[0]) == (
         2, "error: 'KEY' has no stored value in '.bbops/state'",
     )  # fmt: skip
+
+
+def pipe(folder: Path, data: bytes, *words: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "bbops", "env", "set", "KEY", *words], input=data,
+        cwd=folder, env=environment(folder), capture_output=True, check=False,
+    )  # fmt: skip
+
+
+def stored(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str | None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", environment(folder)["XDG_CONFIG_HOME"])
+    return Secrets.open(folder / ".bbops/state").get("KEY")
+
+
+@pytest.mark.parametrize(
+    ("data", "kept"),
+    [
+        (b"s3cret", "s3cret"),
+        (b"s3cret\n", "s3cret"),
+        (b"s3cret\r\n", "s3cret"),
+        (b"one\r\ntwo\r\n", "one\r\ntwo"),
+        ("grüße\n".encode(), "grüße"),
+    ],
+)
+def test_one_final_line_break_of_a_pipe_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes, kept: str
+) -> None:
+    folder = project(tmp_path / "shop")
+    done = pipe(folder, data)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert stored(folder, monkeypatch) == kept
+
+
+@pytest.mark.parametrize(
+    ("data", "warning"),
+    [
+        (b"s3cret\r", "character 7 of 7 is a carriage return"),
+        (b"s3cret\n\n", "character 7 of 7 is a line feed"),
+        (b" s3cret", "character 1 of 7 is a space"),
+        ("s3\u00a0cret".encode(), "character 3 of 7 is U+00A0 (NO-BREAK SPACE)"),
+        ("s3cret\u200b".encode(), "character 7 of 7 is U+200B (ZERO WIDTH SPACE)"),
+        (b"", "the value is empty"),
+    ],
+)
+def test_invisible_characters_are_kept_and_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes, warning: str
+) -> None:
+    folder = project(tmp_path / "shop")
+    done = pipe(folder, data)
+    assert (done.returncode, done.stderr.decode()) == (0, f"warning: {warning}; it is kept\n")
+    assert stored(folder, monkeypatch) == data.decode().removesuffix("\n")
+    assert json.loads(pipe(folder, data, "--json").stdout)["warnings"] == [warning]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("s3crét".encode("latin-1"), "not UTF-8: byte 5 of 6 does not belong there"),
+        ("\ufeffs3cret\r\n".encode(), "the value begins with a byte order mark (U+FEFF)"),
+        ("\ufeffs3cret\r\n".encode("utf-16-le"), "the value is UTF-16, expected UTF-8"),
+        ("s3cret".encode("utf-16-le"), "the value contains a NUL character, as UTF-16 does"),
+    ],
+)
+def test_a_value_in_another_encoding_is_rejected_without_being_printed(
+    tmp_path: Path, data: bytes, message: str
+) -> None:
+    folder = project(tmp_path / "shop")
+    done = pipe(folder, data)
+    assert done.returncode == 2
+    assert message in done.stderr.decode()
+    assert "hint: save it as UTF-8" in done.stderr.decode()
+    assert b"s3" not in done.stderr
+    assert names(folder) == ["no values yet; set one with 'bbops env set NAME'"]
+
+
+def test_an_argument_that_is_not_utf_8_is_rejected(tmp_path: Path) -> None:
+    folder = project(tmp_path / "shop")
+    command = [sys.executable, "-P", "-m", "bbops", "env", "set", "KEY", b"s3cr\xe9t"]
+    done = subprocess.run(
+        command, cwd=folder, env=environment(folder), capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, b"error: the value is not UTF-8")

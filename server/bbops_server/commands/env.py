@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -14,6 +15,7 @@ from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._family import Family
 from bbops_server.commands._env_state import EnvState, find_env_state
 from bbops_server.commands._projects import folder_of, of_project, where_state
+from bbops_server.commands._secret_input import find_oddities, read_piped, require_text
 
 if TYPE_CHECKING:
     from bbops_server.process.host.secrets import Secrets
@@ -78,15 +80,20 @@ def set_value(
 
     Without VALUE, the value is read from a prompt or a pipe, which keeps it out of the shell
     history: bbops env set NAME < key.pem. A value that begins with '-' is read that way alone.
+    One final line break of a pipe is removed; everything else is kept, and characters that cannot
+    be seen are reported. The encoding is UTF-8.
     """
     _require_name(name)
     found = find_env_state(state, drafts=drafts)
     folder = _store_folder(found, project, of_server=of_server, drafts=drafts)
-    if value is None:
-        value = ask(name)
+    value = ask(name) if value is None else require_text(value)
     found.make()
     _open(folder).set(name, value)
-    _show(found, {"set": name}, f"{name} is set", as_json=as_json)
+    oddities = list(find_oddities(value))
+    for oddity in oddities:
+        click.echo(f"warning: {oddity}; it is kept", err=True)
+    answer = {"set": name, **({"warnings": oddities} if oddities else {})}
+    _show(found, answer, f"{name} is set", as_json=as_json)
 
 
 @examples("bbops env unset GREETING", "bbops env unset GREETING --drafts")
@@ -134,7 +141,7 @@ def _open(folder: Path) -> Secrets:
     return Secrets.open(folder)
 
 
-def _show(found: EnvState, answer: dict[str, str], done: str, *, as_json: bool) -> None:
+def _show(found: EnvState, answer: Mapping[str, Any], done: str, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(answer))
         return
@@ -142,10 +149,10 @@ def _show(found: EnvState, answer: dict[str, str], done: str, *, as_json: bool) 
 
 
 def ask(name: str) -> str:
-    """Return a value typed without echo, or the whole of a pipe."""
+    """Return a value typed without echo, or that of a pipe. Raises: ServerError: as decoded."""
     if sys.stdin.isatty():
-        return str(click.prompt(name, hide_input=True))
-    return sys.stdin.read().removesuffix("\n")
+        return require_text(str(click.prompt(name, hide_input=True)))
+    return read_piped()
 
 
 @examples("bbops env list", "bbops env list --drafts")
