@@ -10,7 +10,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from tests.support.patience import wait_for
-from tests.support.shop import SECRET, Shop, Work
+from tests.support.shop import SECRET, Shop, Work, write
 
 HOOK_PROJECT = "bbops: 1\nname: shop\nenv: { HOOK_SECRET: { secret: true } }\n"
 HOOK = """
@@ -58,6 +58,23 @@ def test_a_delivery_is_shown_without_its_signature_and_runs_again(shop: Shop) ->
     assert served.count("pay") == 2
     assert "there is no delivery 'triggers/pay@b'" in run(
         "deliveries", "replay", "triggers/pay@b").stderr  # fmt: skip
+
+
+@pytest.mark.long
+def test_a_secret_that_the_scheme_cannot_use_stalls_the_publication(shop: Shop) -> None:
+    served = shop()
+    project = "bbops: 1\nname: shop\nenv: { SHORT: { default: two words } }\n"
+    hook = HOOK.replace("HOOK_SECRET", "SHORT")
+    write(served, {
+        "project.yaml": project, "triggers/pay.yaml": hook, "functions/paid.yaml": PAID,
+    })  # fmt: skip
+    stalled = served.stalled()
+    assert stalled["reason"] == "SecretUnusable"
+    assert stalled["message"] == (
+        "triggers/pay.yaml:4:43: SHORT: the secret of the webhook is not base64,"
+        " with or without 'whsec_' before it"
+    )
+    assert stalled["hint"].startswith("bbops env set SHORT --state ")
 
 
 @pytest.mark.long

@@ -15,9 +15,14 @@ from typing import Final, Literal
 
 from bbops.runtime.values.failures import FlowError, InvalidInput, Thrown
 from bbops.runtime.work.signed import Found, Given, Headers, Taken, is_one, read_map, read_moment
-from bbops.runtime.work.standard import read_key, sign
+from bbops.runtime.work.standard import read_key, read_sending_key, sign
 from bbops.runtime.work.vendor_signatures import READ as VENDORS
-from bbops.runtime.work.vendor_signatures import TAKE, take_json
+from bbops.runtime.work.vendor_signatures import (
+    TAKE,
+    read_discord_key,
+    read_sendgrid_key,
+    take_json,
+)
 
 Scheme = Literal[
     "hmac", "standard", "stripe", "github", "slack", "twilio", "hubspot", "discord", "sendgrid"
@@ -135,6 +140,29 @@ _READ: Final[Mapping[Scheme, Callable[[Given], Found | None]]] = {
     "slack": VENDORS["slack"], "twilio": VENDORS["twilio"], "hubspot": VENDORS["hubspot"],
     "discord": VENDORS["discord"], "sendgrid": VENDORS["sendgrid"],
 }  # fmt: skip
+
+
+def check_secret(scheme: Scheme | Literal["sent"], secret: str) -> None:
+    """Refuse a secret, or a public key, that no delivery can be verified or signed with.
+
+    Args:
+        scheme: of a trigger's signature; `sent` for messages that the project sends.
+
+    Raises:
+        FlowError: it is not what the scheme uses; the message does not contain it.
+    """
+    match scheme:
+        case "standard":
+            _key(secret)
+        case "sent":
+            try:
+                read_sending_key(secret)
+            except ValueError as error:
+                raise FlowError(str(error)) from None
+        case "discord":
+            read_discord_key(secret)
+        case "sendgrid":
+            read_sendgrid_key(secret)
 
 
 def _hex(secret: str, data: bytes) -> str:
