@@ -18,7 +18,7 @@ from bbops.database.sqlite.driver import Sqlite
 from bbops.database.sqlite.work import SqliteWork
 from bbops.runtime.linking.release import link
 from bbops.runtime.linking.work import Work, link_work
-from bbops.runtime.values.failures import FlowError, HttpFailure
+from bbops.runtime.values.failures import HttpFailure, PayloadFailure
 from bbops.runtime.work.outbox import emit
 from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.sql_engine import SqlEngine
@@ -324,7 +324,7 @@ def test_a_job_whose_function_has_changed_since_it_began_is_held(tmp_path: Path)
 def test_a_payload_that_does_not_fit_fails_with_the_field(tmp_path: Path) -> None:
     async def do(shop: Shop) -> None:
         await shop.database.change('UPDATE _bbops_outbox SET payload = \'{"number": "x"}\'')
-        with pytest.raises(FlowError, match="does not fit function 'fulfil': 'number'"):
+        with pytest.raises(PayloadFailure, match="does not fit function 'fulfil': 'number'"):
             await shop.attempt("one", 0)
 
     run(tmp_path, do)

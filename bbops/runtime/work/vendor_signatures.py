@@ -20,6 +20,7 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 import msgspec
 
 from bbops.runtime.values.failures import FlowError, InvalidInput
+from bbops.runtime.values.json_faults import name_json_fault
 from bbops.runtime.work.signed import Found, Given, Taken, is_one, read_json, read_map, read_moment
 
 if TYPE_CHECKING:
@@ -229,8 +230,8 @@ def take_json(given: Given) -> Taken:
         msgspec.json.decode(given.body)
         return Taken(given.body.decode(), 202)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        detail = "" if isinstance(error, RecursionError) else f": {error}"
-        raise InvalidInput({}, f"the body is not valid JSON{detail[:120]}") from None
+        fault = name_json_fault(given.body, error)
+        raise InvalidInput({}, f"the body is not valid JSON: {fault}") from None
 
 
 READ: Final[Mapping[VendorScheme, Callable[[Given], Found | None]]] = {
@@ -241,6 +242,9 @@ TAKE: Final[Mapping[str, Callable[[Given], Taken]]] = {
     "slack": take_slack, "twilio": take_twilio, "discord": take_discord,
 }  # fmt: skip
 """Those that bring something else than JSON, or want another answer than 202."""
+
+TAKEN_STATUS: Final[Mapping[str, int]] = {"slack": 200, "twilio": 204}
+"""The status that a service expects of a delivery that is kept, where that is not 202."""
 
 
 # ---- what they share
