@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from bbops.runtime.flow.run import log_rejection
 from bbops.runtime.realtime.judging import Identity, Judge, Verdict
 from bbops.runtime.realtime.topics import Kept, Params, Topic, Topics
 from bbops_server.data_plane.realtime.codes import (
@@ -104,7 +105,10 @@ class Hub:
         if tokens.sets:
             await tokens.prepare(token)
         claims, ends_at = tokens.verify(token), tokens.ends_at(token)
-        return None if claims is None or ends_at is None else (claims, ends_at)
+        if claims is None or ends_at is None:
+            log_rejection(self._judge.answering.host.log, tokens.rejection, by="realtime")
+            return None
+        return claims, ends_at
 
     def find_token(self, scope: Any) -> str | None:
         """Return the token among the headers of a request, if its page may use it."""
