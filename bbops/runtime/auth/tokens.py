@@ -276,7 +276,7 @@ def _find_rejection(payload: Mapping[str, Any], now: float) -> str:
         return "'nbf' is not a time in seconds"
     if begins > now + LEEWAY_SECONDS:
         return f"'nbf' is more than {LEEWAY_SECONDS:g} s ahead"
-    if _is_time(issued) and issued > now + LEEWAY_SECONDS:
+    if issued is not None and _is_time(issued) and issued > now + LEEWAY_SECONDS:
         return f"'iat' is more than {LEEWAY_SECONDS:g} s ahead"
     return "" if type(payload.get("jti", "")) in {str, int} else "'jti' is not a text"
 

@@ -99,14 +99,15 @@ class Hub:
 
     async def verify(self, token: str) -> tuple[Any, float] | None:
         """Return what a token says, and when it ends; None of one that does not count."""
-        tokens = self._judge.answering.tokens if self._judge else None
-        if tokens is None:
+        answering = self._judge.answering if self._judge else None
+        tokens = answering.tokens if answering else None
+        if answering is None or tokens is None:
             return None
         if tokens.sets:
             await tokens.prepare(token)
         claims, ends_at = tokens.verify(token), tokens.ends_at(token)
         if claims is None or ends_at is None:
-            log_rejection(self._judge.answering.host.log, tokens.rejection, by="realtime")
+            log_rejection(answering.host.log, tokens.rejection, by="realtime")
             return None
         return claims, ends_at
 
