@@ -1,4 +1,4 @@
-"""Git LFS pointers: small texts that stand in git for files that are kept elsewhere."""
+"""Git LFS pointers: small texts that replace large files in git."""
 
 from __future__ import annotations
 
