@@ -11,9 +11,12 @@ import textwrap
 import tomllib
 from pathlib import Path
 
+import click
 import pytest
 
 from bbops.interfaces.cli import python_complaint
+from bbops.interfaces.cli._catalog import load_command, own_commands
+from bbops.interfaces.cli._family import Family
 from tests.conftest import ROOT
 from tests.support.command_line import add_entry_points, bbops, environment
 
@@ -134,6 +137,38 @@ def test_a_family_says_whole_sentences_of_its_commands(family: str) -> None:
     told = bbops(family, "--help").stdout.rpartition("Commands:")[2]
     assert "..." not in told
     assert re.search(r"^  list +List the ", told, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("noun", "command"),
+    [
+        *((noun, "list") for noun in (
+            "addon", "deliveries", "drafts", "env", "events", "frontend", "hooks", "jobs", "keys",
+            "proposals", "receivers", "tasks", "users",
+        )),
+        ("workspace", "show"), ("mcp", "status"),
+    ],
+)  # fmt: skip
+def test_a_bare_noun_runs_its_list(tmp_path: Path, noun: str, command: str) -> None:
+    nowhere = environment(tmp_path) | {"BBOPS_SERVER": "http://127.0.0.1:9"}
+    bare, named = (
+        bbops(noun, *words, "--json", cwd=tmp_path, env=nowhere) for words in ([], [command])
+    )
+    assert (bare.returncode, bare.stdout, bare.stderr) == (
+        named.returncode, named.stdout, named.stderr,
+    )  # fmt: skip
+    assert "Usage:" not in bare.stdout + bare.stderr
+
+
+def test_every_noun_that_lists_does_so_without_a_command() -> None:
+    groups = {
+        name: command for name, module in own_commands().items()
+        if isinstance(command := load_command(name, module), click.Group)
+    }  # fmt: skip
+    assert {name for name, group in groups.items() if "list" not in group.commands} <= {
+        "contract", "db", "mcp", "workspace",
+    }  # fmt: skip
+    assert all(isinstance(group, Family) for group in groups.values())
 
 
 def test_an_added_command_is_listed_without_importing_it(plugin: Path) -> None:

@@ -187,6 +187,34 @@ def test_a_copy_may_differ(folder: Path) -> None:
     assert "path: /api/self\n" in (folder / "endpoints/auth/self.yaml").read_text()
 
 
+READS_MIDDLEWARE = "steps:\n  - return: { value: '${ vars.me }' }\n"
+
+
+def test_a_function_that_reads_variables_of_middleware_is_copied_with_a_warning(
+    folder: Path,
+) -> None:
+    (folder / "functions/notes/list.yaml").write_text(READS_MIDDLEWARE)
+    result = bbops(folder, "copy", "functions/notes/list", "functions/notes/search")
+    assert (result.exit_code, result.stdout) == (0, "made    functions/notes/search.yaml\n")
+    assert result.stderr == (
+        "warning: nothing runs function 'notes/search' yet, so variables of middleware are not"
+        " checked in it\n"
+    )
+    found = validate(FolderTree(folder))[1]
+    assert [one.code for one in found if one.place.file == "functions/notes/search.yaml"] == [
+        "unused-function",
+    ]  # fmt: skip
+
+
+def test_a_variable_that_no_middleware_sets_is_unknown_in_a_copy(folder: Path) -> None:
+    unknown = READS_MIDDLEWARE.replace("vars.me", "vars.you")
+    (folder / "functions/notes/search.yaml").write_text(unknown)
+    found = validate(FolderTree(folder))[1]
+    assert "unknown-variable" in {
+        one.code for one in found if one.place.file == "functions/notes/search.yaml"
+    }
+
+
 # ---- set
 def test_a_key_is_set_in_its_place(folder: Path) -> None:
     file = folder / "endpoints/auth/me.yaml"

@@ -313,3 +313,16 @@ def test_a_file_that_is_no_database_is_said(tmp_path: Path) -> None:
 def test_a_missing_folder_is_said_with_its_cure(tmp_path: Path) -> None:
     with pytest.raises(DatabaseError, match="must exist and be writable"):
         migrate.apply(tmp_path / "none" / "d", declare(BASE))
+
+
+def test_a_chain_of_renames_in_one_push_names_the_live_column(filled: Path) -> None:
+    renamed = {"subject": {"type": "string", "renamedFrom": "heading"}}
+    notes = {**BASE["notes"]["columns"]}
+    del notes["title"]
+    tables = declare({**BASE, "notes": {**BASE["notes"], "columns": {**notes, **renamed}}})
+    planned = migrate.plan(filled, tables)
+    cures = [one.cure for one in planned.changes if one.kind == "drop column"]
+    assert cures == [
+        ("'renamedFrom: heading' of 'subject' was never live: write 'renamedFrom: title' there if"
+        " it was renamed from 'title' before"),
+    ]  # fmt: skip

@@ -10,6 +10,11 @@ from tests.conftest import BOARD, PARTNERS, ROOT, Files, sample
 from tests.docs.examples import block
 
 FOLDER = ROOT / "docs/errors"
+OTHERS = frozenset(
+    name for page in ("publications", "responses")
+    for name in parse_codes((FOLDER / f"{page}.md").read_text())
+)  # fmt: skip
+"""Codes of publications, responses and jobs: no diagnostic has them, and no YAML shows them."""
 TABLES = {
     "users": """
 columns:

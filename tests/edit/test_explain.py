@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -21,21 +24,24 @@ from bbops.language.loading.load import kinds
 from bbops.language.resources._crud import Crud
 from bbops.language.steps._aggregate import FUNCTIONS_OF
 from bbops.language.steps._base import step_kinds
+from bbops.review.plan.codes import CODES as PLAN_CODES
 from bbops.runtime.values.filters import FILTERS, FUNCTIONS
 from bbops.source.tree import MemoryTree
 from bbops_server.settings.server_file.load import load as load_server
 from tests.conftest import FRAGMENTS, ROOT
-from tests.docs.codes import FOLDER, Shown, index, read_examples
+from tests.docs.codes import FOLDER, OTHERS, Shown, index, read_examples
 from tests.support.unsupported import CODE as NOT_SUPPORTED
 from tests.support.unsupported import files_with_unsupported, others, told_of
 
-CODES = read_codes()
+LISTED = read_codes()
+CODES = {name: code for name, code in LISTED.items() if name not in OTHERS}
 WITHOUT = {
     "sql-one-database": "a server says it; tests/cli/test_validate_on_postgres.py",
     "feature-off": "a server says it, of its workspace",
     "no-project": "a file that is not there; tests/golden/check/no-project",
     "too-many-files": "20,001 files; tests/pages/test_errors_page.py makes them",
     "not-a-file": "a link is no text; tests/pages/test_errors_page.py makes one",
+    "lfs-pointer": "a file of a frontend; tests/golden/check/lfs-pointer",
     "frontend-too-large": "10,001 files; tests/publish/test_frontend.py makes them",
     "yaml-too-large": "a mebibyte; tests/pages/test_errors_page.py makes it",
     "yaml-too-deep": "65 levels; tests/golden/check/yaml-too-deep has them",
@@ -48,6 +54,11 @@ WITHOUT = {
     "needs-restart": "told of a change, not of a file; tests/publish/test_server_file.py",
 }
 """Codes that no example can show, and why."""
+JOB_CODES = (
+    (ROOT / "docs/work.md").read_text().partition("| code | meaning |")[2].partition("\n\n")[0]
+)
+SERVER_CODES = (ROOT / "docs/language.md").read_text().partition("## Errors from the server")[2]
+SERVER = ROOT / "server/bbops_server"
 EXAMPLES = [
     pytest.param(name, shown, id=f"{name}: {shown.verdict}")
     for name, code in CODES.items()
@@ -103,7 +114,7 @@ def test_each_code_stands_on_one_page() -> None:
         name for path in FOLDER.iterdir()
         for name in re.findall(r"^## (.+)$", path.read_text(), re.MULTILINE)
     ]  # fmt: skip
-    assert sorted(headings) == sorted(CODES)
+    assert sorted(headings) == sorted(LISTED)
 
 
 # ---- bbops explain
@@ -118,18 +129,54 @@ def test_a_code_is_explained_with_wrong_and_right() -> None:
     )
 
 
-@pytest.mark.parametrize("code", CODES.values(), ids=lambda code: code.name)
+@pytest.mark.parametrize("code", LISTED.values(), ids=lambda code: code.name)
 def test_every_code_is_explained(code: Code) -> None:
     result = explain(f"[{code.name}]")
     assert result.exit_code == 0
-    assert result.stdout.startswith(f"{code.name} (")
+    assert f"{code.name} (" in result.stdout
     assert "```" not in result.stdout
+
+
+@pytest.mark.parametrize("name", PLAN_CODES)
+def test_every_code_of_a_plan_is_explained(name: str) -> None:
+    told = explain(name).stdout
+    assert told.startswith(f"{name} (Plans: ")
+    assert "What to do: " in told
+
+
+def test_every_reason_of_a_stalled_publication_is_explained() -> None:
+    reasons = set(find_arguments(SERVER, "Stalled", "reason"))
+    assert len(reasons) > 10
+    assert reasons | {"TagRefused", "Frozen", "Suspended"} <= OTHERS
+
+
+def test_every_code_of_a_response_is_explained() -> None:
+    codes = {
+        code for call in ("Thrown", "HttpFailure", "JobFailure")
+        for code in find_arguments(ROOT / "bbops/runtime", call, "code")
+    }  # fmt: skip
+    assert len(codes) > 10
+    assert codes <= OTHERS
+    assert set(re.findall(r"\| `(\w+)`", JOB_CODES)) <= OTHERS
+    assert set(re.findall(r"\| \d+ \| `(\w+)`", SERVER_CODES)) <= OTHERS
+
+
+def find_arguments(folder: Path, call: str, keyword: str) -> Iterator[str]:
+    """Yield the first text among the arguments of each call, or that of a keyword."""
+    for file in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == call:
+                named = [one.value for one in node.keywords if one.arg == keyword]
+                first = node.args[0] if node.args else None
+                for value in named or [first]:
+                    if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                        yield value.value
 
 
 def test_without_a_code_all_are_listed_by_section() -> None:
     lines = explain().stdout.splitlines()
     assert lines[0] == "Expressions"
-    assert {line.split()[0] for line in lines if line.startswith("  ")} == set(CODES)
+    assert {line.split()[0] for line in lines if line.startswith("  ")} == {*LISTED, *PLAN_CODES}
 
 
 def test_a_misspelt_code_names_the_nearest() -> None:

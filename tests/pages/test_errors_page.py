@@ -14,8 +14,9 @@ from bbops.language.loading.load import MAX_FILE_BYTES, MAX_FILES, MAX_PROJECT_B
 from bbops.runtime.values.filters import FILTERS
 from bbops.source.tree import Entry, MemoryTree
 from tests.conftest import ROOT
+from tests.docs.codes import OTHERS
 
-LISTED = set(read_codes())
+LISTED = set(read_codes()) - OTHERS
 SOURCES = sorted(
     [
         *(ROOT / "bbops").rglob("*.py"),

@@ -16,7 +16,7 @@ from bbops.runtime.http.ranges import Range, read_range
 from bbops.source.tree import Entry, MemoryTree
 from bbops_server.data_plane.live.recent_frontends import note_live, read_recent
 from bbops_server.publish.build.frontend import find_keeping, find_type
-from tests.conftest import FRAGMENTS
+from tests.conftest import FRAGMENTS, ROOT
 from tests.support.frontend import (
     BUILT,
     PACKED,
@@ -215,6 +215,20 @@ def test_a_frontend_is_published_on_its_own(tmp_path: Path) -> None:
         commit(server, {"endpoints/hello.yaml": FILES["endpoints/hello.yaml"] + "# again\n"})
         server.live()
         assert get(server, "/").text == "<title>Two</title>"
+
+
+@pytest.mark.long
+def test_a_git_lfs_pointer_is_never_published(tmp_path: Path) -> None:
+    folder = make(tmp_path / "small", {})
+    pointer = (ROOT / "tests/golden/check/lfs-pointer/project/docs/plan.pdf").read_text()
+    dist = write_files(tmp_path / "dist", {"index.html": PAGE, "img/a.png": pointer})
+    with Served(folder, tmp_path / "home") as server:
+        server.live()
+        done = publish(server, dist)
+        assert done.returncode == 2
+        assert "'img/a.png' is a Git LFS pointer" in done.stderr
+        assert "run 'git lfs pull'" in done.stderr
+        assert git(folder, "tag", "--list", "frontend/*") == ""
 
 
 def write_files(folder: Path, files: dict[str, str]) -> Path:

@@ -67,6 +67,22 @@ def test_a_body_of_another_type_answers_415(content_type: str, ask: Ask) -> None
     assert (reply.status, reply.json["error"]["code"]) == (415, "unsupportedMediaType")
 
 
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        (rb'{"title": "\ud83d", "count": 1}', r"'\ud83d' at byte 12 is half of a character"),
+        (b'{"title": "\xe9", "count": 1}', "it is not UTF-8: byte 12 does not belong there"),
+        (b'{"title": "a"', "it ends too early"),
+    ],
+)
+def test_json_that_cannot_be_read_answers_400_with_its_fault(
+    body: bytes, fault: str, ask: Ask
+) -> None:
+    reply = typed(ask, body, "application/json")
+    assert (reply.status, reply.json["error"]["code"]) == (400, "invalidInput")
+    assert reply.json["error"]["message"].startswith(f"the body is not valid JSON: {fault}")
+
+
 def test_an_empty_body_has_any_type(ask: Ask) -> None:
     reply = typed(ask, b"", "text/plain;charset=UTF-8")
     assert reply.json["error"]["fields"] == {"title": ["is required"]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bbops.build.testing.client import Client
+from bbops.build.testing.host import KeptLog
 from tests.conftest import Serving, sample
 from tests.support.raw_requests import NOW, Ask, raw_ask, routes, talk, token
 
@@ -107,8 +108,8 @@ def test_a_token_says_who_asks(ask: Ask) -> None:
         token(algorithm="HS512"),
         token(exp=NOW),
         token(exp="never"),
-        token(nbf=NOW + 10),
-        token(sub=5),
+        token(nbf=NOW + 11),
+        token(sub=5.5),
         token(exp=None),
     ],
     ids=lambda headers: headers.get("authorization", "none")[:40],
@@ -128,6 +129,19 @@ def test_without_a_valid_token_the_function_does_not_run(
         assert await client.database.read("SELECT * FROM notes WHERE title = 'ran'") == []
 
     talk(serving, files, tell)
+
+
+def test_the_log_names_the_claim_that_failed_and_the_answer_does_not(serving: Serving) -> None:
+    async def tell(client: Client) -> None:
+        reply = await client.ask("GET", "/x", headers=token(nbf=NOW + 60))
+        assert (reply.status, b"nbf" in reply.body) == (401, False)
+        log = client.release.answering.host.log
+        assert isinstance(log, KeptLog)
+        assert [line[:2] for line in log.lines] == [
+            ("info", "token rejected: 'nbf' is more than 10 s ahead"),
+        ]  # fmt: skip
+
+    talk(serving, routes("GET /x who JWT", who=WHO), tell)
 
 
 @pytest.mark.parametrize("claims", [{"iss": "other"}, {}, {"iss": "us", "aud": "other"}])

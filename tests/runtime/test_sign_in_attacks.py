@@ -99,7 +99,7 @@ def test_what_a_head_says_of_its_key_changes_nothing(serving: Serving) -> None:
         {**CLAIMS, "exp": NOW}, {**CLAIMS, "exp": NOW - 1}, {**CLAIMS, "nbf": NOW + 60},
         {**CLAIMS, "exp": None}, {**CLAIMS, "exp": "9999999999"}, {**CLAIMS, "exp": 1e400},
         {**CLAIMS, "exp": True}, {**CLAIMS, "nbf": "soon"}, {"sub": "u1"}, {"exp": NOW + 60},
-        {**CLAIMS, "sub": None}, {**CLAIMS, "sub": 7}, {**CLAIMS, "aud": "other"},
+        {**CLAIMS, "sub": None}, {**CLAIMS, "sub": 7.5}, {**CLAIMS, "aud": "other"},
         {**CLAIMS, "sub": {"$gt": ""}}, [], "x", 7, None,
     ],
     ids=repr,

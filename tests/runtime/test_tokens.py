@@ -112,19 +112,63 @@ def test_a_token_may_have_its_own_time() -> None:
     [
         {"exp": None},
         {"sub": None},
-        {"sub": 1},
+        {"sub": 1.5},
+        {"sub": True},
+        {"jti": ["1"]},
+        {"iat": int(START.timestamp()) + 11},
         {"exp": int(START.timestamp())},
         {"exp": "9999999999"},
         {"exp": 10**400},
         {"exp": True},
         {"exp": float("nan")},
-        {"nbf": int(START.timestamp()) + 10},
+        {"nbf": int(START.timestamp()) + 11},
         {"nbf": "soon"},
         {"aud": "someone-else"},
     ],
 )
 def test_a_token_without_sound_claims_is_refused(payload: dict[str, Any]) -> None:
     assert make().verify(signed(payload)) is None
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"nbf": START.timestamp() + 0.9},
+        {"nbf": int(START.timestamp()) + 10, "iat": int(START.timestamp()) + 10},
+        {"jti": 7},
+        {"iat": "soon"},
+    ],
+)
+def test_clocks_may_differ_by_ten_seconds_and_ids_be_integers(payload: dict[str, Any]) -> None:
+    assert make().verify(signed(payload))
+
+
+def test_an_integer_subject_is_read_as_text() -> None:
+    found = make().verify(signed({"sub": 7}))
+    assert found is not None
+    assert found["userId"] == "7"
+    number = make(user_id_type="integer").verify(signed({"sub": 7}))
+    assert number is not None
+    assert number["userId"] == 7
+
+
+@pytest.mark.parametrize(
+    ("payload", "reason"),
+    [
+        ({"exp": int(START.timestamp())}, "'exp' is in the past"),
+        ({"exp": "soon"}, "'exp' is not a time in seconds"),
+        ({"exp": None}, "'exp' is missing"),
+        ({"nbf": int(START.timestamp()) + 11}, "'nbf' is more than 10 s ahead"),
+        ({"iat": int(START.timestamp()) + 11}, "'iat' is more than 10 s ahead"),
+        ({"sub": None}, "'sub' is missing"),
+        ({"sub": 1.5}, "'sub' is not a text"),
+        ({"aud": "someone-else"}, "'aud' does not have the 'audience' of project.yaml"),
+    ],
+)
+def test_the_claim_that_failed_is_known(payload: dict[str, Any], reason: str) -> None:
+    tokens = make()
+    assert tokens.verify(signed(payload)) is None
+    assert tokens.rejection == reason
 
 
 def test_issuer_and_audience_must_be_ours() -> None:

@@ -93,6 +93,65 @@ def test_many_files_are_a_list_in_their_order(post: Post) -> None:
     assert len({one["path"] for one in found}) == 2
 
 
+def test_the_charset_of_a_file_is_no_matter(post: Post) -> None:
+    content = "name;größe\n".encode("latin-1")
+    reply = post(png(), ("more", "list.csv", "text/csv; charset=iso-8859-1", content))
+    assert reply.status == 200
+    assert reply.json["more"] == [
+        {"path": "upload-2.csv", "name": "list.csv", "size": 11, "contentType": "text/csv"},
+    ]  # fmt: skip
+
+
+def test_a_text_in_latin_1_is_decoded(post: Post) -> None:
+    given = "größe €".encode("cp1252")
+    for charset in ("iso-8859-1", "Windows-1252"):
+        reply = post(png(), ("title", None, f"text/plain; charset={charset}", given))
+        assert reply.json["title"] == "größe €"
+
+
+@pytest.mark.parametrize(
+    ("disposition", "name"),
+    [
+        ("filename*=UTF-8''na%C3%AFve%20%E2%82%AC.png", "naïve €.png"),
+        ("filename=\"naive.png\"; filename*=utf-8'en'na%C3%AFve.png", "naïve.png"),
+        ("filename*=utf-8''na%C3%AFve.png; filename=naive.png", "naïve.png"),
+        ("filename*=ISO-8859-1''na%EFve.png", "naïve.png"),
+        ('filename="=?UTF-8?B?bmHDr3ZlLnBuZw==?="', "naïve.png"),
+        ('filename="=?utf-8?Q?na=C3=AFve_1=2Epng?="', "naïve 1.png"),
+        ('filename="naïve.png"', "naïve.png"),
+        ('filename="a%22b.png"', 'a"b.png'),
+        ("filename=\"a; filename*=UTF-8''b.png\"", "a; filename*=UTF-8''b.png"),
+        ("filename=\"a.png\"; filename*=klingon''b.png", "a.png"),
+        ("filename*=UTF-8''..%2F..%2Fetc%2Fpasswd.png", "passwd.png"),
+        ('filename="=?x?B?!?=.png"', "=?x?B?!?=.png"),
+    ],
+)
+def test_a_file_is_called_as_common_clients_write_its_name(
+    taking: Callable[..., Any], disposition: str, name: str
+) -> None:
+    head = f'Content-Disposition: form-data; name="picture"; {disposition}'
+    assert sent_with(taking, head.encode())["name"] == name
+
+
+def test_a_name_in_latin_1_is_decoded(taking: Callable[..., Any]) -> None:
+    head = b'Content-Disposition: form-data; name="picture"; filename="na\xefve.png"'
+    assert sent_with(taking, head)["name"] == "naïve.png"
+
+
+def sent_with(taking: Callable[..., Any], head: bytes) -> dict[str, Any]:
+    """Return the picture that a form with this head brings."""
+    part = b"--%b\r\n%b\r\nContent-Type: image/png\r\n\r\n" % (BOUND.encode(), head)
+    raw = part + PNG + b"\r\n--%b--\r\n" % BOUND.encode()
+
+    async def tell(client: Client) -> Any:
+        return await client.ask("POST", "/run", raw=raw, headers=HEADERS)
+
+    reply = taking(tell)
+    assert reply.status == 200, reply.body
+    found: dict[str, Any] = reply.json["picture"]
+    return found
+
+
 def test_an_endpoint_may_have_files_and_no_input(post: Post) -> None:
     function = "steps:\n  - return: { value: '${ input.picture.size }' }\n"
     assert post(png(), files=project(function=function)).json == len(PNG)

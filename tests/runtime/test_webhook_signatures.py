@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from standardwebhooks.webhooks import Webhook
 
 from bbops.runtime.values.failures import FlowError, Thrown
-from bbops.runtime.work.signatures import Scheme, Signature, read_headers
+from bbops.runtime.work.signatures import Scheme, Signature, check_secret, read_headers
 
 SECRET = f"whsec_{base64.b64encode(b'k' * 32).decode()}"
 OTHER = f"whsec_{base64.b64encode(b'o' * 32).decode()}"
@@ -138,3 +138,26 @@ def test_nothing_by_chance_is_taken_and_nothing_breaks(
 def test_a_long_name_of_a_delivery_is_kept_as_its_hash() -> None:
     body = json.dumps({"id": "x" * 1_000}).encode()
     assert len(Signature("stripe", [SECRET]).verify(striped(body), body, NOW)) == 64
+
+
+@pytest.mark.parametrize(
+    ("scheme", "secret", "message"),
+    [
+        ("standard", f"{SECRET}\r", "the secret of the webhook is not base64"),
+        ("sent", SECRET[:20], "the receiver's secret is not base64 of 24 bytes or more"),
+        ("discord", "03a107", "the public key of the webhook is not a key: expected 64 hex digits"),
+        ("sendgrid", "MFkw", "the public key of the webhook is not a key: expected base64"),
+    ],
+)
+def test_a_secret_that_its_scheme_cannot_use_is_rejected_without_being_repeated(
+    scheme: Scheme, secret: str, message: str
+) -> None:
+    with pytest.raises(FlowError) as caught:
+        check_secret(scheme, secret)
+    assert caught.value.message.startswith(message)
+    assert secret.strip() not in caught.value.message
+
+
+@pytest.mark.parametrize("scheme", ["standard", "sent", "stripe", "github", "hmac", "slack"])
+def test_a_secret_that_its_scheme_can_use_is_accepted(scheme: Scheme) -> None:
+    check_secret(scheme, SECRET)

@@ -9,7 +9,7 @@ import pytest
 
 from bbops.base.host import HttpResponse
 from bbops.build.testing.host import FakeHttp
-from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.failures import PayloadFailure
 from bbops.runtime.work.values import HeldError
 from tests.support.work_shop import FULFIL, KilledError, Shop, run
 
@@ -119,7 +119,7 @@ def test_a_job_whose_function_has_changed_since_it_began_is_held(tmp_path: Path)
 def test_a_payload_that_does_not_fit_fails_with_the_field(tmp_path: Path) -> None:
     async def do(shop: Shop) -> None:
         await shop.database.change('UPDATE _bbops_outbox SET payload = \'{"number": "x"}\'')
-        with pytest.raises(FlowError, match="does not fit function 'fulfil': 'number'"):
+        with pytest.raises(PayloadFailure, match="does not fit function 'fulfil': 'number'"):
             await shop.attempt("one", 0)
 
     run(tmp_path, do)

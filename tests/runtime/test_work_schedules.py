@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import islice
 from zoneinfo import ZoneInfo
 
 import pytest
+from cronsim import CronSim
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,8 +83,64 @@ def test_so_often_counts_from_the_last_time() -> None:
     assert schedule.due(NOON, NOON + 25_000) == ((last,), NOON + 30_000, missed)
 
 
+CHANGES = (
+    ("Australia/Lord_Howe", "2026-04-04T15:00Z"), ("Australia/Lord_Howe", "2026-10-03T15:30Z"),
+    ("Europe/Berlin", "2026-03-29T01:00Z"), ("Europe/Berlin", "2026-10-25T01:00Z"),
+    ("America/St_Johns", "2006-04-02T03:31Z"), ("America/St_Johns", "2006-10-29T02:31Z"),
+    ("Antarctica/Troll", "2026-03-29T01:00Z"), ("Antarctica/Troll", "2026-10-25T01:00Z"),
+    ("Asia/Pyongyang", "2015-08-14T15:00Z"), ("Asia/Pyongyang", "2018-05-04T15:00Z"),
+    ("America/Caracas", "2007-12-09T07:00Z"), ("America/Caracas", "2016-05-01T07:00Z"),
+)  # fmt: skip
+"""By half hours, by two hours, around midnight, and back to the middle of an hour."""
+
+MINUTE = 60_000
+LINES = (
+    "* * * * *", "*/30 * * * *", "15 * * * *", "45 */2 * * *", "*/7 1,23 * * *", "15 2 * * *",
+    "30 1,2 * * *", "45 23 * * *", "0 0 * * *", "10,40 0-3 * * *", "0 12 1 * *",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize(("zone", "change"), CHANGES)
+def test_every_time_around_a_change_of_the_clock_is_found_once(
+    zone: str, change: str, line: str
+) -> None:
+    at_change = ms(datetime.fromisoformat(change))
+    first, last = at_change - 9 * HOUR, at_change + 9 * HOUR
+    expected = times_by_minutes(line, zone, first, last)
+    schedule, onward, at = Schedule(line, zone, missed="all"), [], first
+    while (at := schedule.after(at)) <= last:
+        onward.append(at)
+    assert onward == expected
+    if expected:
+        ticks, _, _ = schedule.due(expected[0], last)
+        assert list(ticks) == expected[-MOST_MISSED:]
+
+
+def times_by_minutes(line: str, zone: str, first: int, last: int) -> list[int]:
+    """Return the times of a line by looking at every minute of the clock of a zone."""
+    start = datetime.fromtimestamp(first / 1000, UTC).replace(tzinfo=None) - timedelta(days=1)
+    wanted = {wall.replace(tzinfo=UTC) for wall in islice(CronSim(line, start), 10_000)}
+    minutes = [
+        (at, datetime.fromtimestamp(at / 1000, ZoneInfo(zone)).replace(tzinfo=UTC, fold=0))
+        for at in range(first - 24 * HOUR, last + MINUTE, MINUTE)
+    ]
+    if line.startswith("*") or line.split()[1].startswith("*"):
+        return [at for at, wall in minutes if wall in wanted and first < at <= last]
+    found, seen = list[int](), minutes[0][1]
+    for at, wall in minutes:
+        if wall > seen:  # a time that comes twice counts once, one that is skipped at its end
+            passed = (
+                seen + timedelta(minutes=one) for one in range(1, (wall - seen) // MINUTES + 1)
+            )
+            found += [at] if wanted.intersection(passed) else []
+            seen = wall
+    return [at for at in found if first < at <= last]
+
+
+MINUTES = timedelta(minutes=1)
 CRONS = ("*/7 * * * *", "15 2 * * *", "0 3 * * 1-5", "59 23 28-31 * *", "30 1 * * *")
-ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "UTC")
+ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Antarctica/Troll", "UTC")
 YEARS = st.integers(NOON, NOON + 2 * 365 * 24 * HOUR)
 
 

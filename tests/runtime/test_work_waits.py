@@ -158,6 +158,16 @@ def shop(bench: Callable[[Any], None], place: Place) -> Callable[[Do], None]:
     return run
 
 
+def test_an_enqueued_input_that_never_fits_is_dead_at_once(shop: Callable[[Do], None]) -> None:
+    async def do(on: Shop) -> None:
+        given = json.dumps({"input": {"n": "many"}})
+        await on.on.enqueue(NewJob("functions/pause@1", "functions/pause", given))
+        assert await on.work_off() == ["dead"]
+        assert await on.on.states() == {"functions/pause@1": "dead"}
+
+    shop(do)
+
+
 def test_a_job_sleeps_without_a_worker_and_goes_on_when_the_time_is_over(
     shop: Callable[[Do], None],
 ) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
+from bbops.runtime.values.failures import PayloadFailure
 from bbops.runtime.work.attempts import CRASHED, Attempt, Plan
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.recorded import Recorded
@@ -83,6 +84,32 @@ def test_a_worker_that_ends_puts_its_jobs_back_and_counts_no_attempt(
         working = asyncio.create_task(make(on, "second", nothing, told).run())
         await until(lambda: bool(told))
         assert (told[0].outcome, told[0].job.attempt) == ("done", 1)
+        await end(working)
+
+    bench(work)
+
+
+def test_a_job_whose_payload_never_fits_is_dead_at_once_and_can_be_retried(
+    bench: Callable[[Work], None],
+) -> None:
+    async def work(on: Bench) -> None:
+        fits = asyncio.Event()
+
+        async def read(recorded: Recorded) -> None:
+            if not fits.is_set():
+                raise PayloadFailure("'number' must be a whole number")
+            recorded.begin()
+
+        await on.enqueue(job("a"))
+        told: list[Attempt] = []
+        working = asyncio.create_task(make(on, "first", read, told).run())
+        await until(lambda: bool(told))
+        reason = "'number' must be a whole number [payloadInvalid]"
+        assert (told[0].outcome, told[0].reason, told[0].job.attempt) == ("dead", reason, 1)
+        fits.set()
+        await WorkControl(on.database, on.dialect, now=lambda: on.at).retry("a")
+        await until(lambda: len(told) > 1)
+        assert (told[1].outcome, told[1].job.attempt) == ("done", 1)
         await end(working)
 
     bench(work)

@@ -18,10 +18,18 @@ def known_before(project: ResolvedProject, name: str, left_by: LeftBy) -> tuple[
     """Return what is known before a function's first step, and whether that is all.
 
     It is not where middleware could not be read as it stands. A variable that some way to the
-    function does not set is not set.
+    function does not set is not set. A function that nothing runs yet, such as a copy, may get an
+    endpoint behind any middleware, so that it has
+    the variables of all that it does not set, of any type.
     """
     ways: dict[tuple[str, ...], str] = {}
-    for way in project.ways_to(name):
+    to_it = project.ways_to(name)
+    if not to_it and name not in project.callers and name not in project.middleware:
+        every = [project.functions[one] for one in project.middleware if one in project.functions]
+        own = {*variables(project.functions[name].model.steps)}
+        names = sorted({of for one in every for of in variables(one.model.steps)} - own)
+        return Known(dict.fromkeys(names, ANY)), True
+    for way in to_it:
         ways.setdefault(way.before, f"{way.what} does not run the middleware that sets it")
     if name in project.callers:
         why = f"{title_of(project.callers[name])} calls this one, which has its own variables"

@@ -24,7 +24,7 @@ from bbops.source.yaml.document import Mark
 
 WARNINGS = frozenset({
     "unused-variable", "unreachable", "missing-return", "forgotten-braces", "undeclared-query",
-    "unheard-event", "constant-key", "no-content", "nothing-unscoped",
+    "unheard-event", "constant-key", "no-content", "nothing-unscoped", "long-claim",
 }) | DOUBTS  # fmt: skip
 """Codes of what may be meant so."""
 

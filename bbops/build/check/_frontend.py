@@ -6,18 +6,21 @@ from collections.abc import Iterator
 from typing import Final
 
 from bbops.base.diagnostics import Diagnostic, Place
+from bbops.build.check._lfs import check_pointers, find_pointers
 from bbops.language.project import Project
 from bbops.source.tree import Entry, Tree
 
 MOST_FILES: Final = 10_000
 MOST_BYTES: Final = 256 << 20
 LARGEST_BYTES: Final = 32 << 20
+_DOCS: Final = "docs/"
 _SHOWN: Final = ".well-known"
 """The one folder with a dot that the web asks for: RFC 8615."""
 
 
 def check_frontend(project: Project, tree: Tree) -> Iterator[Diagnostic]:
-    """Yield what keeps the files of a project's frontend from being served."""
+    """Yield what keeps the files of a project's frontend and docs from being served."""
+    yield from check_pointers(tree, (one for one in tree.entries() if one.path.startswith(_DOCS)))
     settings = project.settings.model.frontend
     if settings is None:
         return
@@ -34,6 +37,7 @@ def check_frontend(project: Project, tree: Tree) -> Iterator[Diagnostic]:
                 f"the file has {entry.size_bytes:,} bytes, at most {LARGEST_BYTES:,} are served",
                 "keep larger files in object storage, and link to them",
             )  # fmt: skip
+    yield from check_pointers(tree, (entry for _, entry in found))
     yield from _check_all(project, [entry for _, entry in found])
 
 
@@ -47,6 +51,12 @@ def check_published(project: Project, tree: Tree, name: str) -> Iterator[Diagnos
     """
     found = [entry for _, entry in find_files(tree, "")]
     yield from _check_all(project, found, f"frontend '{name}'")
+    for pointer in find_pointers(tree, found):
+        yield Diagnostic(
+            project.settings.place("frontend", key=True), "lfs-pointer",
+            f"'{pointer.path}' of frontend '{name}' is a Git LFS pointer, which would be published"
+            " instead of its content", "run 'git lfs pull', build, and publish the next number",
+        )  # fmt: skip
     largest = max((one.size_bytes for one in found), default=0)
     if largest > LARGEST_BYTES:
         yield Diagnostic(

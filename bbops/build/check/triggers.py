@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from bbops.base.diagnostics import Diagnostic, suggest
+from bbops.base.names import env_name
 from bbops.build.check._outside import Outside
 from bbops.build.check._ways import event_of, rows_of
 from bbops.language.expressions.nodes import Call, Node, children
@@ -16,8 +17,10 @@ from bbops.language.resources._job import Debounce, Lane, Unique
 from bbops.language.resources.function import Function
 from bbops.language.resources.trigger import DatabaseTrigger, Trigger
 from bbops.language.shape import shape_types
+from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.filters import FUNCTIONS
 from bbops.runtime.work.own_events import JOB_DEAD, OWN_EVENTS, is_reserved
+from bbops.runtime.work.signatures import check_secret
 
 _A: Final = {"lane": "a lane", "unique": "'unique'", "debounce": "'debounce'"}
 _KEYS: Final = frozenset({"text", "integer", "any"})
@@ -28,6 +31,7 @@ def check(project: Project) -> Iterator[Diagnostic]:
     for trigger in project.triggers.values():
         yield from _where(project, trigger, trigger.model.database, "database")
         yield from _of_event(project, trigger)
+        yield from _public_keys(trigger)
         yield from _own_events(project, trigger)
         for key in ("lane", "unique", "debounce"):
             keyed = getattr(trigger.model, key)
@@ -40,6 +44,24 @@ def check(project: Project) -> Iterator[Diagnostic]:
             yield from _brought(project.functions[one.function], JOB_DEAD, OWN_EVENTS[JOB_DEAD])
     for agent in project.agents.values():
         yield from _where(project, agent, agent.model.runs_on.database, "runsOn", "database")
+
+
+def _public_keys(trigger: Resource[Trigger]) -> Iterator[Diagnostic]:
+    """Refuse a public key in the file that its scheme cannot use."""
+    if trigger.model.webhook is None:
+        return
+    signature = trigger.model.webhook.signature
+    for number, key in enumerate(signature.public_key):
+        if not env_name(key):
+            try:
+                check_secret(signature.scheme, key)
+            except FlowError as error:
+                given = trigger.document.root["webhook"]["signature"]["publicKey"]
+                place = trigger.place(
+                    "webhook", "signature", "publicKey", *((number,) if type(given) is list else ())
+                )
+                hint = f"copy the public key from the settings of {signature.scheme}"
+                yield Diagnostic(place, "bad-value", error.message, hint)
 
 
 def _where(

@@ -79,7 +79,11 @@ class _Judge:
 
     def _drop_table(self, name: str, _: str) -> Iterator[Change]:
         rows = Rows(self._rows.count_live(name))
-        yield _losing(Change("drop table", name, ""), rows, "rows would be lost")
+        new = {
+            other: table.renamed_from for other, table in self._of.tables.items()
+            if other not in self._of.have and table.renamed_from not in self._of.have
+        }  # fmt: skip
+        yield _losing(Change("drop table", name, ""), rows, "rows would be lost", _chain(name, new))
 
     def _add_column(self, table: str, name: str) -> Iterator[Change]:
         column, rows = self._of.tables[table].columns[name], self._rows.find(table)
@@ -98,7 +102,13 @@ class _Judge:
 
     def _drop_column(self, table: str, name: str) -> Iterator[Change]:
         rows = self._rows.find_live(table, f'"{name}" IS NOT NULL')
-        yield _losing(Change("drop column", table, name), rows, "rows would lose their value")
+        held = self._of.have[table].columns
+        new = {
+            other: column.renamed_from for other, column in self._of.tables[table].columns.items()
+            if other not in held and column.renamed_from not in held
+        }  # fmt: skip
+        change, why = Change("drop column", table, name), "rows would lose their value"
+        yield _losing(change, rows, why, _chain(name, new))
 
     def _type(self, table: str, name: str) -> Iterator[Change]:
         carried = self._rows.carried[table].columns[name]
@@ -217,8 +227,20 @@ def _bare(rows: Rows) -> Rows:
     return Rows(rows.count)
 
 
-def _losing(change: Change, rows: Rows, why: str) -> Change:
-    return Change(*change.key, "destructive", why, rows) if rows else change
+def _losing(change: Change, rows: Rows, why: str, cure: str = "") -> Change:
+    return Change(*change.key, "destructive", why, rows, cure) if rows else change
+
+
+def _chain(old: str, new: Mapping[str, str | None]) -> str:
+    """Return what to do where one of the new names was renamed from a name that was never live.
+
+    Two renames that are published together leave only the second in the file.
+    """
+    return "; ".join(
+        f"'renamedFrom: {between}' of '{name}' was never live: write 'renamedFrom: {old}' there if"
+        f" it was renamed from '{old}' before"
+        for name, between in new.items() if between
+    )  # fmt: skip
 
 
 def _blocked(change: Change, rows: Rows, why: str, cure: str) -> Change:

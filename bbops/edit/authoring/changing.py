@@ -51,11 +51,13 @@ class Change:
     Attributes:
         files: new bytes by path; None takes a file away.
         moved: where a file that stays the same resource went.
+        warnings: those that the project has only after the change, once it was applied.
     """
 
     folder: Folder
     files: dict[str, bytes | None] = field(default_factory=dict)
     moved: dict[str, str] = field(default_factory=dict)
+    warnings: list[Diagnostic] = field(default_factory=list)
 
     @classmethod
     def open(cls, root: Path) -> Change:
@@ -120,7 +122,9 @@ class Change:
         _, before = validate(tree, base=tree)
         _, after = validate(ChangedTree(tree, self.files), base=tree)
         known = {_key(_as_moved(one, self.moved)) for one in before}
-        return [one for one in after if one.severity == "error" and _key(one) not in known]
+        new = [one for one in after if _key(one) not in known]
+        self.warnings = [one for one in new if one.severity == "warning"]
+        return [one for one in new if one.severity == "error"]
 
     def apply(self, *, force: bool = False) -> list[str]:
         """Write the change and return its files, sorted.

@@ -1,4 +1,4 @@
-"""Read docs/errors: what each code of a diagnostic means, wrong and right."""
+"""Read docs/errors: the codes of diagnostics, with examples, of publications and responses."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from bbops.base.assets import asset_folder
 from bbops.source.tree import FolderTree
 
 _SECTION = re.compile(r"# (.+)")
-_CODE = re.compile(r"^## ([a-z-]+)$", re.MULTILINE)
+_CODE = re.compile(r"^## ([A-Za-z-]+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """One code. `examples` is Markdown: a sentence of why, then YAML, wrong and right."""
+    """One code. `examples` is Markdown: a sentence of why, then YAML, wrong and right.
+
+    Codes of publications and responses have no YAML.
+    """
 
     name: str
     section: str

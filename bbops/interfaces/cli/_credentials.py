@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,11 @@ from bbops.base.addresses import is_here, split
 from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
 
-LOCAL_KEYS = ("state/control.json", "dev/control.json")
-"""Where a server of a folder keeps the key of this machine's user, below `.bbops`."""
+LOCAL_STATES = ("state", "dev")
+"""The state folders of `bbops serve` and `bbops dev`, below `.bbops`."""
+
+LOCAL_KEY = "control.json"
+"""Where a server that runs keeps the key of this machine's user, in its state folder."""
 
 _MAX_BYTES = 1 << 20
 
@@ -36,12 +39,19 @@ def find_server() -> str:
     Only one of this machine: a folder may be somebody else's clone, and must not name a server that
     this user's token is sent to.
     """
+    state = find_running()
+    return str(_read(state / LOCAL_KEY).get("url", "")) if state else ""
+
+
+def find_running(states: Sequence[str] = LOCAL_STATES) -> Path | None:
+    """Return the state folder of the server that runs for this folder or one around it."""
     for folder in (Path.cwd(), *Path.cwd().parents):
-        for name in LOCAL_KEYS:
-            url = _read(folder / ".bbops" / name).get("url")
+        for name in states:
+            state = folder / ".bbops" / name
+            url = _read(state / LOCAL_KEY).get("url")
             if isinstance(url, str) and split(url) is not None and is_here(url):
-                return url
-    return ""
+                return state
+    return None
 
 
 def read_all() -> dict[str, dict[str, str]]:
@@ -90,8 +100,8 @@ def _local_keys(url: str) -> Iterator[str]:
     """Yield the keys of servers of this folder and those around it that answer at an address."""
     here = Path.cwd()
     for folder in (here, *here.parents):
-        for name in LOCAL_KEYS:
-            found = _read(folder / ".bbops" / name)
+        for name in LOCAL_STATES:
+            found = _read(folder / ".bbops" / name / LOCAL_KEY)
             if found.get("url") == url and isinstance(found.get("token"), str):
                 yield found["token"]
 

@@ -9,6 +9,9 @@ import click
 _WHOLE: Final = 1_000
 """Characters: more than any first sentence has."""
 
+_DEFAULTS: Final = ("list", "show", "status")
+"""The command of a group that runs without its name: the first that the group has."""
+
 _MEANT: Final = {
     "create": ("issue", "new", "add"), "new": ("issue", "add", "init"), "add": ("issue", "invite"),
     "delete": ("revoke", "remove", "rm"), "remove": ("revoke", "rm"), "ls": ("list",),
@@ -25,7 +28,18 @@ class MeantCommand(click.exceptions.NoSuchCommand):
 
 
 class Family(click.Group):
-    """A group whose list of commands wraps lines, where click cuts them."""
+    """A group that lists when no command is given, and whose help wraps lines, where click cuts.
+
+    `bbops jobs --json` is `bbops jobs list --json`; a group that lists nothing shows its help.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; options of the group's `list` may stand without its name."""
+        is_bare = not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)
+        default = next((name for name in _DEFAULTS if name in self.commands), "")
+        if is_bare and default and not ctx.resilient_parsing:
+            args = [default, *args]
+        return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

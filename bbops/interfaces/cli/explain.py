@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -13,6 +14,14 @@ from bbops.base.diagnostics import suggest
 from bbops.base.errors import BbopsError
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._markdown import as_plain, without_marks
+
+if TYPE_CHECKING:
+    from bbops.review.plan.codes import Section
+
+_PLANS: Final[Mapping[Section, str]] = {
+    "break": "Plans: breaks for clients", "access": "Plans: access that is loosened",
+    "work": "Plans: jobs",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +41,9 @@ class _Entry:
 @click.argument("words", nargs=-1, metavar="[KIND] [NAME]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def command(words: tuple[str, ...], *, as_json: bool) -> None:
-    """Explain a code that a diagnostic shows in brackets, or a word of the language.
+    """Explain a code that a message shows in brackets, or a word of the language.
+
+    Codes are those of diagnostics, plans, publications (such as EnvMissing), responses and jobs.
 
     KIND is code, filter, function, step, kind, addon or key; without it whatever has the NAME is
     explained. Without a NAME those of a KIND are listed, without both the codes.
@@ -55,6 +66,7 @@ def command(words: tuple[str, ...], *, as_json: bool) -> None:
 def _read() -> list[_Entry]:
     from bbops.edit.authoring.codes import read_codes  # noqa: PLC0415 - after the arguments
     from bbops.edit.authoring.topics import read_topics  # noqa: PLC0415 - see above
+    from bbops.review.plan.codes import CODES  # noqa: PLC0415 - see above
 
     codes = [
         _Entry(
@@ -63,6 +75,13 @@ def _read() -> list[_Entry]:
         )
         for one in read_codes().values()
     ]  # fmt: skip
+    plans = [
+        _Entry(
+            "code", name, _PLANS[one.section], one.text, f"{one.text}\n\nWhat to do: {one.cure}",
+            {"code": name, "section": _PLANS[one.section], "text": one.text, "cure": one.cure},
+        )
+        for name, one in CODES.items()
+    ]  # fmt: skip
     topics = [
         _Entry(
             one.group, one.name, one.group, one.summary, one.text,
@@ -70,7 +89,7 @@ def _read() -> list[_Entry]:
         )
         for one in read_topics()
     ]  # fmt: skip
-    return [*codes, *topics]
+    return [*codes, *plans, *topics]
 
 
 def _asked(words: Sequence[str], kinds: Sequence[str]) -> tuple[str, str]:

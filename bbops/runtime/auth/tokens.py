@@ -24,13 +24,17 @@ _MAX_CACHED: Final = 10_000
 _MAX_KID: Final = 200
 _OURS: Final = frozenset(("sub", "iat", "exp", "nbf", "iss", "aud", "jti", "email", "role"))
 _LATEST: Final = 1e15
+LEEWAY_SECONDS: Final = 10.0
+"""How far the clock of an issuer may be ahead of ours, for `nbf` and `iat`."""
 _INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
-# The host's clock decides about times, not PyJWT's; see `_read`.
+# The host's clock decides about times, not PyJWT's, and integers count as texts; see `_user`.
 _OPTIONS: Final[Any] = {
     "require": ["exp", "sub"],
     "verify_exp": False,
     "verify_iat": False,
     "verify_nbf": False,
+    "verify_sub": False,
+    "verify_jti": False,
 }
 
 
@@ -75,6 +79,8 @@ class Tokens:
         self.refresh_seconds = refresh_seconds
         self._is_integer = user_id_type == "integer"
         self._verified: dict[str, tuple[float, dict[str, Any]]] = {}
+        self.rejection = ""
+        """Why the token that was rejected last was: for the log, never for an answer."""
 
     def issue(
         self,
@@ -128,7 +134,8 @@ class Tokens:
     def verify(self, token: str) -> dict[str, Any] | None:
         """Return {userId, email, role, claims} of a valid token, otherwise None; never raises.
 
-        The dict is shared between calls: do not change it.
+        `rejection` then has the reason, without any value of the token. The dict is shared between
+        calls: do not change it.
         """
         now = self._clock.now().timestamp()
         known = self._verified.get(token)
@@ -137,6 +144,7 @@ class Tokens:
         if known[0] > now:
             return known[1]
         del self._verified[token]
+        self.rejection = _OVER
         return None
 
     def ends_at(self, token: str) -> float | None:
@@ -155,7 +163,9 @@ class Tokens:
     def _verify_unknown(self, token: str, now: float) -> dict[str, Any] | None:
         named = _read_head(token)
         if named is None:
+            self.rejection = "it is not a JWT, or its head has something that is not accepted"
             return None
+        self.rejection = "no key is known for its 'alg' and 'kid'"
         for key in self._keys(*named):
             payload = self._decode(token, key)
             if payload is not None:
@@ -186,18 +196,21 @@ class Tokens:
                 issuer=self._issuer,
                 audience=self._audience,
             )
-        except Exception:  # noqa: BLE001 - a token is anybody's text: whatever it breaks, it is bad
+        except Exception as error:  # noqa: BLE001 - whatever a client's text breaks, it is bad
+            self.rejection = _REJECTIONS.get(type(error).__name__) or _missing(error)
             return None
         return payload
 
     def _user(self, payload: dict[str, Any], now: float) -> dict[str, Any] | None:
-        if not _is_time(payload["exp"]) or payload["exp"] <= now:
-            return None
-        begins = payload.get("nbf", 0)
-        if not _is_time(begins) or begins > now:
-            return None
-        user_id = _parse_integer(payload["sub"]) if self._is_integer else payload["sub"]
-        if user_id is None:
+        subject = payload["sub"]
+        text = str(subject) if type(subject) is int else subject
+        user_id = _parse_integer(text) if self._is_integer and type(text) is str else text
+        rejection = _find_rejection(payload, now)
+        if not rejection and type(user_id) not in {str, int}:
+            expected = "a whole number" if self._is_integer else "a text"
+            rejection = f"'sub' is not {expected}"
+        if rejection:
+            self.rejection = rejection
             return None
         return {
             "userId": user_id,
@@ -235,6 +248,37 @@ def _read_head(token: str) -> tuple[str, str | None] | None:
     if kid is not None and (type(kid) is not str or len(kid) > _MAX_KID):
         return None
     return algorithm, kid
+
+
+_OVER: Final = "'exp' is in the past"
+_REJECTIONS: Final[Mapping[str, str]] = {
+    "InvalidSignatureError": "its signature is not by the key",
+    "InvalidIssuerError": "'iss' is not the 'issuer' of project.yaml",
+    "InvalidAudienceError": "'aud' does not have the 'audience' of project.yaml",
+}
+"""Why a token is rejected, by the name of PyJWT's error."""
+
+
+def _missing(error: Exception) -> str:
+    """Return why a token is rejected that has no claim, or cannot be read."""
+    claim = getattr(error, "claim", None)
+    return f"'{claim}' is missing" if claim in _OURS else "its claims cannot be read"
+
+
+def _find_rejection(payload: Mapping[str, Any], now: float) -> str:
+    """Return what is wrong with the times and the id of a token; empty for nothing."""
+    if not _is_time(payload["exp"]):
+        return "'exp' is not a time in seconds"
+    if payload["exp"] <= now:
+        return _OVER
+    begins, issued = payload.get("nbf", 0), payload.get("iat")
+    if not _is_time(begins):
+        return "'nbf' is not a time in seconds"
+    if begins > now + LEEWAY_SECONDS:
+        return f"'nbf' is more than {LEEWAY_SECONDS:g} s ahead"
+    if issued is not None and _is_time(issued) and issued > now + LEEWAY_SECONDS:
+        return f"'iat' is more than {LEEWAY_SECONDS:g} s ahead"
+    return "" if type(payload.get("jti", "")) in {str, int} else "'jti' is not a text"
 
 
 def _subject(user_id: Any) -> str:

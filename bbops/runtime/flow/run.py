@@ -11,6 +11,7 @@ from math import inf
 from time import perf_counter
 from typing import Any, NoReturn
 
+from bbops.base.host import Log
 from bbops.base.storage import Folder
 from bbops.runtime.auth.tokens import Tokens
 from bbops.runtime.flow.caching import Cache
@@ -242,8 +243,15 @@ async def verify_token(run: Run, token: Any, secret: Any, optional: Any) -> Any:
         await tokens.prepare(token)
     claims = tokens.verify(token) if type(token) is str else None
     if claims is None:
+        reason = tokens.rejection if type(token) is str else "it is not a text"
+        log_rejection(run.host.log, reason, step="verifyJwt")
         raise Thrown(401)
     return claims
+
+
+def log_rejection(log: Log, reason: str, **where: str) -> None:
+    """Log why a token was rejected; no answer has it."""
+    log.write("info", f"token rejected: {reason}", where)
 
 
 def _other_tokens(run: Run, secret: Any) -> Tokens:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from bbops.runtime.auth.secret_texts import hash_secret
-from bbops.runtime.flow.run import Run
+from bbops.runtime.flow.run import Run, log_rejection
 from bbops.runtime.http.headers import find_header
 from bbops.runtime.http.rate_limits import Limit, NameLimits, Told
 from bbops.runtime.http.responses import Answering
@@ -32,6 +32,7 @@ class Admission:
     """
 
     __slots__ = (
+        "_answering",
         "_at_once",
         "_authentication",
         "_by_address",
@@ -68,6 +69,7 @@ class Admission:
         name = counted or channel or SIGN_INS
         self._told = Told(name, limit.most, limit.seconds) if limit else Told(name, 0)
         self._tokens, self._keys = answering.tokens, answering.api_keys
+        self._answering = answering
         self.find, self._session = answering.credentials.find, session
         self._guard = session.guard if session is not None and is_change else None
         self._at_once = self._way(shows_token=shows_token)
@@ -117,6 +119,9 @@ class Admission:
             user = f"user:{claims['userId']}" if claims and not self._by_address else None
             check_limit(self._limit, self._told, user or address_of(scope), scope)
         if claims is None:
+            if token is not None and tokens is not None:
+                request = self._answering.name_request(scope["bbops"]).decode()
+                log_rejection(self._answering.host.log, tokens.rejection, request=request)
             raise Thrown(401)
         if self._guard is not None:
             self._guard(scope, token)

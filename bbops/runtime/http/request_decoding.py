@@ -14,6 +14,7 @@ from bbops.runtime.http.responses import Answering, TooLarge
 from bbops.runtime.http.uploads import Received, Uploads
 from bbops.runtime.steps.api_keys import KEY_NAME
 from bbops.runtime.values.failures import InvalidInput, Thrown
+from bbops.runtime.values.json_faults import name_json_fault
 from bbops.runtime.values.queries import refuse_unknown
 
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
@@ -257,8 +258,8 @@ def _json(body: bytes) -> Any:
     try:
         return _decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        detail = "" if isinstance(error, RecursionError) else f": {error}"
-        raise InvalidInput({}, f"the body is not valid JSON{detail[:120]}") from None
+        fault = name_json_fault(body, error)
+        raise InvalidInput({}, f"the body is not valid JSON: {fault}") from None
 
 
 def read_request(answering: Answering, scope: Any) -> tuple[dict[str, str], Mapping[str, Any]]:

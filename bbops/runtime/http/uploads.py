@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from multipart import MultipartError, MultipartSegment
 
-from bbops.runtime.http.forms import Texts, open_parts, unreadable
+from bbops.runtime.http.forms import Part, Texts, open_parts, read_part, unreadable
 from bbops.runtime.http.responses import TooLarge
 from bbops.runtime.values.failures import InvalidInput
 from bbops.runtime.values.fields import REQUIRED
@@ -111,6 +111,7 @@ class _Box:
         self._slots, self._folder = slots, folder
         self._slot: Slot | None = None
         self._part: MultipartSegment
+        self._named: Part
         self._waiting, self._head, self._text = bytearray(), b"", bytearray()
         self._path = ""
         self._files = self._text_bytes = 0
@@ -123,17 +124,17 @@ class _Box:
             await self._add(event)
         elif self._slot is not None:
             await self._end(self._slot)
-        elif self._part.filename is None:
-            self.received.texts.setdefault(self._part.name, []).append(self._text.decode())
+        elif self._named.filename is None:
+            text = self._text.decode(self._named.charset)
+            self.received.texts.setdefault(self._named.name, []).append(text)
 
     def _begin(self, part: MultipartSegment) -> None:
         if (part.content_type or "").startswith("multipart/"):
             raise InvalidInput({}, "a part of the form has parts of its own")
-        if (part.charset or "utf-8").lower() not in {"utf-8", "utf8"}:
-            raise InvalidInput({}, "the charset of a part of the form is not UTF-8")
-        self._part, self._text = part, bytearray()
-        self._slot = self._slots.get(part.name)
-        if self._slot is not None and part.filename is None:
+        named = read_part(part)
+        self._part, self._named, self._text = part, named, bytearray()
+        self._slot = self._slots.get(named.name)
+        if self._slot is not None and named.filename is None:
             self.received.errors[self._slot.name] = ["must be a file"]
             self._slot = None
         if self._slot is None:
@@ -141,7 +142,7 @@ class _Box:
         self._files += 1
         if self._files > MAX_FILES:
             raise InvalidInput({}, f"the form has more than {MAX_FILES} files")
-        suffix = _SUFFIX(clean_name(part.filename or ""))
+        suffix = _SUFFIX(clean_name(named.filename or ""))
         self._path = f"upload-{self._files}{suffix[0].lower() if suffix else ''}"
         self._waiting, self._head = bytearray(), b""
 
@@ -154,15 +155,15 @@ class _Box:
             self._waiting += data
             if len(self._waiting) >= _FLUSH_BYTES:
                 await self._write()
-        elif self._part.filename is None:
+        elif self._named.filename is None:
             self._text += data
             self._text_bytes += len(data)
             if self._text_bytes > _MAX_TEXTS:
                 raise TooLarge(_MAX_TEXTS, "the text of the form")
 
     async def _end(self, slot: Slot) -> None:
-        part = self._part
-        if part.filename == "" and not part.bytes_received:  # a browser's field that nobody filled
+        part, named = self._part, self._named
+        if named.filename == "" and not part.bytes_received:  # a browser's field that nobody filled
             return
         await self._write()
         found = content_type(self._head, (part.content_type or "").lower())
@@ -170,7 +171,7 @@ class _Box:
             listed = ", ".join(slot.types)
             self.received.errors.setdefault(slot.name, []).append(f"must be one of: {listed}")
         self.received.files.setdefault(slot.name, []).append({
-            "path": self._path, "name": clean_name(part.filename or ""),
+            "path": self._path, "name": clean_name(named.filename or ""),
             "size": part.bytes_received, "contentType": found,
         })  # fmt: skip
 

@@ -19,7 +19,7 @@ from bbops.runtime.linking.release import (
     statements_of,
 )
 from bbops.runtime.linking.resolving import resolve
-from bbops.runtime.values.failures import NOTHING, FlowError, JobFailure
+from bbops.runtime.values.failures import NOTHING, BadValue, JobFailure, PayloadFailure
 from bbops.runtime.values.filters.maps import write_json
 from bbops.runtime.work.attempts import Plan
 from bbops.runtime.work.durable import durable
@@ -32,6 +32,7 @@ from bbops.runtime.work.retry import Retry
 from bbops.runtime.work.row_triggers import OPERATIONS, ReadRows, row_event
 from bbops.runtime.work.schedules import Schedule
 from bbops.runtime.work.sending import RETRY, WebhookSender
+from bbops.runtime.work.signatures import UNREADABLE
 from bbops.runtime.work.tasks import Task, Tasks
 from bbops.runtime.work.triggers import Keyed, KeyOf, Trigger, Triggers, lane_of
 from bbops.runtime.work.values import DEEP, MOST_DEPTH, NORMAL, REMOVED, TOO_DEEP, HeldError, NewJob
@@ -194,18 +195,19 @@ class Work:
             raise HeldError(f"{gone}{REMOVED}")
         if job.cause.depth > MOST_DEPTH:
             raise HeldError(f"{TOO_DEEP} [{DEEP}]")
+        seen = work.see(job.payload)
+        given = None if seen.input is None else _given(work.function, seen.input)
         recorded.begin(work.code)
         await recorded.listen(work.hears)
         run = self._release.answering.run()
         run.host, run.cache, run.vars = durable(run.host, recorded), Cache(), {}
-        seen = work.see(job.payload)
         if work.where is not None and not seen.asks(work.where):
             return None  # it was made of a condition that failed, or has another one by now
         run.event, run.trigger = seen.event, seen.trigger
         if "job" in work.function.needs:
             run.job = {"id": job.uid, "attempt": job.attempt, "key": job.key}
-        if seen.input is not None:
-            run.input, run.params, run.query = given_to(work.function, seen.input)
+        if given is not None:
+            run.input, run.params, run.query = given
         active = ActiveRequest()  # the release ends after its jobs, too
         active.answering, active.task = self._release.answering, asyncio.current_task()
         active.timeout_seconds = float("inf")
@@ -303,20 +305,33 @@ def _where(data: Mapping[str, Any], work: _Work) -> Callable[[str], bool] | None
     return (lambda payload: bool(work.see(payload).asks(where))) if where else None
 
 
+def _given(function: Function, payload: Any) -> list[Any]:
+    """Return what a function is given of a job's input. Raises: PayloadFailure: it does not fit."""
+    try:
+        return given_to(function, payload)
+    except BadValue as error:
+        raise PayloadFailure(error.message) from None
+
+
 def _event(function: Function, payload: str) -> Any:
     """Return what a trigger's function sees of its event.
 
     Raises:
-        FlowError: the payload does not fit what the function declares.
+        PayloadFailure: the payload does not fit what the function declares.
     """
     event = json.loads(payload)
+    given = event.get("payload")
+    if type(given) is dict and UNREADABLE in given:
+        raise PayloadFailure(str(given[UNREADABLE]))
     if function.payload is None or "payload" not in event:
         return event or None
     errors = dict[str, list[str]]()
     typed = function.payload(event["payload"] or {}, "", errors)
     if errors:
-        wrong = "; ".join(f"'{path}' {texts[0]}" for path, texts in errors.items())
-        raise FlowError(f"the payload does not fit function '{function.name}': {wrong}")
+        wrong = "; ".join(
+            f"'{path}' {texts[0]}" if path else f"it {texts[0]}" for path, texts in errors.items()
+        )
+        raise PayloadFailure(f"the payload does not fit function '{function.name}': {wrong}")
     return {**event, "payload": typed}
 
 

@@ -133,6 +133,13 @@ class JobFailure(FlowError):
         self.code = code
 
 
+class PayloadFailure(JobFailure):
+    """A job's payload does not fit its function, and every attempt would read the same one."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("payloadInvalid", message)
+
+
 class BadValue(FlowError):
     """A value of the right type that cannot be computed with, such as a divisor of zero.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Final, Literal
 
-from bbops.runtime.values.failures import Failure, JobFailure
+from bbops.runtime.values.failures import Failure, JobFailure, PayloadFailure
 from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.retry import Retry
@@ -96,7 +96,8 @@ async def run_attempt(
         return Attempt(job, "held", perf_counter() - began, held, reason)
     except Exception as error:  # noqa: BLE001 - one job takes no other along
         reason = _reason(error)
-        is_over = await _failed(engine, job, plan.retry(job.work), reason, chance())
+        retry = Retry(attempts=1) if isinstance(error, PayloadFailure) else plan.retry(job.work)
+        is_over = await _failed(engine, job, retry, reason, chance())
         seconds = perf_counter() - began
         return Attempt(job, "dead" if is_over else "retrying", seconds, error, reason)
     return Attempt(job, outcome, perf_counter() - began)

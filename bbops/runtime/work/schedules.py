@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import count, dropwhile, islice, takewhile
+from itertools import count, islice, takewhile
 from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
@@ -20,10 +21,8 @@ LATEST_MS: Final = 86_400_000
 _LATE_MS: Final = 60_000
 """A tick that is later than this counts as missed."""
 
-_HOUR: Final = timedelta(hours=1)
-_NONE: Final = timedelta()
-_LONGEST_FOLD_MS: Final = 3 * 3_600_000
-"""Longer than any clock is set back at once."""
+LONGEST_CHANGE_MS: Final = 3 * 3_600_000
+"""More than any clock is set forward or back at once."""
 
 Missed = Literal["once", "skip", "all"]
 
@@ -43,22 +42,7 @@ class Schedule:
 
     def after(self, at: int) -> int:
         """Return the first time behind one, in milliseconds since 1970."""
-        if self.every_ms:
-            return at + self.every_ms
-        start = self._local(at)
-        onward = CronSim(self.cron, start)  # it does not tell hours apart that come twice
-        found = next(one for one in onward if _ms(one) > at)
-        return min(self._passed_over(start, found), default=_ms(found))
-
-    def _passed_over(self, start: datetime, found: datetime) -> Iterator[int]:
-        """Yield what cronsim passes over on its way on, and not on its way back.
-
-        It goes by whole hours, so it loses times where a clock is set back by half of one, as on
-        Lord Howe Island.
-        """
-        if ((found.utcoffset() or _NONE) - (start.utcoffset() or _NONE)) % _HOUR:
-            at = _ms(start)
-            yield from takewhile(lambda one: one > at, self._back(at, _ms(found) - 1))
+        return at + self.every_ms if self.every_ms else self._beyond(at, 1)
 
     def due(self, first: int, now: int) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
         """Return the ticks to run now, the next one to wait for, and those that are left out.
@@ -84,14 +68,80 @@ class Schedule:
         if self.every_ms:
             newest = first + (now - first) // self.every_ms * self.every_ms
             yield from count(newest, -self.every_ms)
-        start = self._local(now + 1)
-        if start.fold:  # times of the hour before, which has the same name, lie ahead by the clock
-            start = self._local(now + 1 + _LONGEST_FOLD_MS)
-        back = map(_ms, CronSim(self.cron, start, reverse=True))
-        yield from dropwhile(lambda at: at > now, back)
+        at = now + 1
+        with suppress(StopIteration):  # none within 50 years
+            while True:
+                yield (at := self._beyond(at, -1))
 
-    def _local(self, at: int) -> datetime:
-        return datetime.fromtimestamp(at / 1000, UTC).astimezone(ZoneInfo(self.timezone))
+    def _beyond(self, at: int, way: Literal[1, -1]) -> int:
+        """Return the first time behind another one, or with -1 the last before it.
+
+        Far from changes of the clock, its line runs on a clock without zones, and the time is where
+        that clock says. Near one, each time of that clock is looked at, with the moments at which a
+        clock of the zone shows it: cronsim's own way through them loses times of half hours, and
+        does not end where a clock goes back to the middle of an hour.
+        """
+        offset = self._offset(at)
+        near = next(self._walls(at + offset, way)) - offset
+        seen = (
+            at + way * LONGEST_CHANGE_MS, near - LONGEST_CHANGE_MS, near, near + LONGEST_CHANGE_MS
+        )  # fmt: skip
+        return near if all(self._offset(one) == offset for one in seen) else self._search(at, way)
+
+    def _search(self, at: int, way: Literal[1, -1]) -> int:
+        best: int | None = None
+        start = at + self._offset(at) - way * LONGEST_CHANGE_MS
+        for wall in self._walls(start, way):
+            if best is not None and way * (wall - best - self._offset(best)) > LONGEST_CHANGE_MS:
+                return best
+            for moment in self._moments(wall):
+                if way * (moment - at) > 0 and (best is None or way * (best - moment) > 0):
+                    best = moment
+        raise StopIteration  # as cronsim says that there is no time within 50 years
+
+    def _walls(self, wall: int, way: Literal[1, -1]) -> Iterator[int]:
+        """Yield the times of the line on a clock without zones, behind or before one."""
+        start = datetime.fromtimestamp(wall / 1000, UTC).replace(tzinfo=None)
+        found = CronSim(self.cron, start, reverse=way < 0)
+        return (_ms(one.replace(tzinfo=UTC)) for one in found)
+
+    def _moments(self, wall: int) -> Iterator[int]:
+        """Yield when a clock of the zone shows a time: twice, once, or never."""
+        found = {wall - offset for offset in self._offsets(wall)}
+        moments = sorted(one for one in found if one + self._offset(one) == wall)
+        if self._runs_at_all_hours:
+            yield from moments
+        elif moments:
+            yield moments[0]
+        else:
+            yield self._end_of_gap(wall)
+
+    def _end_of_gap(self, wall: int) -> int:
+        """Return the moment at which the clock skips a time."""
+        offsets = self._offsets(wall)
+        low, high = wall - max(offsets), wall - min(offsets)  # the change is between them
+        old = self._offset(low)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._offset(middle) == old else (low, middle)
+        return high
+
+    def _offsets(self, wall: int) -> tuple[int, int]:
+        """Return the offsets of the zone around a time of its clock."""
+        return (
+            self._offset(wall - self._offset(wall) - LONGEST_CHANGE_MS),
+            self._offset(wall - self._offset(wall) + LONGEST_CHANGE_MS),
+        )
+
+    @property
+    def _runs_at_all_hours(self) -> bool:
+        minutes, hours = self.cron.split()[:2]
+        return minutes.startswith("*") or hours.startswith("*")
+
+    def _offset(self, at: int) -> int:
+        """Return how far the clock of the zone is ahead of UTC, in milliseconds."""
+        moment = datetime.fromtimestamp(at / 1000, ZoneInfo(self.timezone))
+        return round((moment.utcoffset() or timedelta()).total_seconds() * 1000)
 
 
 def _ms(at: datetime) -> int:

@@ -15,7 +15,7 @@ from bbops.runtime.work.receiver_gate import ReceiverGate
 from bbops.runtime.work.receivers import Receiver
 from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.retry import Retry
-from bbops.runtime.work.standard import SHORTEST_BYTES, headers, read_key
+from bbops.runtime.work.standard import headers, read_sending_key
 from bbops.runtime.work.statements import Statement
 from bbops.runtime.work.values import LaterError
 
@@ -147,7 +147,7 @@ class WebhookSender:
 
     async def _send(self, one: _Delivery, receiver: Receiver, body: bytes) -> _Answer:
         try:
-            signed = headers(_key(receiver.secret), one.message, one.now // 1000, body)
+            signed = headers(read_sending_key(receiver.secret), one.message, one.now // 1000, body)
             request = HttpRequest(
                 "POST", receiver.url, signed | {"accept-encoding": "identity"}, body,
                 ANSWER_SECONDS, follows="none", keeps_bytes=KEPT_BYTES,
@@ -159,17 +159,6 @@ class WebhookSender:
                 None, error=error.message if isinstance(error, HttpFailure) else str(error)
             )
         return _Answer(found.status, found.body.decode(errors="replace").replace("\0", ""))
-
-
-def _key(secret: str) -> bytes:
-    """Return the key of a receiver's secret. Raises: ValueError: it is not one."""
-    try:
-        key = read_key(secret)
-    except ValueError:
-        key = b""
-    if len(key) < SHORTEST_BYTES:
-        raise ValueError(f"the receiver's secret is not base64 of {SHORTEST_BYTES} bytes or more")
-    return key
 
 
 def _outcome(one: _Delivery, answer: _Answer, *, disables: bool) -> list[Statement]:

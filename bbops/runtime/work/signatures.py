@@ -13,11 +13,19 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, Literal
 
+import msgspec
+
 from bbops.runtime.values.failures import FlowError, InvalidInput, Thrown
 from bbops.runtime.work.signed import Found, Given, Headers, Taken, is_one, read_map, read_moment
-from bbops.runtime.work.standard import read_key, sign
+from bbops.runtime.work.standard import read_key, read_sending_key, sign
 from bbops.runtime.work.vendor_signatures import READ as VENDORS
-from bbops.runtime.work.vendor_signatures import TAKE, take_json
+from bbops.runtime.work.vendor_signatures import (
+    TAKE,
+    TAKEN_STATUS,
+    read_discord_key,
+    read_sendgrid_key,
+    take_json,
+)
 
 Scheme = Literal[
     "hmac", "standard", "stripe", "github", "slack", "twilio", "hubspot", "discord", "sendgrid"
@@ -25,6 +33,9 @@ Scheme = Literal[
 
 KEY_PAIRS: Final = frozenset[Scheme](("discord", "sendgrid"))
 """Schemes of services that sign with a private key."""
+
+UNREADABLE: Final = "bbops.unreadable"
+"""In the payload of a delivery whose body is not what its service sends: the reason."""
 
 _MOST_ID: Final = 200
 
@@ -74,10 +85,15 @@ class Signature:
     def take(self, headers: Headers, body: bytes, url: str = "") -> Taken:
         """Return what becomes of a delivery that is signed; arguments as those of `verify`.
 
-        Raises:
-            InvalidInput: it is not what this service sends.
+        Whatever its body is, it is kept: of one that is not what this service sends, the job fails
+        with the reason.
         """
-        return TAKE.get(self.scheme, take_json)(self._given(headers, body, url))
+        try:
+            return TAKE.get(self.scheme, take_json)(self._given(headers, body, url))
+        except InvalidInput as error:
+            text = body.decode("utf-8", "backslashreplace").replace("\0", "\\x00")
+            payload = msgspec.json.encode({UNREADABLE: error.message, "body": text}).decode()
+            return Taken(payload, TAKEN_STATUS.get(self.scheme, 202))
 
     def _given(self, headers: Headers, body: bytes, url: str) -> Given:
         return Given(headers, body, self.secrets, self.header, url)
@@ -141,6 +157,29 @@ _READ: Final[Mapping[Scheme, Callable[[Given], Found | None]]] = {
     "slack": VENDORS["slack"], "twilio": VENDORS["twilio"], "hubspot": VENDORS["hubspot"],
     "discord": VENDORS["discord"], "sendgrid": VENDORS["sendgrid"],
 }  # fmt: skip
+
+
+def check_secret(scheme: Scheme | Literal["sent"], secret: str) -> None:
+    """Refuse a secret, or a public key, that no delivery can be verified or signed with.
+
+    Args:
+        scheme: of a trigger's signature; `sent` for messages that the project sends.
+
+    Raises:
+        FlowError: it is not what the scheme uses; the message does not contain it.
+    """
+    match scheme:
+        case "standard":
+            _key(secret)
+        case "sent":
+            try:
+                read_sending_key(secret)
+            except ValueError as error:
+                raise FlowError(str(error)) from None
+        case "discord":
+            read_discord_key(secret)
+        case "sendgrid":
+            read_sendgrid_key(secret)
 
 
 def _hex(secret: str, data: bytes) -> str:

@@ -34,6 +34,17 @@ def read_key(secret: str) -> bytes:
     return key
 
 
+def read_sending_key(secret: str) -> bytes:
+    """Return the key of a receiver's secret. Raises: ValueError: it is not one, or too short."""
+    try:
+        key = read_key(secret)
+    except ValueError:
+        key = b""
+    if len(key) < SHORTEST_BYTES:
+        raise ValueError(f"the receiver's secret is not base64 of {SHORTEST_BYTES} bytes or more")
+    return key
+
+
 def sign(key: bytes, name: str, at: int, body: bytes) -> str:
     """Return the signature of a message, such as `v1,g0hM9Ss…`. About 25 µs.
 

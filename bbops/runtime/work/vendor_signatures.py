@@ -14,13 +14,18 @@ import binascii
 import hmac
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import msgspec
 
 from bbops.runtime.values.failures import FlowError, InvalidInput
+from bbops.runtime.values.json_faults import name_json_fault
 from bbops.runtime.work.signed import Found, Given, Taken, is_one, read_json, read_map, read_moment
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 VendorScheme = Literal["slack", "twilio", "hubspot", "discord", "sendgrid"]
 
@@ -136,9 +141,6 @@ _COMPLETION: Final = 4
 def read_discord(given: Given) -> Found | None:
     """Ed25519 of time and body, by the application's public key in hex."""
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - takes 30 ms
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
-        Ed25519PublicKey,
-    )
 
     at = read_moment([given.headers.get("x-signature-timestamp", "")])
     signature = _hex(given.text("x-signature-ed25519"))
@@ -147,16 +149,24 @@ def read_discord(given: Given) -> Found | None:
     signed = given.headers["x-signature-timestamp"].encode() + given.body
     for text in given.secrets:
         try:
-            key = Ed25519PublicKey.from_public_bytes(_hex(text))
-        except ValueError:
-            raise _no_key("64 hex digits") from None
-        try:
-            key.verify(signature, signed)
+            read_discord_key(text).verify(signature, signed)
         except InvalidSignature:
             continue
         name = read_map(given.body).get("id")
         return Found(at, name if type(name) is str else "")
     return None
+
+
+def read_discord_key(text: str) -> Ed25519PublicKey:
+    """Return an application's public key. Raises: FlowError: it is not 64 hex digits."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415 - as above
+        Ed25519PublicKey,
+    )
+
+    try:
+        return Ed25519PublicKey.from_public_bytes(_hex(text))
+    except ValueError:
+        raise _no_key("64 hex digits") from None
 
 
 def take_discord(given: Given) -> Taken:
@@ -182,7 +192,6 @@ def read_sendgrid(given: Given) -> Found | None:
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - as above
     from cryptography.hazmat.primitives import hashes  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
-    from cryptography.hazmat.primitives.serialization import load_der_public_key  # noqa: PLC0415
 
     sent = given.headers.get("x-twilio-email-event-webhook-timestamp", "")
     at, signature = read_moment([sent]), _base64(
@@ -191,12 +200,7 @@ def read_sendgrid(given: Given) -> Found | None:
     if at is None or not signature:
         return None
     for text in given.secrets:
-        try:
-            key = load_der_public_key(_base64(text))
-        except ValueError:
-            raise _no_key("base64, as the settings of the event webhook show it") from None
-        if not isinstance(key, ec.EllipticCurvePublicKey):
-            raise _no_key("one of an elliptic curve")
+        key = read_sendgrid_key(text)
         try:
             key.verify(signature, sent.encode() + given.body, ec.ECDSA(hashes.SHA256()))
         except InvalidSignature:
@@ -205,14 +209,29 @@ def read_sendgrid(given: Given) -> Found | None:
     return None
 
 
+def read_sendgrid_key(text: str) -> EllipticCurvePublicKey:
+    """Return the public key of an event webhook. Raises: FlowError: it is not one."""
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - as above
+    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import load_der_public_key  # noqa: PLC0415
+
+    try:
+        key = load_der_public_key(_base64(text))
+    except (ValueError, UnsupportedAlgorithm):
+        raise _no_key("base64, as the settings of the event webhook show it") from None
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        raise _no_key("one of an elliptic curve")
+    return key
+
+
 def take_json(given: Given) -> Taken:
     """A body in JSON, which is kept as it came."""
     try:
         msgspec.json.decode(given.body)
         return Taken(given.body.decode(), 202)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        detail = "" if isinstance(error, RecursionError) else f": {error}"
-        raise InvalidInput({}, f"the body is not valid JSON{detail[:120]}") from None
+        fault = name_json_fault(given.body, error)
+        raise InvalidInput({}, f"the body is not valid JSON: {fault}") from None
 
 
 READ: Final[Mapping[VendorScheme, Callable[[Given], Found | None]]] = {
@@ -223,6 +242,9 @@ TAKE: Final[Mapping[str, Callable[[Given], Taken]]] = {
     "slack": take_slack, "twilio": take_twilio, "discord": take_discord,
 }  # fmt: skip
 """Those that bring something else than JSON, or want another answer than 202."""
+
+TAKEN_STATUS: Final[Mapping[str, int]] = {"slack": 200, "twilio": 204}
+"""The status that a service expects of a delivery that is kept, where that is not 202."""
 
 
 # ---- what they share
@@ -284,4 +306,4 @@ def _base64(text: str) -> bytes:
 
 
 def _no_key(form: str) -> FlowError:
-    return FlowError(f"the public key of the webhook is none: expected {form}")
+    return FlowError(f"the public key of the webhook is not a key: expected {form}")

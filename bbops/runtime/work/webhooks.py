@@ -89,7 +89,6 @@ class ReceivedWebhook:
 
         Raises:
             Thrown: 401, it is not signed; 503, nothing runs jobs here.
-            InvalidInput: it is not what its service sends.
             FlowError: a secret is not what the scheme wants.
             Failure: it cannot be written.
         """

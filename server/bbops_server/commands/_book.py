@@ -13,6 +13,7 @@ import click
 
 from bbops.base.errors import ServerError
 from bbops_server.commands._projects import read_note, require_project, state_of
+from bbops_server.commands._secret_input import read_piped
 from bbops_server.process.host.files import CONTROL_FILE
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def read_password(*, generate: bool) -> tuple[str, bool]:
         return SystemRandom().token(20), True
     if sys.stdin.isatty():
         return str(click.prompt("Password", hide_input=True, confirmation_prompt=True)), False
-    return sys.stdin.read(2_000).removesuffix("\n"), False
+    return read_piped(2_000), False
 
 
 def tell(text: str, *, as_json: bool, **data: Any) -> None:

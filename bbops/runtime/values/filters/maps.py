@@ -8,6 +8,7 @@ import msgspec
 
 from bbops.runtime.values.failures import BadValue
 from bbops.runtime.values.filters._registry import add_filter, need_map, need_text
+from bbops.runtime.values.json_faults import name_json_fault
 from bbops.runtime.values.values import (
     MAX_TEXT,
     bounded_text,
@@ -105,13 +106,12 @@ def write_json(value: Any) -> str:
 )
 def parse_json(value: Any) -> Any:
     """What a JSON text stands for."""
+    data = encode_text(bounded_text(need_text(value, "parseJson")))
     try:
-        return msgspec.json.decode(encode_text(bounded_text(need_text(value, "parseJson"))))
+        return msgspec.json.decode(data)
     except msgspec.DecodeError as error:
-        reason = str(error)[:200]
-        raise BadValue(
-            f"'parseJson' needs JSON: {reason[:1].lower()}{reason[1:]}", said="must be JSON"
-        ) from None
+        reason = name_json_fault(data, error)
+        raise BadValue(f"'parseJson' needs JSON: {reason}", said="must be JSON") from None
     except RecursionError:
         raise BadValue("'parseJson' needs JSON that is not nested so deeply") from None
 

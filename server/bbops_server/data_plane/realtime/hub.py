@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from bbops.runtime.flow.run import log_rejection
 from bbops.runtime.realtime.judging import Identity, Judge, Verdict
 from bbops.runtime.realtime.topics import Kept, Params, Topic, Topics
 from bbops_server.data_plane.realtime.codes import (
@@ -98,13 +99,17 @@ class Hub:
 
     async def verify(self, token: str) -> tuple[Any, float] | None:
         """Return what a token says, and when it ends; None of one that does not count."""
-        tokens = self._judge.answering.tokens if self._judge else None
-        if tokens is None:
+        answering = self._judge.answering if self._judge else None
+        tokens = answering.tokens if answering else None
+        if answering is None or tokens is None:
             return None
         if tokens.sets:
             await tokens.prepare(token)
         claims, ends_at = tokens.verify(token), tokens.ends_at(token)
-        return None if claims is None or ends_at is None else (claims, ends_at)
+        if claims is None or ends_at is None:
+            log_rejection(answering.host.log, tokens.rejection, by="realtime")
+            return None
+        return claims, ends_at
 
     def find_token(self, scope: Any) -> str | None:
         """Return the token among the headers of a request, if its page may use it."""

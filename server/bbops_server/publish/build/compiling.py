@@ -13,6 +13,7 @@ from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.build.check._supported import needs_base
 from bbops.build.compile.release import Built, build, check, declared_env
 from bbops.build.compile.row_events import find_row_events
+from bbops.build.compile.signing_secrets import find_signing_secrets
 from bbops.language.project import Project
 from bbops.language.resources.project import Engine
 from bbops.review.plan.hosts import find_hosts
@@ -151,6 +152,10 @@ class Compiling:
             "durability": settings.database.durability,
             "gate": self._gate.keep(artifacts.parent, built.digest, handed),
             "signs": settings.auth.key_name if settings.auth else "",
+            "signing_secrets": [
+                (one.variable, one.scheme, f"{one.place.file}:{one.place.line}:{one.place.column}")
+                for one in find_signing_secrets(built.project)
+            ],
             "review": settings.review.model_dump(),
             "reaches": asdict(find_hosts(built.project)),
         }

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from bbops.base.errors import ServerError
 from bbops.build.check._frontend import check_published, find_files
+from bbops.build.check._lfs import is_pointer, may_be_pointer
 from bbops.build.compile.release import Built
 from bbops.language.project import Project
 from bbops.source.tree import Tree
@@ -61,7 +64,8 @@ def publish(sources: Sources, project: Project, request: PublishFrontend) -> Pub
         request: what is published.
 
     Raises:
-        ServerError: the project has none, or its own commits hold it.
+        ServerError: the project has none, its own commits hold it, or a file is a Git LFS
+            pointer.
     """
     settings = project.settings.model.frontend
     if settings is None:
@@ -72,4 +76,16 @@ def publish(sources: Sources, project: Project, request: PublishFrontend) -> Pub
             f"'{settings.directory}' is in the project's commits, which publish it",
             hint="commit the new files, or remove the folder from git",
         )
+    _refuse_pointers(Path(request.folder), request.paths)
     return sources.publish_frontend(request)
+
+
+def _refuse_pointers(folder: Path, paths: Sequence[str]) -> None:
+    """Refuse files that stand for others. Raises: ServerError: one is a Git LFS pointer."""
+    for path in paths:
+        file = folder / path
+        if may_be_pointer(file.stat().st_size) and is_pointer(file.read_bytes()):
+            raise ServerError(
+                f"'{path}' is a Git LFS pointer, which would be published instead of its content",
+                hint="run 'git lfs pull', build the frontend, and publish it again",
+            )

@@ -7,14 +7,16 @@ Or it raises Stalled; nothing before `swap` changes what is served. A database i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 from bbops.base.errors import BbopsError, DatabaseError, MigrationRefused, SwitchTooLong
 from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.runtime.values.failures import FlowError
+from bbops.runtime.work.signatures import Scheme, check_secret
 from bbops_server.accounts.features import read_features_off
 from bbops_server.data_plane.pages.assets import folder_of
 from bbops_server.process.messages.build.releases.build_release import BuildRelease, BuiltRelease
@@ -109,12 +111,28 @@ async def fill_env(built: Built, at: PublishContext) -> Prepared:
     env, missing = await asyncio.to_thread(at.secrets.resolve, declared)
     if missing:
         names = ", ".join(missing)
-        project = at.project.name.partition("/")[0]
-        cure = f"bbops env set {missing[0]} --state {at.plane.settings.state}"
-        cure += f" --project {project}" if project else ""
-        cure += " --drafts" if at.is_draft else ""
-        raise Stalled("EnvMissing", f"no value for {names}", cure)
+        raise Stalled("EnvMissing", f"no value for {names}", _env_command(missing[0], at))
+    _require_usable(built.facts, env, at)
     return built.prepared(env)
+
+
+def _require_usable(facts: BuiltRelease, env: Mapping[str, str | None], at: PublishContext) -> None:
+    """Refuse a secret of a webhook with which every delivery would fail. Raises: Stalled."""
+    for variable, scheme, place in facts.signing_secrets:
+        if secret := env.get(variable):
+            try:
+                check_secret(cast("Scheme", scheme), secret)
+            except FlowError as error:
+                message = f"{place}: {variable}: {error.message}"
+                raise Stalled("SecretUnusable", message, _env_command(variable, at)) from None
+
+
+def _env_command(variable: str, at: PublishContext) -> str:
+    """Return the command that sets a value for this project, or for its drafts."""
+    project = at.project.name.partition("/")[0]
+    command = f"bbops env set {variable} --state {at.plane.settings.state}"
+    command += f" --project {project}" if project else ""
+    return command + (" --drafts" if at.is_draft else "")
 
 
 async def guard_frontend(prepared: Prepared, at: PublishContext) -> None:

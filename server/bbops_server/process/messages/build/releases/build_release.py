@@ -17,6 +17,7 @@ class BuiltRelease(Answer, frozen=True):
         env: how each variable is declared.
         gate: whether its tests must pass.
         signs: the variable that signs tokens; empty without one.
+        signing_secrets: the variable, the scheme and the place of each secret of webhooks.
         review: the rules of review.
         reaches: the hosts that it may reach.
         frontend: the manifest of its files; empty without any.
@@ -39,6 +40,7 @@ class BuiltRelease(Answer, frozen=True):
     durability: Literal["normal", "full"] = "normal"
     gate: bool = False
     signs: str = ""
+    signing_secrets: list[tuple[str, str, str]] = []
     review: dict[str, Any] = {}
     reaches: dict[str, Any] = {}
 
