@@ -78,6 +78,8 @@ def failure_of(
     if code == sqlite3.SQLITE_INTERRUPT:
         return StatementTimeout(LONGEST_STATEMENT_SECONDS)
     if code == sqlite3.SQLITE_TOOBIG:
+        if isinstance(connection, Connection) and connection.unfit:
+            return connection.unfit.pop()
         if isinstance(connection, Connection) and connection.too_long:
             return too_long(*connection.too_long.pop())
         return FlowError("the statement failed: a value in it is too long")

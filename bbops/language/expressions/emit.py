@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from bbops.language.expressions import nodes as s
+from bbops.language.expressions.forms import constant_form, form_beside
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import Type
 from bbops.language.expressions.values import (
@@ -247,7 +248,7 @@ class Emitter:
         return self.operator("neg", self.node(node.of))
 
     def compare(self, node: s.Compare) -> ast.expr:
-        left, right = self.node(node.left), self.node(node.right)
+        left, right = self.beside(node.left, node.right), self.beside(node.right, node.left)
         if node.op in {"==", "!="}:
             for side, other in ((node.right, left), (node.left, right)):
                 if isinstance(side, s.Literal) and side.value is None:
@@ -257,6 +258,22 @@ class Emitter:
             found = self.operator("is_in", left, right)
             return found if node.op == "in" else ast.UnaryOp(ast.Not(), found)
         return self.operator(_COMPARE[node.op], left, right)
+
+    def beside(self, node: s.Node, other: s.Node) -> ast.expr:
+        """Return the code of one side of a comparison, in the form that the other side has."""
+        if isinstance(node, s.ListOf):
+            return ast.List([self.beside(item, other) for item in node.items], ast.Load())
+        form = form_beside(self.scope.type_of(node), self.scope.type_of(other))
+        if not form or form == "date":
+            return self.node(node)
+        if isinstance(node, s.Literal):
+            return ast.Constant(constant_form(node, form))
+        name = "formed_list" if self.scope.type_of(node).kind == "list" else "formed"
+        return self.formed(name, node, form)
+
+    def formed(self, name: str, node: s.Node, form: str) -> ast.expr:
+        given = [ast.Constant(form), ast.Constant(s.request_field(node))]
+        return call(self.names.use(f"bbops.runtime.values.forms:{name}"), self.node(node), *given)
 
     def call(self, node: s.Call) -> ast.expr:
         if node.name == "now":

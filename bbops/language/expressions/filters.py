@@ -209,7 +209,7 @@ def _filtered(node: s.Filter, of: Type, args: list[Type], gives: str) -> Type:
     if name in _CHOOSES:
         return t.joined([of, *args]).not_null()
     if gives == "same":
-        return replace(of.not_null(), options=())
+        return replace(of.not_null(), options=(), form="")
     if gives == "item":
         return t.concealed((of.item or t.ANY).or_null(), by=[of] if of.private else [])
     if name == "length":  # how many members a list has tells none of them

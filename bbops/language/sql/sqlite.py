@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from bbops.language.expressions.types import FORMS
 from bbops.language.sql.dialect import Dialect, Slot, Use
 from bbops.language.sql.sqlite_moments import SqliteMoments
 from bbops.language.sql.template import Template, commas, filled, seq
@@ -70,7 +71,7 @@ class _Sqlite(Dialect):
         return sql
 
     def assigned(self, value: Template, of: str) -> Template:
-        return value
+        return seq("bbops_form(", value, f", '{of}')") if of in FORMS else value
 
     def computed(self, value: Template, of: str) -> Template:
         return self.exact(value) if of == "decimal" else value
