@@ -106,8 +106,12 @@ class Dialect(ABC):
         """Return a column of type `of` as an expression sees it: a uuid is a text."""
 
     @abstractmethod
-    def assigned(self, value: Template, of: str) -> Template:
-        """Return a computed value as a column of type `of` takes it."""
+    def assigned(self, value: Template, column: Column, *, sure: bool) -> Template:
+        """Return a computed value as a column takes it.
+
+        Args:
+            sure: it is known to be of the column's type, in its form.
+        """
 
     @abstractmethod
     def fitted(self, value: Template, column: Column) -> Template:

@@ -100,7 +100,8 @@ class _Postgres(Dialect):
             return f"replace(to_char({sql}, 'HH24:MI:SS.US'), '.000000', '')"
         return sql
 
-    def assigned(self, value: Template, of: str) -> Template:
+    def assigned(self, value: Template, column: Column, *, sure: bool) -> Template:
+        of = column.type
         if _STORED[of] == "bigint":  # by its text, so that a fraction is refused, not rounded
             return seq("trim_scale((", value, ")::numeric)::text::bigint")
         return seq("(", value, f")::{_STORED[of]}")

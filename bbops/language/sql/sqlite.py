@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from bbops.language.expressions.types import FORMS
 from bbops.language.sql.dialect import Dialect, Slot, Use
 from bbops.language.sql.sqlite_moments import SqliteMoments
 from bbops.language.sql.template import Template, commas, filled, seq
@@ -70,8 +69,10 @@ class _Sqlite(Dialect):
     def column(self, sql: str, of: str) -> str:
         return sql
 
-    def assigned(self, value: Template, of: str) -> Template:
-        return seq("bbops_form(", value, f", '{of}')") if of in FORMS else value
+    def assigned(self, value: Template, column: Column, *, sure: bool) -> Template:
+        if sure:
+            return value
+        return seq("bbops_stored(", value, f", '{column.type}', '{column.name}')")
 
     def computed(self, value: Template, of: str) -> Template:
         return self.exact(value) if of == "decimal" else value

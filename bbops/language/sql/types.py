@@ -12,6 +12,9 @@ from bbops.language.expressions.types import Type, map_of, named
 from bbops.language.expressions.values import Expression
 from bbops.runtime.data.rows import LONGEST
 
+_HAVE_A_FORM = frozenset({"uuid", "time", "decimal", "datetime", "date"})
+"""Column types whose values are texts on SQLite, each in one form."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -39,6 +42,13 @@ class Column:
         """The type that an expression sees."""
         options = tuple(map(str, self.enum))  # 1 and True are one key otherwise
         return _value_type(self.type, options, nullable=self.nullable, private=self.private)
+
+    def takes_as_is(self, of: Type) -> bool:
+        """Return whether a value of that type is stored as it is: it has the column's form."""
+        own = self.value_type
+        if self.type == "json":
+            return False  # a text may not be JSON
+        return self.type not in _HAVE_A_FORM or (of.kind == own.kind and of.form == own.form)
 
     @property
     def is_required(self) -> bool:

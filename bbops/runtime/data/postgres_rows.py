@@ -36,7 +36,7 @@ from bbops.runtime.data.rows import (
     to_uuid,
 )
 from bbops.runtime.values import forms
-from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.failures import WrongKind
 from bbops.runtime.values.filters import FILTERS
 from bbops.runtime.values.formats import parse_time, parse_uuid
 from bbops.runtime.values.operators import kind
@@ -106,7 +106,7 @@ def bind_as(value: Any, of: str) -> Any:
     if value is None:
         return None
     if type(value) not in _FITS[of]:
-        raise FlowError(f"cannot compare {kind(value)} with a column of kind {of}")
+        raise WrongKind(f"cannot compare {kind(value)} with a column of kind {of}")
     return _CONVERT[of](value)
 
 
@@ -140,7 +140,7 @@ def bind_json(value: Any) -> str | None:
 def bind_list(value: Any, of: str) -> list[Any]:
     """Return a list as a parameter: of its members only those that could be found, and null."""
     if type(value) is not list:
-        raise FlowError(f"'in' needs a list, got {kind(value)}")
+        raise WrongKind(f"'in' needs a list, got {kind(value)}")
     check_size(value, MAX_TEXT)
     fits, convert = _FITS[of], _CONVERT[of]
     found = [convert(item) for item in value if type(item) in fits]

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from bbops.runtime.values import forms
-from bbops.runtime.values.failures import BadValue, FlowError, Thrown, TooLong
+from bbops.runtime.values.failures import BadValue, FlowError, Thrown, TooLong, WrongKind
 from bbops.runtime.values.formats import parse_time, parse_uuid
 from bbops.runtime.values.operators import kind
 from bbops.runtime.values.values import MAX_TEXT, check_size, spend
@@ -57,7 +57,7 @@ def bind(value: Any) -> Any:
         return format(value, "f")
     if of is bytes:
         return value
-    raise FlowError(f"a {kind(value)} cannot be compared with a column")
+    raise WrongKind(f"a {kind(value)} cannot be compared with a column")
 
 
 _FITS: dict[str, tuple[type, ...]] = {
@@ -74,7 +74,7 @@ def bind_as(value: Any, of: str) -> Any:
         WrongKind: it is of another kind; a database would compare the two anyway.
     """
     if value is not None and type(value) not in _FITS.get(of, (type(value),)):
-        raise FlowError(f"cannot compare {kind(value)} with a column of kind {of}")
+        raise WrongKind(f"cannot compare {kind(value)} with a column of kind {of}")
     return bind(value)
 
 
@@ -136,7 +136,7 @@ def too_long(column: str, most: int) -> TooLong:
 def bind_list(value: Any) -> str:
     """Return a list as the one JSON parameter that `in` looks through."""
     if type(value) is not list:
-        raise FlowError(f"'in' needs a list, got {kind(value)}")
+        raise WrongKind(f"'in' needs a list, got {kind(value)}")
     check_size(value, MAX_TEXT)
     return _encode_json([bind(item) for item in value]).decode()
 
@@ -283,6 +283,17 @@ def to_json(value: Any, column: str) -> Any:
         return _encode_json(value).decode()
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
         raise _wrong(value, column, "json") from None
+
+
+def check_json(value: Any, column: str) -> Any:
+    """Return the text of a computed value for a column of type json."""
+    if value is None:
+        return None
+    try:
+        _decode_json(value)
+    except (TypeError, UnicodeEncodeError, RecursionError, msgspec.MsgspecError):
+        raise _wrong(value, column, "json") from None
+    return value
 
 
 def to_binary(value: Any, column: str) -> Any:

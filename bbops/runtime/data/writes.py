@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 from bbops.runtime.data.rows import DECODERS, ENCODERS, fit
 from bbops.runtime.data.rules import RulePieces, write_all_allowed
-from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.failures import WrongKind
 from bbops.runtime.values.identifiers import quote
 from bbops.runtime.values.operators import kind
 
@@ -184,10 +184,10 @@ def _encoded(
     automatic: Mapping[str, Any],
 ) -> dict[str, Any]:
     if type(data) is not dict:
-        raise FlowError(f"'data' needs a map of columns, got {kind(data)}")
+        raise WrongKind(f"'data' needs a map of columns, got {kind(data)}")
     unknown = [name for name in data if name not in columns]
     if unknown:
-        raise FlowError(f"table '{table}' has no column '{unknown[0][:60]}'")
+        raise WrongKind(f"table '{table}' has no column '{unknown[0][:60]}'")
     whole = {**automatic, **data}
     return {
         name: encoders[of](whole[name], f"{table}.{name}")

@@ -34,6 +34,7 @@ from bbops.runtime.values.failures import (
     Thrown,
     TooLong,
     Unavailable,
+    WrongKind,
 )
 from bbops.runtime.values.operators import text
 from bbops.runtime.values.values import FUEL, check_size
@@ -269,7 +270,7 @@ class Answering:
         """
         status, value, headers, content_type = answer
         if type(status) is not int or not 200 <= status <= 599:
-            raise Failure("the status of an answer is a whole number from 200 to 599")
+            raise WrongKind("the status of an answer is a whole number from 200 to 599")
         sent = set_headers(headers)
         if value is NOTHING:
             return status, b"", sent

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bbops.runtime.values.failures import BadValue, FlowError
+from bbops.runtime.values.failures import BadValue, WrongKind
 from bbops.runtime.values.values import (
     NUMBERS,
     bounded_number,
@@ -74,8 +74,8 @@ def get(value: Any, name: str) -> Any:
     if type(value) is dict:
         return value.get(name)
     if value is None:
-        raise FlowError(f"'{name}' of null: write '?.{name}' where the value may be null")
-    raise FlowError(f"'{name}' of a {kind(value)}: only a map has named items")
+        raise WrongKind(f"'{name}' of null: write '?.{name}' where the value may be null")
+    raise WrongKind(f"'{name}' of a {kind(value)}: only a map has named items")
 
 
 def get_optional(value: Any, name: str) -> Any:
@@ -96,15 +96,15 @@ def index(value: Any, key: Any) -> Any:
         return value.get(key)
     if type(value) in _NESTED:
         wanted = "a whole number" if type(value) is list else "text"
-        raise FlowError(f"a {kind(value)} takes {wanted} in '[…]', found {_described(key)}")
-    raise FlowError(f"'[…]' needs a list or a map, found {kind(value)}")
+        raise WrongKind(f"a {kind(value)} takes {wanted} in '[…]', found {_described(key)}")
+    raise WrongKind(f"'[…]' needs a list or a map, found {kind(value)}")
 
 
 def items(value: Any) -> list[Any]:
     """Return what a loop walks: the list itself."""
     if type(value) is list:
         return value
-    raise FlowError(f"a loop walks a list, found {kind(value)}{_cure_null(value)}")
+    raise WrongKind(f"a loop walks a list, found {kind(value)}{_cure_null(value)}")
 
 
 # Arithmetic
@@ -164,7 +164,7 @@ def neg(value: Any) -> Any:
     """Return `-value` for a number."""
     if type(value) in NUMBERS:
         return sub(0, value)
-    raise FlowError(f"'-' needs a number, found {kind(value)}{_cure_null(value)}")
+    raise WrongKind(f"'-' needs a number, found {kind(value)}{_cure_null(value)}")
 
 
 def blamed(field: str, apply: Callable[..., Any], *arguments: Any) -> Any:
@@ -180,19 +180,15 @@ def blamed(field: str, apply: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def eq(left: Any, right: Any) -> bool:
-    """Return `left == right`; two kinds only compare where one is null or both are numbers."""
+    """Return `left == right`; values of two kinds are never equal, and numbers are one kind."""
     ta, tb = type(left), type(right)
     if ta is tb:
         return same(left, right) if ta in _NESTED else bool(left == right)
-    if left is None or right is None:
-        return False
-    if ta in NUMBERS and tb in NUMBERS:
-        return bool(left == right)
-    raise FlowError(f"cannot compare {kind(left)} with {kind(right)}: they are never equal")
+    return ta in NUMBERS and tb in NUMBERS and bool(left == right)
 
 
 def ne(left: Any, right: Any) -> bool:
-    """Return `left != right`, refusing what `eq` refuses."""
+    """Return `left != right`; values of two kinds always are."""
     return not eq(left, right)
 
 
@@ -227,7 +223,7 @@ def ge(left: Any, right: Any) -> bool:
 def is_in(value: Any, members: Any) -> bool:
     """Return `value in members` for a list; a member of another kind is another value."""
     if type(members) is not list:
-        raise FlowError(f"'in' needs a list, found {kind(members)}{_cure_null(members)}")
+        raise WrongKind(f"'in' needs a list, found {kind(members)}{_cure_null(members)}")
     found = type(value)
     if found in _NESTED:
         return _holds(members, value)
@@ -270,7 +266,7 @@ def truth(value: Any) -> bool:
     """Return a condition's value: only true and false are conditions."""
     if value is True or value is False:
         return bool(value)
-    raise FlowError(f"a condition must be true or false, found {kind(value)}")
+    raise WrongKind(f"a condition must be true or false, found {kind(value)}")
 
 
 # Text
@@ -282,7 +278,7 @@ def text(value: Any) -> str:
         return value
     write = _WRITERS.get(type(value))
     if write is None:
-        raise FlowError(_not_text(value))
+        raise WrongKind(_not_text(value))
     return write(value)
 
 
@@ -339,7 +335,7 @@ def _exact(
     compute: Callable[[Any, Any], Any], sign: str, left: Any, right: Any, needs: str = "two numbers"
 ) -> Decimal:
     if type(left) not in _EXACT or type(right) not in _EXACT:
-        raise FlowError(_refused(sign, needs, left, right))
+        raise WrongKind(_refused(sign, needs, left, right))
     try:
         result: Decimal = compute(left, right)
     except decimal.DecimalException:
@@ -354,7 +350,7 @@ def _check_divisor(right: Any) -> None:
 
 def _check_numbers(left: Any, right: Any, sign: str) -> None:
     if type(left) not in NUMBERS or type(right) not in NUMBERS:
-        raise FlowError(_refused(sign, "two numbers, texts, datetimes or dates", left, right))
+        raise WrongKind(_refused(sign, "two numbers, texts, datetimes or dates", left, right))
 
 
 def _refused(sign: str, needs: str, left: Any, right: Any) -> str:
