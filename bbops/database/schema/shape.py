@@ -74,11 +74,18 @@ class Index:
 
     Attributes:
         where: which rows it is of, as SQL of bare columns; empty for all.
+        keys: what it keeps of each column, as SQL; empty where that is each as it is.
     """
 
     columns: tuple[str, ...]
     unique: bool
     where: str = ""
+    keys: tuple[str, ...] = ()
+
+    @property
+    def listed(self) -> str:
+        """What it keeps, as SQL."""
+        return ", ".join(self.keys or (f'"{column}"' for column in self.columns))
 
     @property
     def reads(self) -> frozenset[str]:

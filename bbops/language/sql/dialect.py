@@ -214,6 +214,11 @@ class Dialect(ABC):
         """Return JSON that stands in JSON."""
 
     # ---- order and writes
+    def unique_key(self, column: str, of: str) -> str:
+        """Return what an index keeps of a column that is unique: of a decimal its value."""
+        del of
+        return f'"{column}"'
+
     @abstractmethod
     def ways(self, *, nullable: bool) -> tuple[str, str]:
         """Return what stands behind what rows are ordered by, up and down; null is last."""

@@ -158,6 +158,13 @@ class _Sqlite(Dialect):
     def nested_json(self, value: Template) -> Template:
         return seq("json(", value, ")")
 
+    def unique_key(self, column: str, of: str) -> str:
+        # SQLite's own functions: other programs write to the file, too
+        name = f'"{column}"'
+        if of != "decimal":
+            return name
+        return f"CASE WHEN instr({name}, '.') THEN rtrim(rtrim({name}, '0'), '.') ELSE {name} END"
+
     def ways(self, *, nullable: bool) -> tuple[str, str]:
         return " NULLS LAST" if nullable else "", " DESC"
 

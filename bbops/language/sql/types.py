@@ -149,6 +149,15 @@ class Table:
     tables: Mapping[str, Table] = field(default_factory=dict, compare=False, repr=False)
     rules: Rules | None = field(default=None, compare=False, repr=False)
 
+    def unique_type(self, column: str) -> str:
+        """Return the type by which a column's values are told apart where they are unique.
+
+        A foreign key points to what is written, so a decimal that it points to is a text.
+        """
+        of = self.columns[column].type
+        is_key = column in self.key or any(one.key == column for one in self.children.values())
+        return "text" if of == "decimal" and is_key else of
+
     @property
     def hides(self) -> bool:
         """Whether rows may be there that a query does not see."""

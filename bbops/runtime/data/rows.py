@@ -235,7 +235,7 @@ def to_decimal(value: Any, column: str) -> Any:
         except InvalidOperation:
             found = Decimal("nan")
         if found.is_finite() and abs(found.adjusted()) < 1000:
-            return format(found, "f")
+            return format(found or abs(found), "f")
     raise _wrong(value, column, "a decimal number")
 
 
