@@ -178,9 +178,8 @@ class Emitter:
             case s.Unary():
                 return self.unary(node)
             case s.Binary():
-                code = self.operator(
-                    _ARITHMETIC[node.op], self.node(node.left), self.node(node.right)
-                )
+                left, right = self.operands(node)
+                code = self.operator(_ARITHMETIC[node.op], left, right)
                 return self.blamed(code, node.right) if node.op in {"/", "%"} else code
             case s.Compare():
                 return self.compare(node)
@@ -258,6 +257,19 @@ class Emitter:
             found = self.operator("is_in", left, right)
             return found if node.op == "in" else ast.UnaryOp(ast.Not(), found)
         return self.operator(_COMPARE[node.op], left, right)
+
+    def operands(self, node: s.Binary) -> tuple[ast.expr, ast.expr]:
+        """Return the code of both sides; a number beside a decimal is one, too."""
+        left, right = self.node(node.left), self.node(node.right)
+        kinds = [self.scope.type_of(side).kind for side in (node.left, node.right)]
+        if kinds == ["decimal", "number"]:
+            right = self.exact(right)
+        elif kinds == ["number", "decimal"]:
+            left = self.exact(left)
+        return left, right
+
+    def exact(self, code: ast.expr) -> ast.expr:
+        return call(self.names.use("bbops.runtime.values.decimals:exact"), code)
 
     def beside(self, node: s.Node, other: s.Node) -> ast.expr:
         """Return the code of one side of a comparison, in the form that the other side has."""

@@ -204,7 +204,7 @@ def _filtered(node: s.Filter, of: Type, args: list[Type], gives: str) -> Type:
     if name == "pluck" and of.item and of.item.fields and (chosen := _chosen(node)):
         member = of.item.fields.get(chosen[0], of.item.rest or t.ANY)
         return t.concealed(t.list_of(member), by=[of] if of.private else [])
-    if name == "divide":
+    if name == "divide" or (name == "round" and of.kind == "decimal"):
         return t.concealed(Type("decimal"), by=[of, *args])
     if name in _CHOOSES:
         return t.joined([of, *args]).not_null()

@@ -270,9 +270,12 @@ def fits(of: Type, kind: str) -> bool:
     return of.kind in _ALSO.get(kind, ())
 
 
-_ALSO = {"number": {"integer", "decimal"}, "integer": {"number"}, "bytes": {"binary"}}
+_ALSO = {
+    "number": {"integer", "decimal"}, "integer": {"number"}, "decimal": {"integer", "number"},
+    "bytes": {"binary"},
+}  # fmt: skip
 _UNORDERED = frozenset({"boolean", "list", "map", "binary"})
-_WRITTEN = frozenset({"datetime", "date"})
+_WRITTEN = frozenset({"datetime", "date", "decimal"})
 """Kinds that a shape also takes as text."""
 
 

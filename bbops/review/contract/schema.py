@@ -19,7 +19,8 @@ from bbops.review.contract.contract import Schema
 _FIELDS: dict[str, Schema] = {
     "string": {"type": "string"}, "text": {"type": "string"},
     "integer": {"type": "integer", "format": "int64"},
-    "number": {"type": "number"}, "boolean": {"type": "boolean"},
+    "number": {"type": "number"}, "decimal": {"type": "string", "format": "decimal"},
+    "boolean": {"type": "boolean"},
     "datetime": {"type": "string", "format": "date-time"},
     "date": {"type": "string", "format": "date"},
     "uuid": {"type": "string", "format": "uuid"},

@@ -5,12 +5,13 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Callable
 from datetime import UTC, date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 import msgspec
 
-from bbops.runtime.values import forms
+from bbops.runtime.values import decimals, forms
+from bbops.runtime.values.decimals import parse_decimal
 from bbops.runtime.values.failures import BadValue, FlowError, Thrown, TooLong, WrongKind
 from bbops.runtime.values.formats import parse_time, parse_uuid
 from bbops.runtime.values.operators import kind
@@ -229,13 +230,12 @@ def to_decimal(value: Any, column: str) -> Any:
     """Encode for decimal: digits as text, nothing lost."""
     if value is None:
         return None
-    if type(value) in {int, float, str, Decimal}:
-        try:
-            found = Decimal(str(value))
-        except InvalidOperation:
-            found = Decimal("nan")
-        if found.is_finite() and abs(found.adjusted()) < 1000:
-            return format(found or abs(found), "f")
+    found = parse_decimal(value)
+    if type(found) is Decimal and decimals.fits(found):
+        return format(found or abs(found), "f")
+    if type(found) is Decimal:
+        wanted = f"at most {decimals.MOST_DIGITS:,} digits on either side of the point"
+        raise _wrong(value, column, wanted)
     raise _wrong(value, column, "a decimal number")
 
 

@@ -49,6 +49,8 @@ class Function:
     from_params: Callable[[Mapping[str, str], dict[str, list[str]]], dict[str, Any]] | None
     query_names: frozenset[str] = frozenset()
     """Every name of a query that it declares."""
+    reads_exactly: bool = False
+    """Whether the numbers of its body are read as decimals."""
     is_strict: bool = False
     """Whether a request with a name of its query that nobody declares is refused."""
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
+from bbops.runtime.values.decimals import LOSSLESS, QUOTIENTS, exact
 from bbops.runtime.values.failures import BadValue, WrongKind
 from bbops.runtime.values.values import (
     NUMBERS,
@@ -56,13 +57,6 @@ _PLAIN: Final = frozenset((int, float))
 _EXACT: Final = frozenset((int, Decimal))
 _ORDERED: Final = frozenset((int, float, Decimal, str, datetime, date))
 _NESTED: Final = frozenset((list, dict))
-# Emax keeps the plain form of a decimal short; more digits than any database column has.
-_DECIMALS: Final = decimal.Context(
-    prec=38,
-    Emax=999,
-    Emin=-999,
-    traps=[decimal.InvalidOperation, decimal.DivisionByZero, decimal.Overflow],
-)
 _MAX_EXPONENT: Final = 999
 
 
@@ -121,7 +115,7 @@ def add(left: Any, right: Any) -> Any:
     if ta is list and tb is list:
         check_count(len(left) + len(right))
         return left + right
-    return _exact(_DECIMALS.add, "+", left, right, "two numbers, two texts or two lists")
+    return _exact(LOSSLESS.add, "+", left, right, "two numbers, two texts or two lists")
 
 
 def sub(left: Any, right: Any) -> Any:
@@ -131,14 +125,14 @@ def sub(left: Any, right: Any) -> Any:
         return _bounded(operator.sub, left, right)
     if ta is datetime and tb is datetime:
         return (left - right).total_seconds()
-    return _exact(_DECIMALS.subtract, "-", left, right, "two numbers or two datetimes")
+    return _exact(LOSSLESS.subtract, "-", left, right, "two numbers or two datetimes")
 
 
 def mul(left: Any, right: Any) -> Any:
     """Return `left * right` for two numbers."""
     if type(left) in _PLAIN and type(right) in _PLAIN:
         return _bounded(operator.mul, left, right)
-    return _exact(_DECIMALS.multiply, "*", left, right)
+    return _exact(LOSSLESS.multiply, "*", left, right)
 
 
 def div(left: Any, right: Any) -> Any:
@@ -146,7 +140,7 @@ def div(left: Any, right: Any) -> Any:
     _check_divisor(right)
     if type(left) in _PLAIN and type(right) in _PLAIN:
         return _bounded(operator.truediv, left, right)
-    return _exact(_DECIMALS.divide, "/", left, right)
+    return _exact(QUOTIENTS.divide, "/", left, right)
 
 
 def mod(left: Any, right: Any) -> Any:
@@ -157,7 +151,7 @@ def mod(left: Any, right: Any) -> Any:
         return -rest if left < 0 else rest
     if type(left) in _PLAIN and type(right) in _PLAIN:
         return _bounded(math.fmod, left, right)
-    return _exact(_DECIMALS.remainder, "%", left, right)
+    return _exact(QUOTIENTS.remainder, "%", left, right)
 
 
 def neg(value: Any) -> Any:
@@ -184,7 +178,7 @@ def eq(left: Any, right: Any) -> bool:
     ta, tb = type(left), type(right)
     if ta is tb:
         return same(left, right) if ta in _NESTED else bool(left == right)
-    return ta in NUMBERS and tb in NUMBERS and bool(left == right)
+    return ta in NUMBERS and tb in NUMBERS and _same_number(left, right)
 
 
 def ne(left: Any, right: Any) -> bool:
@@ -195,28 +189,28 @@ def ne(left: Any, right: Any) -> bool:
 def lt(left: Any, right: Any) -> bool:
     """Return `left < right` for two numbers, texts, datetimes or dates."""
     if type(left) is not type(right) or type(left) not in _ORDERED:
-        _check_numbers(left, right, "<")
+        left, right = _numbers(left, right, "<")
     return bool(left < right)
 
 
 def le(left: Any, right: Any) -> bool:
     """Return `left <= right` for two numbers, texts, datetimes or dates."""
     if type(left) is not type(right) or type(left) not in _ORDERED:
-        _check_numbers(left, right, "<=")
+        left, right = _numbers(left, right, "<=")
     return bool(left <= right)
 
 
 def gt(left: Any, right: Any) -> bool:
     """Return `left > right` for two numbers, texts, datetimes or dates."""
     if type(left) is not type(right) or type(left) not in _ORDERED:
-        _check_numbers(left, right, ">")
+        left, right = _numbers(left, right, ">")
     return bool(left > right)
 
 
 def ge(left: Any, right: Any) -> bool:
     """Return `left >= right` for two numbers, texts, datetimes or dates."""
     if type(left) is not type(right) or type(left) not in _ORDERED:
-        _check_numbers(left, right, ">=")
+        left, right = _numbers(left, right, ">=")
     return bool(left >= right)
 
 
@@ -227,8 +221,9 @@ def is_in(value: Any, members: Any) -> bool:
     found = type(value)
     if found in _NESTED:
         return _holds(members, value)
-    comparable = NUMBERS if found in NUMBERS else (found,)
-    return any(member == value and type(member) in comparable for member in members)
+    if found in NUMBERS:
+        return any(type(member) in NUMBERS and _same_number(member, value) for member in members)
+    return any(member == value and type(member) is found for member in members)
 
 
 def same(left: Any, right: Any) -> bool:
@@ -348,9 +343,20 @@ def _check_divisor(right: Any) -> None:
         raise BadValue("division by zero")
 
 
-def _check_numbers(left: Any, right: Any, sign: str) -> None:
+def _same_number(left: Any, right: Any) -> bool:
+    """Return whether two numbers are equal; beside a decimal one counts as it is written."""
+    if type(left) is Decimal or type(right) is Decimal:
+        left, right = exact(left), exact(right)
+    return bool(left == right)
+
+
+def _numbers(left: Any, right: Any, sign: str) -> tuple[Any, Any]:
+    """Return two numbers as they are compared: beside a decimal one counts as it is written."""
     if type(left) not in NUMBERS or type(right) not in NUMBERS:
         raise WrongKind(_refused(sign, "two numbers, texts, datetimes or dates", left, right))
+    if Decimal in {type(left), type(right)}:
+        return exact(left), exact(right)
+    return left, right
 
 
 def _refused(sign: str, needs: str, left: Any, right: Any) -> str:
@@ -371,8 +377,9 @@ def _pairs(left: Any, right: Any) -> Sequence[tuple[Any, Any]] | None:
         return list(zip(left, right, strict=True)) if len(left) == len(right) else None
     if ta is dict and tb is dict:
         return [(left[k], right[k]) for k in left] if left.keys() == right.keys() else None
-    comparable = ta is tb or (ta in NUMBERS and tb in NUMBERS)
-    return () if comparable and left == right else None
+    if ta is tb:
+        return () if left == right else None
+    return () if ta in NUMBERS and tb in NUMBERS and _same_number(left, right) else None
 
 
 def _cure_null(value: Any) -> str:
