@@ -10,6 +10,7 @@ from bbops.language.expressions import types as t
 from bbops.language.expressions.arrows import arrow_result, check_arrows, check_members
 from bbops.language.expressions.checks import Checks
 from bbops.language.expressions.constants import check_constants
+from bbops.language.expressions.doubts import warn_of_letters
 from bbops.language.expressions.operations import refuse_guess
 from bbops.language.expressions.types import Type
 from bbops.runtime.values.failures import FlowError
@@ -85,6 +86,7 @@ def check_filter(at: Checks, node: s.Filter) -> Type:
         check_constants(at, node, of)
     if _has_wrong_members(at, node, of) or check_members(at, node, of) or _misnames(at, node, of):
         return t.mistaken(hides=of.hides)
+    warn_of_letters(at, node)
     if known.gives == "boolean" and args:
         refuse_guess(at, node.of, of, node.args[0], args[0])
     found = arrow_result(node, of, args, facts) or _filtered(node, of, args, known.gives)
