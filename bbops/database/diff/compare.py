@@ -138,7 +138,7 @@ class _Judge:
         have, want = self._of.have[table].columns[name], self._of.want[table].columns[name]
         change = Change("change the rules of column", table, name)
         yield change
-        yield from self._broken(change, want.rules - have.rules)
+        yield from self._broken(change, shape.tighter_rules(have.rules, want.rules))
 
     def _table_rules(self, table: str, _: str) -> Iterator[Change]:
         change = Change("change the checks of table", table, "")

@@ -96,7 +96,8 @@ def type_schema(of: Type) -> Schema:
     elif of.kind == "map":
         found = _map(of)
     else:
-        found = dict(_TYPES.get(of.kind, {}))
+        found = _FIELDS["uuid"] if of.form == "uuid" else _TYPES.get(of.kind, {})
+        found = {**found, "enum": list(of.options)} if of.options else dict(found)
     return or_null(found) if of.nullable else found
 
 
