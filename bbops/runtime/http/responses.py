@@ -323,9 +323,9 @@ class Answering:
         if isinstance(error, InvalidInput):
             return {"code": error.code, "message": error.message, "fields": error.fields}, []
         if isinstance(error, BadValue):
-            if not error.fields:  # it may as well be a mistake of the function: its author hears it
-                self.surprise(error, scope)
-            return self.bad_value(error), []
+            shown = {} if error.fields else self.surprise(error, scope)[0]  # maybe the author's
+            detail = {name: shown[name] for name in ("detail", "at") if name in shown}
+            return self.bad_value(error) | detail, []
         if isinstance(error, DatabaseFailure):
             code = "conflict" if error.status == 409 else "invalidInput"
             text = self.wording.say(error.code, None, error.message)
