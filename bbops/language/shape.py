@@ -19,8 +19,8 @@ from bbops.runtime.values.regex import compile_pattern
 from bbops.runtime.values.shapes import compile_shape
 
 TYPES = (
-    "string", "text", "integer", "number", "boolean", "datetime", "date", "uuid", "email", "url",
-    "json",
+    "string", "text", "integer", "number", "decimal", "boolean", "datetime", "date", "uuid",
+    "email", "url", "json",
 )  # fmt: skip
 USUAL_TYPES = {
     "int": "integer", "int64": "integer", "long": "bigint", "str": "string", "varchar": "string",
@@ -38,7 +38,8 @@ FieldName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,
 _LENGTHS = TEXT_TYPES | {"list"}
 _NUMBERS = frozenset({"integer", "number"})
 _RULES = {
-    "minLength": _LENGTHS, "maxLength": _LENGTHS, "minimum": _NUMBERS, "maximum": _NUMBERS,
+    "minLength": _LENGTHS, "maxLength": _LENGTHS,
+    "minimum": _NUMBERS | {"decimal"}, "maximum": _NUMBERS | {"decimal"},
     "pattern": TEXT_TYPES, "enum": TEXT_TYPES | _NUMBERS | {"json"},
 }  # fmt: skip
 

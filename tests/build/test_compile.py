@@ -234,7 +234,7 @@ def test_a_failure_points_at_the_line_of_its_value(serving: Serving) -> None:
 def test_every_failure_points_into_its_step(steps: str, line: int, serving: Serving) -> None:
     async def tell(client: Any) -> None:
         reply = await client.ask("POST", "/run", {"x": [5, {}]})
-        assert reply.status == 500
+        assert reply.status == 400
         ((_, _, data),) = client.release.answering.host.log.lines
         assert data["step"] == (f"functions/run.yaml:{line}" if line else "")
 
@@ -247,7 +247,7 @@ def test_a_failure_in_a_called_function_points_there(ask: Ask, serving: Serving)
     inner += "  - log: { message: '${ vars.a.c + 1 }' }\n"
 
     async def tell(client: Any) -> None:
-        assert (await client.ask("POST", "/run")).status == 500
+        assert (await client.ask("POST", "/run")).status == 400
         ((_, _, data),) = client.release.answering.host.log.lines
         assert data["step"] == "functions/inner.yaml:3"
 

@@ -189,3 +189,62 @@ def test_a_function_that_only_calls_itself_is_used_by_nobody() -> None:
     files = with_function("steps:\n  - return: {}\n") | {"functions/alone.yaml": alone}
     places = [one.place.file for one in found(files) if one.code == "unused-function"]
     assert places == ["functions/alone.yaml"]
+
+
+# ---- date formats
+@pytest.mark.parametrize(
+    ("form", "hint"),
+    [
+        ("YYYY-MM-DD", "write '%Y-%m-%d'"), ("dd.MM.yyyy HH:mm", "write '%d.%m.%Y %H:%M'"),
+        ("long", "letters begin with '%'"), ("%Y-%m-%d", ""), ("%d of MM", ""),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("place", ["return", "where"])
+def test_date_format_without_letters_is_told_with_the_letters(
+    form: str, hint: str, place: str
+) -> None:
+    steps = f"steps:\n  - return: {{ value: \"${{ now() | date('{form}') }}\" }}\n"
+    if place == "where":
+        where = f"(born | date('{form}')) == '2026'"
+        steps = f'steps:\n  - find: {{ table: dogs, where: "{where}" }}\n'
+    dogs = "columns:\n  id: { type: integer, primaryKey: true }\n  born: { type: datetime }\n"
+    files = with_function(steps) | {"tables/dogs.yaml": dogs}
+    letters = [one for one in found(files) if one.code == "date-letters"]
+    assert [one.severity for one in letters] == ["warning"] * bool(hint)
+    assert all(str(one.hint).startswith(hint) for one in letters)
+
+
+# ---- results that may be null
+NOTES = "columns:\n  id: { type: integer, primaryKey: true }\n  text: { type: string }\n"
+ONE = "  - find: { table: notes, one: true }\n    as: note\n"
+RETURNED = "  - return: { value: '${ vars.note }' }\n"
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        ONE + RETURNED,
+        ONE + "  - if: vars.note != null\n    then: [return: { value: 1 }]\n",
+        ONE + "  - return: { value: '${ vars.note?.text }' }\n",
+        ONE + "  - set: { other: '${ vars.note }' }\n  - return: { value: '${ vars.other }' }\n",
+        ONE + '  - return: { value: "${ 1 if vars.note != null else null }" }\n',
+        ONE + "  - if: vars.note != null\n    then: [return: { value: 1 }]\n"
+        "  - return: { status: 204 }\n",
+        "  - try: [return: { value: 1 }]\n    catch: [log: { message: a }]\n",
+        "  - update: { table: notes, where: id == 1, one: true, data: { text: x } }\n"
+        "    as: note\n" + RETURNED,
+        "  - insert:\n      table: notes\n      data: { id: 1, text: a }\n"
+        "      onConflict: { columns: [id], do: ignore }\n    as: note\n" + RETURNED,
+        "  - cache: { key: a, for: 1m, steps: [{ find: { table: notes, one: true }, as: n }],"
+        " value: '${ vars.n }' }\n    as: note\n" + RETURNED,
+        "  - loop: { over: '[1, 2]', each: n, steps: [return: { value: '${ vars.n }' }] }\n",
+    ],
+)
+def test_result_of_a_function_that_may_be_null_may_be_compared_with_null(steps: str) -> None:
+    function = (
+        "steps:\n  - call: { function: inner }\n    as: result\n"
+        "  - if: vars.result == null\n    then: [throw: { status: 404 }]\n"
+    )
+    files = with_function(function) | {"tables/notes.yaml": NOTES}
+    files["functions/inner.yaml"] = f"steps:\n{steps}"
+    assert not {"never-null", "maybe-null"} & {*codes(files)}

@@ -31,8 +31,7 @@ errors:
 CHANNEL = "name: A\nbasePath: /api\nauthentication: None\nrateLimit: 1\n"
 FAIL = """
 steps:
-  - return:
-      value: ${ ('{"1":1}' | parseJson)[params.id] + 1 }
+  - loop: { while: params.id == '0', max: 1, steps: [log: { message: a }] }
 """
 SHAPED = """
 input:

@@ -37,7 +37,7 @@ def test_a_failure_in_a_draft_has_the_line_of_the_endpoint(house: House) -> None
     steps = [{"set": {"x": "${ '{}' | parseJson }"}}, {"return": "${ 1 + vars.x.y }"}]
     agent.change("inline-fails", put(*steps))
     found = agent.call("preview_request", draft="inline-fails", method="GET", path="/hello")
-    assert found["status"] == 500
+    assert found["status"] == 400
     assert found["step"].startswith("endpoints/hello.yaml:")
     assert found["next"][0]["arguments"] == {"refs": ["endpoint/hello"], "draft": "inline-fails"}
 

@@ -66,7 +66,7 @@ def test_a_failure_in_a_draft_has_its_file_and_line(house: House) -> None:
     steps = [{"set": {"x": "${ '{}' | parseJson }"}}, {"return": {"value": "${ 1 + vars.x.y }"}}]
     agent.change("fails", {"op": "put", "ref": "function/hello", "body": {"steps": steps}})
     found = agent.call("preview_request", draft="fails", method="GET", path="/hello")
-    assert found["status"] == 500
+    assert found["status"] == 400
     assert found["step"] == "functions/hello.yaml:3"
     assert found["failure"]
     assert found["next"][0]["arguments"] == {"refs": ["function/hello"], "draft": "fails"}

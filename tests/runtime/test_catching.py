@@ -57,9 +57,9 @@ def test_catch_sees_what_a_called_function_throws(bench: Bench) -> None:
     assert found["step"] == "functions/refuse.yaml:2"
 
 
-def test_catch_sees_a_mistake_at_run_time(bench: Bench) -> None:
+def test_catch_sees_a_value_of_the_wrong_kind(bench: Bench) -> None:
     found = bench.run(caught("set: { a: '${ input.any + 1 }' }"), {"any": "x"})
-    assert (found["code"], found["status"]) == ("serverError", 500)
+    assert (found["code"], found["status"]) == ("invalidInput", 400)
 
 
 def test_without_an_error_catch_is_passed_over(bench: Bench) -> None:

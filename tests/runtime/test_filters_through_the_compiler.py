@@ -33,4 +33,4 @@ def test_null_in_is_an_error(name: str, bench: Bench) -> None:
     arguments = ", ".join("one => one" if needs_arrow.get(at) else "input.y" for at in range(least))
     value = f"value: ${{ input.x | {name}({arguments}) }}"
     text = f"input: {{ x: json?, y: json }}\nsteps:\n  - return:\n      {value}\n"
-    assert bench.ask(bench.client(text), {"x": None, "y": "1"}).status == 500
+    assert bench.ask(bench.client(text), {"x": None, "y": "1"}).status == 400

@@ -26,7 +26,7 @@ steps:
   - return: { status: 201, value: '${ vars.note.title }', headers: { x-own: yes } }
 """
 THROW = "  - throw: { status: 402, message: no money }\n"
-FAIL = "  - return: { value: '${ input.n + 1 }' }\n"
+FAIL = "  - loop: { while: input.n == null, max: 1, steps: [log: { message: a }] }\n"
 START = "input: { title?: string, n?: json }\nsteps:\n"
 WRITE = "  - insert: { table: notes, data: { title: again } }\n"
 ENDPOINT = "method: POST\npath: /run\nfunction: run\nauthentication: {}\nidempotency: true\n"

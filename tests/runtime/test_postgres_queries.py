@@ -79,8 +79,9 @@ steps:
     add = add.replace("KEY", "0a0a0a0a-0000-4000-8000-00000000000b")
     row = bench.run(add + "  - return: { value: '${ vars.x }' }\n")
     assert row["at"] == "08:30:00"
-    for ids, wanted in [([row["id"]], 1), ([row["id"].upper(), "no uuid"], 0), ([], 0)]:
-        told = {"ids": ids, "id": "no uuid"}
+    other = "0a0a0a0a-0000-4000-8000-00000000000c"
+    for ids, wanted in [([row["id"]], 1), ([row["id"].upper(), other], 1), ([other], 0), ([], 0)]:
+        told = {"ids": ids, "id": other}
         assert bench.run(function.replace("WANTED", "true"), told) == wanted
         assert bench.run(function.replace("WANTED", "false"), told) == 1 - wanted
     same = function.replace("(id in input.ids) == WANTED", "id OP input.id")
@@ -93,12 +94,12 @@ steps:
     [
         "id in [input.id, other]",
         "input.id in [id, other]",
-        "id in ['x', input.id]",
+        "id in ['0A0A0A0A-0000-4000-8000-00000000000C', input.id]",
         "id == input.id",
         "id == id and other != id",
-        "id < 'ffff' and (id | slice(0, 2)) == '0a'",
+        "id < 'ffffffff-0000-4000-8000-00000000000b' and (id | slice(0, 2)) == '0a'",
         "at != null and at == '08:30:00' and at in ['08:30:00'] and at > '08:29'",
-        "at != null and at != '08:30' and (at | length) == 8",
+        "at != null and at == '08:30' and (at | length) == 8",
         "day in [input.day, null]",
         "id in input.ids and other not in input.ids",
         "other != null and id > other",

@@ -215,5 +215,5 @@ def test_a_key_from_outside_is_a_column_or_refused(name: str, bench: Bench) -> N
     function = 'input: { x: json }\nsteps:\n  - insert: { table: all, data: "${ input.x }" }\n'
     client = bench.client(function)
     before = bench.sql('SELECT count(*) FROM "all"')
-    assert bench.ask(client, {"x": {name: "a", "string": "b"}}).status == 500
+    assert bench.ask(client, {"x": {name: "a", "string": "b"}}).status == 400
     assert bench.sql('SELECT count(*) FROM "all"') == before

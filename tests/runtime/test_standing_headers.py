@@ -13,7 +13,7 @@ from tests.support.raw_requests import Ask, routes, talk, token
 PLAIN = "steps:\n  - return: { value: 1 }\n"
 WHICH = "steps:\n  - return: { value: '${ request.id }' }\n"
 PAGE = "steps:\n  - return: { value: <p>x</p>, contentType: text/html }\n"
-FAIL = "input: { value?: json }\nsteps:\n  - return: { value: '${ input.value + 1 }' }\n"
+FAIL = "steps:\n  - loop: { while: 1 == 1, max: 1, steps: [log: { message: a }] }\n"
 
 
 @pytest.mark.parametrize(

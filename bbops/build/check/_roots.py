@@ -24,7 +24,8 @@ def auth_type(project: Project) -> Type:
     auth = project.settings.model.auth
     table = project.sql_tables.get(auth.users or "") if auth else None
     if table is not None and len(table.key) == 1:
-        user = table.columns[table.key[0]].value_type
+        # another issuer may write its ids in another form
+        user = replace(table.columns[table.key[0]].value_type, form="")
     fields = {"userId": user, "email": TEXT.or_null(), "role": TEXT.or_null(), "claims": ANY}
     return map_of(fields, "vars.auth")
 

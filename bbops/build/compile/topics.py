@@ -88,15 +88,18 @@ def _rows(
         "primary": list(table.key),
         "select": list(rows.select),
         "where": _of_row(outside, where, None, dialect),
-        "key_columns": [column for column, _ in equal],
-        "key": _of_row(outside, where, [value for _, value in equal], dialect),
+        "key_columns": [column for column, _, _ in equal],
+        "key": _of_row(outside, where, [(value, side) for _, value, side in equal], dialect),
     }  # fmt: skip
 
 
 def find_equalities(
     where: Bare | None, columns: Mapping[str, Any]
-) -> Iterator[tuple[str, s.Node]]:  # fmt: skip
-    """Yield (column, node) of each `column == …` that must hold, where the rest has no column."""
+) -> Iterator[tuple[str, s.Node, s.Node]]:  # fmt: skip
+    """Yield (column, value, its node) of each `column == value` that must hold.
+
+    The value reads no column.
+    """
     wanted = [where.node] if isinstance(where, Expression) else []
     while wanted:
         node = wanted.pop()
@@ -107,14 +110,19 @@ def find_equalities(
                 is_column = isinstance(side, s.Name) and side.name in columns
                 if is_column and not any(one in columns for one in names_in(other)):
                     assert isinstance(side, s.Name)  # noqa: S101 - as just seen
-                    yield side.name, other
+                    yield side.name, other, side
                     break
 
 
 def _of_row(
-    outside: Outside, where: Bare | None, values: list[s.Node] | None, dialect: Dialect
-) -> Part | None:
-    """Return the condition over a row, or what a subscriber gives for `values` in it."""
+    outside: Outside, where: Bare | None, values: list[tuple[s.Node, s.Node]] | None,
+    dialect: Dialect,
+) -> Part | None:  # fmt: skip
+    """Return the condition over a row, or what a subscriber gives for `values` in it.
+
+    Args:
+        values: each with the column that it is compared with.
+    """
     if not isinstance(where, Expression):
         return None
 
@@ -123,7 +131,7 @@ def _of_row(
         emitter = Emitter(flow.emitter.scope, flow, _reads_row(outside))
         if values is None:
             return emitter.condition(where)
-        return ast.Tuple([emitter.node(one) for one in values], ast.Load())
+        return ast.Tuple([emitter.beside(*pair) for pair in values], ast.Load())
 
     arguments = ("run", "row") if values is None else ("run",)
     return _compile(outside, code, dialect, arguments)

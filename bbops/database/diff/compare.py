@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bbops.database.diff.changes import Change, sort_changes
 from bbops.database.diff.preflight import Preflight, Rows
@@ -148,7 +148,7 @@ class _Judge:
         have, want = self._of.have[table].columns[name], self._of.want[table].columns[name]
         change = Change("change the rules of column", table, name)
         yield change
-        yield from self._broken(change, want.rules - have.rules)
+        yield from self._broken(change, shape.tighter_rules(have.rules, want.rules))
 
     def _table_rules(self, table: str, _: str) -> Iterator[Change]:
         change = Change("change the checks of table", table, "")
@@ -192,11 +192,14 @@ class _Judge:
         if name == self._of.ddl.fit(f"uq_{table}_{first}") and (table, first) not in self._added:
             change = Change("require unique values in column", table, first)
         columns = index.columns if index.unique else ()
-        yield from self._unless_repeated(change, columns, index.where)
+        yield from self._unless_repeated(change, columns, index.where, index.keys)
 
     def _drop_index(self, table: str, name: str) -> Iterator[Change]:
         index = self._of.have[table].indexes[name]
         column = index.columns[0]
+        wanted = self._of.want[table].indexes.get(name)
+        if wanted is not None and replace(wanted, keys=index.keys) == index:
+            return  # made again, with other keys
         end = f"_{column}"[-9:]  # all that `Ddl.fit` keeps of a long one
         if not name.startswith(("uq_", "ix_")) or not name.endswith(end):
             yield Change("drop index", table, name)
@@ -206,14 +209,15 @@ class _Judge:
 
     def _collisions(self, change: Change) -> Iterator[Change]:
         """Read where values of a column become equal that must not."""
-        for columns, where in _unique_sets(self._of.want[change.table]):
+        for columns, where, keys in _unique_sets(self._of.want[change.table]):
             if change.what in columns:
-                yield from self._unless_repeated(change, columns, where)
+                yield from self._unless_repeated(change, columns, where, keys)
 
     def _unless_repeated(
-        self, change: Change, columns: tuple[str, ...], where: str = ""
+        self, change: Change, columns: tuple[str, ...], where: str = "", keys: tuple[str, ...] = ()
     ) -> Iterator[Change]:
-        rows = self._rows.find_repeated(change.table, columns, where) if columns else Rows()
+        found = self._rows.find_repeated
+        rows = found(change.table, columns, where, keys) if columns else Rows()
         why = "rows share their value with another"
         cure = f"give the rows of '{change.table}' values of their own first"
         yield _blocked(change, rows, why, cure)
@@ -247,7 +251,11 @@ def _blocked(change: Change, rows: Rows, why: str, cure: str) -> Change:
     return Change(*change.key, "impossible", why, rows, cure) if rows else change
 
 
-def _unique_sets(table: shape.Table) -> Iterator[tuple[tuple[str, ...], str]]:
-    yield from ((index.columns, index.where) for index in table.indexes.values() if index.unique)
+def _unique_sets(
+    table: shape.Table,
+) -> Iterator[tuple[tuple[str, ...], str, tuple[str, ...]]]:
+    for index in table.indexes.values():
+        if index.unique:
+            yield index.columns, index.where, index.keys
     if table.key:
-        yield table.key, ""
+        yield table.key, "", ()

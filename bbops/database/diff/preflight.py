@@ -74,13 +74,16 @@ class Preflight:
         present = f'SELECT {key} FROM "{reference.table}" WHERE {key} IS NOT NULL'
         return self.find(table, f'"{column}" IS NOT NULL AND "{column}" NOT IN ({present})')
 
-    def find_repeated(self, table: str, columns: Sequence[str], where: str = "") -> Rows:
+    def find_repeated(
+        self, table: str, columns: Sequence[str], where: str = "", keys: Sequence[str] = ()
+    ) -> Rows:
         """Return the rows that share their values of `columns`; null is unlike every null.
 
         Args:
             where: of which rows, as SQL; empty for all.
+            keys: what tells the values of each column apart, as SQL.
         """
-        listed = ", ".join(f'"{column}"' for column in columns)
+        listed = ", ".join(keys or (f'"{column}"' for column in columns))
         filled = " AND ".join(f'"{column}" IS NOT NULL' for column in columns)
         among = f"({where}) AND " if where else ""
         groups = f'SELECT {listed} FROM "{table}" WHERE {among}{filled} GROUP BY {listed}'

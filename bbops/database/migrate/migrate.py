@@ -288,10 +288,22 @@ def describe(tables: Mapping[str, Table]) -> str:
         for name, table in tables.items()
         if table.checks
     }
+    decimals = {name: kept for name, table in tables.items() if (kept := _unique_decimals(table))}
+    keys = {"keys": decimals} if decimals else {}
     return json.dumps(
-        {"format": _FORMAT, "tables": dumped, "checks": checks},
+        {"format": _FORMAT, "tables": dumped, "checks": checks, **keys},
         sort_keys=True, separators=(",", ":"), default=str,
     )  # fmt: skip
+
+
+def _unique_decimals(table: Table) -> dict[str, str]:
+    """Return what indexes keep of the decimals of a table that are unique, on SQLite."""
+    unique = {name for one in table.indexes.values() if one.unique for name in one.columns}
+    return {
+        name: SQLITE_CHECK.unique_key(name, column.type)
+        for name, column in table.columns.items()
+        if column.type == "decimal" and (column.unique or name in unique)
+    }
 
 
 def tables_of(description: str) -> dict[str, Table]:

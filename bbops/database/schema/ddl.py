@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -52,16 +52,36 @@ class Ddl(ABC):
         Raises:
             MigrationRefused: a default is no value of its column, or two indexes share a name.
         """
-        described = {name: self._table(name, table) for name, table in tables.items()}
+        named = {
+            column.references for table in tables.values() for column in table.columns.values()
+        }
+        described = {name: self._table(name, table, named) for name, table in tables.items()}
         _refuse_shared_names(described)
         return described
 
-    def _table(self, name: str, table: Table) -> shape.Table:
+    def _table(self, name: str, table: Table, named: Collection[str | None]) -> shape.Table:
         columns = {key: self._column(name, key, column) for key, column in table.columns.items()}
         checks = write_checks(name, table, self.dialect)
         rules = frozenset(replace(rule, name=self.fit(rule.name)) for rule in checks)
-        indexes = {self.fit(key): index for key, index in _indexes(name, table, self.dialect)}
+        indexes = {
+            self.fit(key): self._keyed(index, name, table, named)
+            for key, index in _indexes(name, table, self.dialect)
+        }
         return shape.Table(columns, table.key, indexes, rules)
+
+    def _keyed(
+        self, index: shape.Index, name: str, table: Table, named: Collection[str | None]
+    ) -> shape.Index:  # fmt: skip
+        """Return an index with what it keeps of its columns. Args: `named`: what keys point to."""
+        if not index.unique:
+            return index
+        types = {
+            key: "text" if key in table.key or f"{name}.{key}" in named else column.type
+            for key, column in table.columns.items()
+        }
+        keys = tuple(self.dialect.unique_key(one, types.get(one, "")) for one in index.columns)
+        plain = tuple(f'"{one}"' for one in index.columns)
+        return index if keys == plain else replace(index, keys=keys)
 
     def _column(self, table: str, name: str, column: Column) -> shape.Column:
         default = default_sql = None

@@ -33,6 +33,32 @@ class Rule:
     """Empty where it was read from a database."""
 
 
+_OPTIONS: Final = re.compile(r"(.*) IN \((.*)\)", re.DOTALL).fullmatch
+_BOUND: Final = re.compile(r"(.* [<>]=) (-?[0-9][0-9.e+-]*)").fullmatch
+_LITERAL: Final = re.compile(r"'(?:[^']|'')*'|[^,\s]+")
+
+
+def tighter_rules(have: frozenset[Rule], want: frozenset[Rule]) -> frozenset[Rule]:
+    """Return the wanted rules that a row may break which keeps those that are there."""
+    gone = have - want
+    return frozenset(
+        rule for rule in want - have if not any(_is_wider(old.sql, rule.sql) for old in gone)
+    )
+
+
+def _is_wider(old: str, new: str) -> bool:
+    """Return whether one rule lets through all that another does: more options, a wider bound."""
+    before, after = _OPTIONS(old), _OPTIONS(new)
+    if before and after:
+        options = ({*_LITERAL.findall(one[2])} for one in (before, after))
+        return before[1] == after[1] and next(options) <= next(options)
+    before, after = _BOUND(old), _BOUND(new)
+    if not before or not after or before[1] != after[1]:
+        return False
+    least, most = (float(before[2]), float(after[2]))
+    return least <= most if before[1].endswith("<=") else least >= most
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """A foreign key of one column."""
@@ -74,11 +100,18 @@ class Index:
 
     Attributes:
         where: which rows it is of, as SQL of bare columns; empty for all.
+        keys: what it keeps of each column, as SQL; empty where that is each as it is.
     """
 
     columns: tuple[str, ...]
     unique: bool
     where: str = ""
+    keys: tuple[str, ...] = ()
+
+    @property
+    def listed(self) -> str:
+        """What it keeps, as SQL."""
+        return ", ".join(self.keys or (f'"{column}"' for column in self.columns))
 
     @property
     def reads(self) -> frozenset[str]:

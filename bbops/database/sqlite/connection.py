@@ -16,6 +16,8 @@ from bbops.database.sqlite.limits import set_limits
 from bbops.database.sqlite.moments import add_moments
 from bbops.database.sqlite.quota import set_quota
 from bbops.database.sqlite.text_functions import find_text, replace_text
+from bbops.runtime.data.rows import ENCODERS, check_json
+from bbops.runtime.values.failures import BadValue
 
 OLDEST = (3, 38, 0)
 """RETURNING, STRICT and the JSON operators are there from this version on."""
@@ -110,6 +112,7 @@ def add_functions(connection: sqlite3.Connection) -> None:
     connection.create_function("bbops_hex", 1, in_hex, deterministic=True)
     connection.create_function("bbops_instr", 2, find_text, deterministic=True)
     connection.create_function("bbops_replace", 3, replace_text, deterministic=True)
+    connection.create_function("bbops_stored", 3, _storing(connection), deterministic=True)
     connection.create_function("bbops_fit", 3, _fitting(connection), deterministic=True)
     add_moments(connection)
     add_decimals(connection)
@@ -120,12 +123,14 @@ class Connection(sqlite3.Connection):
 
     Attributes:
         too_long: the column that a computed text was too long for, and what it takes.
+        unfit: why a computed value was not of its column's type.
         beside: databases in memory that close with it.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.too_long: list[tuple[str, int]] = []
+        self.unfit: list[BadValue] = []
         self.beside: list[sqlite3.Connection] = []
 
     def close(self) -> None:
@@ -146,6 +151,21 @@ def _fitting(connection: sqlite3.Connection) -> Callable[[Stored, int, str], Sto
         return value
 
     return fit
+
+
+def _storing(connection: sqlite3.Connection) -> Callable[[Stored, str, str], Stored]:
+    unfit = connection.unfit if isinstance(connection, Connection) else []
+
+    def store(value: Stored, of: str, column: str) -> Stored:
+        """`bbops_stored`: a computed value as a column of that type stores it."""
+        try:
+            stored: Stored = (check_json if of == "json" else ENCODERS[of])(value, column)
+        except BadValue as error:
+            unfit[:] = [error]
+            raise OverflowError from None  # SQLite says that it is too big
+        return stored
+
+    return store
 
 
 def _cannot_open(path: Path, error: sqlite3.Error) -> DatabaseError:

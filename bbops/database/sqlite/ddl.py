@@ -105,7 +105,7 @@ def create_index(table: str, name: str, index: shape.Index) -> str:
     """Return the statement that makes an index."""
     unique = "UNIQUE " if index.unique else ""
     only = f" WHERE ({index.where})" if index.where else ""
-    return f'CREATE {unique}INDEX "{name}" ON "{table}" ({_listed(index.columns)}){only}'
+    return f'CREATE {unique}INDEX "{name}" ON "{table}" ({index.listed}){only}'
 
 
 def sort_rules(rules: frozenset[shape.Rule]) -> list[shape.Rule]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from bbops.database.diff.adopt import Rest
+from bbops.language.sql.sqlite import SQLITE
 
 _OWNED: Final = "substr(m.tbl_name, 1, 1) != '_' AND m.name NOT LIKE 'sqlite_%'"
 _UNIQUES: Final = (
@@ -16,7 +17,8 @@ _UNIQUES: Final = (
     " ORDER BY m.name, l.name, i.seqno"
 )
 _ODD_INDEXES: Final = (
-    "SELECT DISTINCT m.name, l.name FROM sqlite_master AS m, pragma_index_list(m.name) AS l"
+    "SELECT DISTINCT m.name, l.name, (SELECT sql FROM sqlite_master WHERE name = l.name)"
+    " FROM sqlite_master AS m, pragma_index_list(m.name) AS l"
     f" LEFT JOIN pragma_index_info(l.name) AS i WHERE m.type = 'table' AND {_OWNED}"
     " AND l.origin = 'c' AND (l.partial OR i.name IS NULL)"
 )
@@ -24,6 +26,9 @@ _OTHERS: Final = (
     f"SELECT type, name FROM sqlite_master AS m WHERE type IN ('view', 'trigger') AND {_OWNED}"
     " AND substr(m.name, 1, 7) != '_bbops_'"
 )
+_OUR_KEY: Final = re.compile(
+    re.escape(SQLITE.unique_key("NAME", "decimal")).replace("NAME", '[^"]*')
+).search
 _TABLES: Final = f"SELECT m.name, m.sql FROM sqlite_master AS m WHERE m.type = 'table' AND {_OWNED}"
 _MANY: Final = "SELECT id FROM pragma_foreign_key_list(?) GROUP BY id HAVING count(*) > 1"
 _GENERATED: Final = "SELECT name FROM pragma_table_xinfo(?) WHERE hidden IN (2, 3)"
@@ -51,7 +56,9 @@ def _with_checks(live: sqlite3.Connection) -> Iterator[str]:
 def _remarks(live: sqlite3.Connection) -> Iterator[str]:
     for kind, name in live.execute(_OTHERS).fetchall():
         yield f"{kind} '{name}' stays as it is, and is not in the project"
-    for table, index in live.execute(_ODD_INDEXES).fetchall():
+    for table, index, sql in live.execute(_ODD_INDEXES).fetchall():
+        if _OUR_KEY(sql or ""):
+            continue  # of a decimal that is unique by its value
         odd = "it is partial, or on an expression"
         yield f"index '{index}' of '{table}' is left out: {odd}"
     for table, sql in live.execute(_TABLES).fetchall():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from time import monotonic
 from typing import Final
 
@@ -25,6 +25,7 @@ from bbops.database.sqlite.ddl import SqliteConversions, SqliteDdl, add_conversi
 from bbops.database.sqlite.rest import read_rest
 from bbops.database.sqlite.row_triggers import drop_row_triggers, make_row_triggers
 from bbops.database.sqlite.violations import failure_of
+from bbops.language.sql.sqlite import SQLITE
 from bbops.runtime.values.failures import Failure
 
 OPERATIONS_PER_LOOK: Final = 1_000
@@ -45,11 +46,16 @@ _INDEXES: Final = (
     'SELECT l.name, l."unique", i.name FROM pragma_index_list(?) AS l, pragma_index_info(l.name)'
     " AS i WHERE l.origin = 'c' ORDER BY l.name, i.seqno"
 )
-_PARTIAL: Final = (
-    "SELECT m.name, m.sql FROM pragma_index_list(?) AS l JOIN sqlite_master AS m"
-    " ON m.name = l.name AND m.type = 'index' WHERE l.partial"
+_WRITTEN: Final = (
+    "SELECT m.name, m.sql, l.partial FROM pragma_index_list(?) AS l JOIN sqlite_master AS m"
+    " ON m.name = l.name AND m.type = 'index'"
 )
-_WHERE: Final = re.compile(r'[^(]*\("[^)]*"\) WHERE \((.*)\)', re.DOTALL).fullmatch
+_KEY: Final = re.escape(SQLITE.unique_key("NAME", "decimal")).replace("NAME", '[^"]*')
+_KEYS: Final = re.compile(_KEY)
+"""What an index keeps of a decimal that is unique by its value."""
+OUR_INDEX: Final = re.compile(
+    rf'[^(]*\((?:(?:, )?(?:"[^"]*"|{_KEY}))+\)(?: WHERE \((?P<where>.*)\))?', re.DOTALL
+).fullmatch
 """As we write it: one that somebody else has made is left alone."""
 _TEXT: Final = re.compile("'(?:[^']|'')*'")
 _RULE: Final = re.compile(r'CONSTRAINT "?(c[kt]_\w+_([0-9a-f]{8}))"? CHECK \(([^"]*"([^"]+)")?')
@@ -177,14 +183,28 @@ class SqliteTables(LiveTables):
         columns: dict[tuple[str, bool], list[str]] = {}
         for name, unique, column in self._live.execute(_INDEXES, (table,)):
             columns.setdefault((name, bool(unique)), []).append(column)
-        partial = dict(self._live.execute(_PARTIAL, (table,)).fetchall())
-        where = {name: found[1] for name, sql in partial.items() if (found := _WHERE(sql))}
-        return {
-            name: shape.Index(tuple(of), unique, where.get(name, ""))
-            for (name, unique), of in columns.items()
-            # nobody declares one over an expression
-            if all(of) and (name in where or name not in partial)
-        }
+        written = {name: rest for name, *rest in self._live.execute(_WRITTEN, (table,)).fetchall()}
+        found: dict[str, shape.Index] = {}
+        for (name, unique), of in columns.items():
+            sql, partial = written.get(name, ("", 0))
+            ours = OUR_INDEX(sql or "")
+            if ours is None and (partial or not all(of)):
+                continue  # somebody else's
+            where = (ours["where"] or "") if ours is not None and partial else ""
+            found[name] = _read_index(of, unique, where, sql or "")
+        return found
+
+
+def _read_index(
+    columns: Sequence[str | None], unique: bool, where: str, sql: str
+) -> shape.Index:  # fmt: skip
+    """Return an index of ours; of a decimal it keeps an expression, which has no column."""
+    decimals = (text.split('"')[1] for text in _KEYS.findall(sql))
+    names = [(next(decimals), "decimal") if one is None else (one, "") for one in columns]
+    keys = tuple(SQLITE.unique_key(name, of) for name, of in names)
+    return shape.Index(
+        tuple(name for name, _ in names), unique, where, () if all(columns) else keys
+    )  # fmt: skip
 
 
 def _read_rules(sql: str) -> dict[str, list[shape.Rule]]:

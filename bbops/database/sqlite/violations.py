@@ -78,6 +78,8 @@ def failure_of(
     if code == sqlite3.SQLITE_INTERRUPT:
         return StatementTimeout(LONGEST_STATEMENT_SECONDS)
     if code == sqlite3.SQLITE_TOOBIG:
+        if isinstance(connection, Connection) and connection.unfit:
+            return connection.unfit.pop()
         if isinstance(connection, Connection) and connection.too_long:
             return too_long(*connection.too_long.pop())
         return FlowError("the statement failed: a value in it is too long")
@@ -140,7 +142,7 @@ def _violation(
     places = rest.removeprefix(": ")
     match rule:
         case "UNIQUE":
-            return _unique(places)
+            return _unique(_columns_of_index(places, connection))
         case "NOT NULL":
             table, _, column = places.partition(".")
             return DatabaseFailure("notNull", table, (column,), f"'{column}' may not be null")
@@ -152,6 +154,20 @@ def _violation(
         column = words.rpartition(".")[2]
         return BadValue(words, column, "does not fit")
     return FlowError("the statement failed: a value does not fit, or a trigger refused it")
+
+
+_OF_INDEX: Final = re.compile(r"index '(.*)'").fullmatch
+
+
+def _columns_of_index(places: str, connection: sqlite3.Connection) -> str:
+    """Return `table.column, …` of an index over an expression, of which SQLite says the name."""
+    found = _OF_INDEX(places)
+    if found is None:
+        return places
+    query = "SELECT tbl_name, sql FROM sqlite_master WHERE type = 'index' AND name = ?"
+    table, sql = connection.execute(query, (found[1],)).fetchone() or ("", "")
+    kept = sql.partition(f'ON "{table}" (')[2].partition(") WHERE (")[0]
+    return ", ".join(f"{table}.{name}" for name in dict.fromkeys(re.findall(r'"([^"]*)"', kept)))
 
 
 def _unique(places: str) -> DatabaseFailure:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions.checks import Checks
 from bbops.language.expressions.types import Type
-from bbops.runtime.values.failures import BadValue, FlowError
+from bbops.runtime.values.failures import BadValue, FlowError, WrongKind
 from bbops.runtime.values.filters import FILTERS
 from bbops.runtime.values.regex import compile_pattern
 
@@ -67,10 +67,12 @@ def check_constants(at: Checks, node: s.Filter, of: Type) -> None:
         return
     try:
         try_constants(of, *constants)
+    except WrongKind:
+        return  # which is reported as such
     except BadValue as problem:
         at.wrong(node.args[skipped].start, "bad-constant", problem.message)
     except FlowError:
-        return  # of another type, which is reported as such
+        return
 
 
 def check_divisor(at: Checks, node: s.Binary) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from bbops.base.diagnostics import did_you_mean, suggest
@@ -10,7 +11,9 @@ from bbops.language.expressions.checks import Checks
 from bbops.language.expressions.narrow import path_of, spelt
 from bbops.language.expressions.types import Type
 
-DOUBTS: Final = frozenset({"same-sides", "never-null", "unknown-role", "unrelated-condition"})
+DOUBTS: Final = frozenset({
+    "date-letters", "same-sides", "never-null", "unknown-role", "unrelated-condition",
+})  # fmt: skip
 """The codes of what is told here, and in `related`."""
 _ROLE: Final = ("vars", "auth", "role")
 _GIVEN: Final = ("params", "query", "input")
@@ -29,6 +32,27 @@ def warn_of_same(at: Checks, node: s.Compare) -> None:
     near = next(given, "")
     hint = did_you_mean(name, near) if near else "compare it with another value"
     at.warn(node.right.start, "same-sides", f"'{name}' is compared to itself", hint)
+
+
+_DATE_WORDS: Final = {
+    "YYYY": "%Y", "yyyy": "%Y", "YY": "%y", "yy": "%y", "MM": "%m", "DD": "%d", "dd": "%d",
+    "HH": "%H", "hh": "%I", "mm": "%M", "ss": "%S", "SS": "%S",
+}  # fmt: skip
+"""What other languages write in a date format, and its letter here."""
+_DATE_WORD: Final = re.compile("|".join(_DATE_WORDS)).sub
+
+
+def warn_of_letters(at: Checks, node: s.Filter) -> None:
+    """Warn of a date format without a letter, which prints itself."""
+    form = node.args[0] if node.args else None
+    text = form.value if isinstance(form, s.Literal) else None
+    if node.name != "date" or form is None or not isinstance(text, str) or "%" in text:
+        return
+    meant = _DATE_WORD(lambda found: _DATE_WORDS[found[0]], text)
+    letters = "letters begin with '%': %Y year, %m month, %d day, %H hour, %M minute, %S second"
+    hint = letters if meant == text else f"write '{meant}'; {letters}"
+    message = f"'{text}' has no date letter, so the result is always this text"
+    at.warn(form.start, "date-letters", message, hint)
 
 
 def warn_of_null(at: Checks, node: s.Compare, left: Type, right: Type) -> None:

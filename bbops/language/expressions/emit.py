@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from bbops.language.expressions import nodes as s
+from bbops.language.expressions.forms import constant_form, form_beside
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import Type
 from bbops.language.expressions.values import (
@@ -177,9 +178,8 @@ class Emitter:
             case s.Unary():
                 return self.unary(node)
             case s.Binary():
-                code = self.operator(
-                    _ARITHMETIC[node.op], self.node(node.left), self.node(node.right)
-                )
+                left, right = self.operands(node)
+                code = self.operator(_ARITHMETIC[node.op], left, right)
                 return self.blamed(code, node.right) if node.op in {"/", "%"} else code
             case s.Compare():
                 return self.compare(node)
@@ -247,7 +247,7 @@ class Emitter:
         return self.operator("neg", self.node(node.of))
 
     def compare(self, node: s.Compare) -> ast.expr:
-        left, right = self.node(node.left), self.node(node.right)
+        left, right = self.beside(node.left, node.right), self.beside(node.right, node.left)
         if node.op in {"==", "!="}:
             for side, other in ((node.right, left), (node.left, right)):
                 if isinstance(side, s.Literal) and side.value is None:
@@ -257,6 +257,35 @@ class Emitter:
             found = self.operator("is_in", left, right)
             return found if node.op == "in" else ast.UnaryOp(ast.Not(), found)
         return self.operator(_COMPARE[node.op], left, right)
+
+    def operands(self, node: s.Binary) -> tuple[ast.expr, ast.expr]:
+        """Return the code of both sides; a number beside a decimal is one, too."""
+        left, right = self.node(node.left), self.node(node.right)
+        kinds = [self.scope.type_of(side).kind for side in (node.left, node.right)]
+        if kinds == ["decimal", "number"]:
+            right = self.exact(right)
+        elif kinds == ["number", "decimal"]:
+            left = self.exact(left)
+        return left, right
+
+    def exact(self, code: ast.expr) -> ast.expr:
+        return call(self.names.use("bbops.runtime.values.decimals:exact"), code)
+
+    def beside(self, node: s.Node, other: s.Node) -> ast.expr:
+        """Return the code of one side of a comparison, in the form that the other side has."""
+        if isinstance(node, s.ListOf):
+            return ast.List([self.beside(item, other) for item in node.items], ast.Load())
+        form = form_beside(self.scope.type_of(node), self.scope.type_of(other))
+        if not form or form == "date":
+            return self.node(node)
+        if isinstance(node, s.Literal):
+            return ast.Constant(constant_form(node, form))
+        name = "formed_list" if self.scope.type_of(node).kind == "list" else "formed"
+        return self.formed(name, node, form)
+
+    def formed(self, name: str, node: s.Node, form: str) -> ast.expr:
+        given = [ast.Constant(form), ast.Constant(s.request_field(node))]
+        return call(self.names.use(f"bbops.runtime.values.forms:{name}"), self.node(node), *given)
 
     def call(self, node: s.Call) -> ast.expr:
         if node.name == "now":

@@ -10,6 +10,7 @@ from bbops.language.expressions import types as t
 from bbops.language.expressions.arrows import arrow_result, check_arrows, check_members
 from bbops.language.expressions.checks import Checks
 from bbops.language.expressions.constants import check_constants
+from bbops.language.expressions.doubts import warn_of_letters
 from bbops.language.expressions.operations import refuse_guess
 from bbops.language.expressions.types import Type
 from bbops.runtime.values.failures import FlowError
@@ -85,6 +86,7 @@ def check_filter(at: Checks, node: s.Filter) -> Type:
         check_constants(at, node, of)
     if _has_wrong_members(at, node, of) or check_members(at, node, of) or _misnames(at, node, of):
         return t.mistaken(hides=of.hides)
+    warn_of_letters(at, node)
     if known.gives == "boolean" and args:
         refuse_guess(at, node.of, of, node.args[0], args[0])
     found = arrow_result(node, of, args, facts) or _filtered(node, of, args, known.gives)
@@ -204,12 +206,12 @@ def _filtered(node: s.Filter, of: Type, args: list[Type], gives: str) -> Type:
     if name == "pluck" and of.item and of.item.fields and (chosen := _chosen(node)):
         member = of.item.fields.get(chosen[0], of.item.rest or t.ANY)
         return t.concealed(t.list_of(member), by=[of] if of.private else [])
-    if name == "divide":
+    if name == "divide" or (name == "round" and of.kind == "decimal"):
         return t.concealed(Type("decimal"), by=[of, *args])
     if name in _CHOOSES:
         return t.joined([of, *args]).not_null()
     if gives == "same":
-        return replace(of.not_null(), options=())
+        return replace(of.not_null(), options=(), form="")
     if gives == "item":
         return t.concealed((of.item or t.ANY).or_null(), by=[of] if of.private else [])
     if name == "length":  # how many members a list has tells none of them

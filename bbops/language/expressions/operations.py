@@ -9,6 +9,7 @@ from bbops.language.expressions.checks import Checks
 from bbops.language.expressions.constants import check_divisor
 from bbops.language.expressions.conversions import comparing_cure, cure, joining_cure
 from bbops.language.expressions.doubts import warn_of_null, warn_of_role, warn_of_same
+from bbops.language.expressions.forms import check_form
 from bbops.language.expressions.narrow import path_of, reads_row, spelt
 from bbops.language.expressions.types import Type
 
@@ -66,6 +67,7 @@ def check_compare(at: Checks, node: s.Compare) -> Type:
         _member_of(at, node, left, right)
     elif not t.comparable(left, right, ordered=is_ordered):
         if "row" in at.scope.roots and {left.kind, right.kind} == {"date", "text"}:
+            _check_forms(at, node, left, right)
             return t.BOOLEAN  # a query has no other constant for a column of dates
         message = f"{left} and {right} cannot be compared with '{node.op}'"
         text = node.left if left.kind == "text" else node.right
@@ -73,7 +75,9 @@ def check_compare(at: Checks, node: s.Compare) -> Type:
         at.wrong_type(node.start, message, hint, node.left, node.right)
     elif is_ordered:
         _both(at, node, left, right)
+        _check_forms(at, node, left, right)
     else:
+        _check_forms(at, node, left, right)
         _match_null(at, node, left, right)
         _check_option(at, node.right, left)
         _check_option(at, node.left, right)
@@ -82,6 +86,11 @@ def check_compare(at: Checks, node: s.Compare) -> Type:
         warn_of_role(at, node.right, node.left)
     warn_of_same(at, node)
     return t.BOOLEAN
+
+
+def _check_forms(at: Checks, node: s.Compare, left: Type, right: Type) -> None:
+    check_form(at, node.right, right, left)
+    check_form(at, node.left, left, right)
 
 
 def refuse_guess(at: Checks, node: s.Node, of: Type, other: s.Node, by: Type) -> None:
@@ -139,4 +148,5 @@ def _member_of(at: Checks, node: s.Compare, left: Type, right: Type) -> None:
         at.without_null(node.right, right, f"'{node.op}'")
         for item in node.right.items if isinstance(node.right, s.ListOf) else ():
             _check_option(at, item, left)
+            check_form(at, item, at.scope.type_of(item), left)
             warn_of_role(at, node.left, item)

@@ -14,6 +14,8 @@ from bbops.language.expressions.nodes import Literal, Node
 
 TEXT_COLUMNS = frozenset({"string", "text", "uuid", "time"})
 TEXT_FIELDS = TEXT_COLUMNS | {"email", "url"}
+FORMS = frozenset({"uuid", "time"})
+"""Types whose values are texts in one normal form."""
 MAX_SIZE = 5_000
 """Parts of a type; one with more is `any`, so that no check takes long."""
 
@@ -37,6 +39,7 @@ class Type:
         what: how a message names it, for example `table 'users'`.
         absent: of a map's field: it reads as null only where the map has no such key.
         options: of a text: the only ones that it may be; empty where it may be any.
+        form: of a text: `uuid` or `time` where it is one in its normal form, else empty.
         hides: a private value is in it, at any depth.
         holds_secret: a secret of `env` is in it, at any depth.
         size: how many parts it has.
@@ -51,6 +54,7 @@ class Type:
     what: str = ""
     absent: bool = False
     options: tuple[str, ...] = ()
+    form: str = ""
     hides: bool = field(default=False, init=False, compare=False, repr=False)
     holds_secret: bool = field(default=False, init=False, compare=False, repr=False)
     size: int = field(default=1, init=False, compare=False, repr=False)
@@ -119,7 +123,7 @@ class Type:
         """Return this type with or without null; `replace` takes five times as long."""
         return Type(
             self.kind, null, self.item, self.fields, self.rest, self.private, self.what, absent,
-            self.options,
+            self.options, self.form,
         )  # fmt: skip
 
 
@@ -163,8 +167,8 @@ def named(name: str, enum: Iterable[object] = ()) -> Type:
     """Return the type that a column's or a shape's type name, and its `enum`, stand for."""
     if name not in TEXT_FIELDS:
         return _SIMPLE[name]
-    options = tuple(map(str, enum))
-    return replace(TEXT, options=options) if options else TEXT
+    options, form = tuple(map(str, enum)), name if name in FORMS else ""
+    return Type("text", options=options, form=form) if options or form else TEXT
 
 
 def type_of_constant(value: object) -> Type:
@@ -209,8 +213,10 @@ def _joined(left: Type, right: Type) -> Type:
     if left.kind == right.kind:
         what = left.what if left.what == right.what else ""
         options = _either(left.options, right.options)
+        form = left.form if left.form == right.form else ""
         return replace(
-            left, nullable=nullable, private=private, absent=absent, what=what, options=options
+            left, nullable=nullable, private=private, absent=absent, what=what, options=options,
+            form=form,
         )  # fmt: skip
     if {left.kind, right.kind} == {"integer", "number"}:
         return Type("number", nullable, private=private, absent=absent)
@@ -264,9 +270,12 @@ def fits(of: Type, kind: str) -> bool:
     return of.kind in _ALSO.get(kind, ())
 
 
-_ALSO = {"number": {"integer", "decimal"}, "integer": {"number"}, "bytes": {"binary"}}
+_ALSO = {
+    "number": {"integer", "decimal"}, "integer": {"number"}, "decimal": {"integer", "number"},
+    "bytes": {"binary"},
+}  # fmt: skip
 _UNORDERED = frozenset({"boolean", "list", "map", "binary"})
-_WRITTEN = frozenset({"datetime", "date"})
+_WRITTEN = frozenset({"datetime", "date", "decimal"})
 """Kinds that a shape also takes as text."""
 
 

@@ -17,7 +17,6 @@ SIGNS: Final = {"eq": "==", "ne": "!=", "gt": ">", "gte": ">=", "lt": "<", "lte"
 WORDS: Final = ("contains", "startsWith")
 _ORDERED: Final = frozenset({"integer", "bigint", "number", "decimal", "datetime", "date", "time"})
 _TEXTS: Final = frozenset({"string", "text"})
-_QUERY_TYPES: Final = {**TYPES, "decimal": "number"}
 UNFIT: Final = frozenset({"json", "binary"})
 """Types of columns that nobody filters or sorts by."""
 
@@ -134,7 +133,7 @@ def _operand(operator: str, target: Target, at: Mark) -> Any:
         return "boolean"
     if operator in WORDS:
         return made.entries(at, {"type": "string", "maxLength": 200})
-    usual = _QUERY_TYPES.get(target.column.type, "string")
+    usual = TYPES.get(target.column.type, "string")
     if operator in RANGES:
         return usual
     is_like = target.column.type in TYPES

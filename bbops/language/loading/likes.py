@@ -21,7 +21,9 @@ from bbops.source.tree import BlobId
 from bbops.source.yaml.nodes import Map, Seq
 
 M = TypeVar("M", bound=Model)
-SAME: Final = ("string", "text", "integer", "number", "boolean", "datetime", "date", "uuid", "json")
+SAME: Final = (
+    "string", "text", "integer", "number", "decimal", "boolean", "datetime", "date", "uuid", "json",
+)  # fmt: skip
 TYPES: Final[Mapping[str, str]] = {"bigint": "integer", **{name: name for name in SAME}}
 """The type of a field that is like a column of each type; of others no field has one."""
 LOWER: Final = ("minLength", "minimum")

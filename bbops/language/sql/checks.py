@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions.check import check_condition
+from bbops.language.expressions.forms import constant_form
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.values import Expression
 from bbops.language.sql.dialect import Dialect, Slot, Use
@@ -70,16 +71,21 @@ class _Kept(Query):
     def only(self) -> str:
         return f"{self.what} compares columns and constants"
 
-    def given(self, node: s.Node, beside: str = "any", use: Use = "value") -> Template:
+    def given(
+        self, node: s.Node, beside: str = "any", use: Use = "value", form: str = ""
+    ) -> Template:
         del beside, use
-        return literal(read_constant(node, self.only), self.dialect)
+        value = read_constant(node, self.only)
+        if form and isinstance(node, s.Literal):
+            value = constant_form(node, form)
+        return literal(value, self.dialect)
 
     def searched(self, node: s.Node, field: str) -> Template:
         del field
         return self.scalar(node, "text")
 
-    def given_list(self, node: s.Node, beside: str) -> Template:
-        del beside
+    def given_list(self, node: s.Node, beside: str, form: str = "") -> Template:
+        del beside, form
         raise NotInSql(node.start, self.only)
 
     def constant_text(self, text: str) -> Template:
@@ -95,7 +101,7 @@ class _Kept(Query):
         del alias, table, seen
         if len(path) > 1:
             raise NotInSql(node.start, f"{self.what} looks at one row only")
-        return self.dialect.column(quote(path[0]), self.table.columns[path[0]].type)
+        return quote(path[0])
 
     def scalar(self, node: s.Node, beside: str = "any") -> Template:
         if isinstance(node, s.Filter) and node.name in _OURS | MOMENT_FILTERS:

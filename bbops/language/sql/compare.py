@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bbops.language.expressions import nodes as s
+from bbops.language.expressions.forms import form_beside
 from bbops.language.sql.dialect import Use
 from bbops.language.sql.parts import NotInSql, Parts
 from bbops.language.sql.related import members
@@ -44,7 +45,8 @@ def _side(
     """
     native = native and use == "equal"
     if not query.has_columns(node):
-        return query.given(node, (native and _native(query, other)) or _kind(query, other), use)
+        beside = (native and _native(query, other)) or _kind(query, other)
+        return query.given(node, beside, use, _form(query, node, other))
     of = _native(query, node)
     if native and of and _native(query, other) in {of, "given"}:
         return query.read(node, query.path(node) or ())
@@ -52,6 +54,10 @@ def _side(
         return query.dialect.json_text(query.scalar(node))
     found = query.scalar(node)
     return _by_value(query, node, found) if query.type_of(node).kind == "decimal" else found
+
+
+def _form(query: Parts, node: s.Node, other: s.Node) -> str:
+    return form_beside(query.type_of(node), query.type_of(other))
 
 
 def _native(query: Parts, node: s.Node) -> str:
@@ -90,7 +96,8 @@ def _member_of(query: Parts, node: s.Compare) -> Template:
     if isinstance(node.right, s.ListOf):
         return _among(query, node, node.right)
     left = _side(query, node.left, node.right, "equal")
-    listed = query.given_list(node.right, _native(query, node.left) or _kind(query, node.left))
+    beside = _native(query, node.left) or _kind(query, node.left)
+    listed = query.given_list(node.right, beside, _form(query, node.right, node.left))
     found = query.dialect.in_list(left, listed)
     return _or_null(query, node, found, left, [query.dialect.has_null(listed)])
 
@@ -119,7 +126,9 @@ def _among_related(query: Parts, node: s.Compare, among: s.Call) -> Template:
     if query.has_columns(node.left):
         left = query.scalar(node.left)
     else:
-        left = query.given(node.left, member.kind, "equal")
+        left = query.given(
+            node.left, member.kind, "equal", form_beside(query.type_of(node.left), member)
+        )
     if member.kind == "decimal":
         left = seq(left, query.dialect.by_value)
     found = seq("(", left, " IN ", rows, ")")

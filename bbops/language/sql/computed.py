@@ -8,6 +8,7 @@ from typing import Final
 
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions.check import check_value
+from bbops.language.expressions.forms import constant_form
 from bbops.language.expressions.inside import nodes
 from bbops.language.expressions.related import RELATED
 from bbops.language.expressions.scope import Scope
@@ -139,17 +140,22 @@ class _Computed(Query):
             return self.scalar(node.args[0] if is_null else node.of, beside)
         return super().scalar(node, beside)
 
-    def given(self, node: s.Node, beside: str = "any", use: Use = "value") -> Template:
+    def given(
+        self, node: s.Node, beside: str = "any", use: Use = "value", form: str = ""
+    ) -> Template:
         slot = self.dialect.slot(self.type_of(node).kind, beside, use)
-        value = literal(read_constant(node, _ONLY), self.dialect)
+        value = read_constant(node, _ONLY)
+        if form and isinstance(node, s.Literal):
+            value = constant_form(node, form)
+        value = literal(value, self.dialect)
         return slot.sql.replace("{}", value) if "{}" in slot.sql else slot.sql
 
     def searched(self, node: s.Node, field: str) -> Template:
         del field
         return self.scalar(node, "text")
 
-    def given_list(self, node: s.Node, beside: str) -> Template:
-        del beside
+    def given_list(self, node: s.Node, beside: str, form: str = "") -> Template:
+        del beside, form
         raise NotInSql(node.start, _ONLY)
 
     def constant_text(self, text: str) -> Template:

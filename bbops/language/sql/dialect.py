@@ -106,8 +106,12 @@ class Dialect(ABC):
         """Return a column of type `of` as an expression sees it: a uuid is a text."""
 
     @abstractmethod
-    def assigned(self, value: Template, of: str) -> Template:
-        """Return a computed value as a column of type `of` takes it."""
+    def assigned(self, value: Template, column: Column, *, sure: bool) -> Template:
+        """Return a computed value as a column takes it.
+
+        Args:
+            sure: it is known to be of the column's type, in its form.
+        """
 
     @abstractmethod
     def fitted(self, value: Template, column: Column) -> Template:
@@ -210,6 +214,11 @@ class Dialect(ABC):
         """Return JSON that stands in JSON."""
 
     # ---- order and writes
+    def unique_key(self, column: str, of: str) -> str:
+        """Return what an index keeps of a column that is unique: of a decimal its value."""
+        del of
+        return f'"{column}"'
+
     @abstractmethod
     def ways(self, *, nullable: bool) -> tuple[str, str]:
         """Return what stands behind what rows are ordered by, up and down; null is last."""

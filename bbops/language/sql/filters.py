@@ -38,6 +38,8 @@ def filtered(query: Parts, node: s.Filter) -> Template:
         return _divided(query, node)
     if node.name == "toString":
         return to_text(query, node.of)
+    if node.name == "round" and query.type_of(node.of).kind == "decimal":
+        return _rounded(query, node)
     if node.name in _NUMERIC and query.type_of(node.of).kind == "decimal":
         message = f"'{node.name}' on decimals is not supported in SQL"
         raise NotInSql(node.name_start, message)
@@ -78,6 +80,15 @@ def _divided(query: Parts, node: s.Filter) -> Template:
         message = message if not isinstance(count, int) else "'divide' on numbers is not exact"
         raise NotInSql(node.name_start, message, "use decimals and whole numbers")
     return query.dialect.exact_divided(query.scalar(node.of), query.scalar(by), count)
+
+
+def _rounded(query: Parts, node: s.Filter) -> Template:
+    """Return `round` of a decimal, which loses nothing but the places behind the last one."""
+    message = "on columns the places of 'round' are a constant from 0 to 18"
+    count = read_constant(node.args[0], message) if node.args else 0
+    if not isinstance(count, int) or not 0 <= count <= 18:
+        raise NotInSql(node.name_start, message)
+    return query.dialect.exact_divided(query.scalar(node.of), "1", count)
 
 
 def _default(query: Parts, node: s.Filter) -> Template:

@@ -222,9 +222,20 @@ class Parts:
         code: ast.expr = ast.Name(f"s_{at}", ast.Load())
         return code if on else ast.UnaryOp(ast.Not(), code)
 
-    def given(self, node: s.Node, beside: str = "any", use: Use = "value") -> Template:
-        """Return a part without columns as a parameter; `beside` is what it meets."""
+    def given(
+        self, node: s.Node, beside: str = "any", use: Use = "value", form: str = ""
+    ) -> Template:
+        """Return a part without columns as a parameter.
+
+        Args:
+            beside: what it meets.
+            form: that a text is brought to; see `form_beside`.
+        """
         slot = self.dialect.slot(self.type_of(node).kind, beside, use)
+        if form and slot.sql != "NULL":
+            field = s.request_field(node)
+            given = (field,) if form == "date" else (form, field)
+            slot = replace(slot, binder="bind_date" if form == "date" else "bind_form", given=given)
         return self.slotted(node, slot)
 
     def searched(self, node: s.Node, field: str) -> Template:
@@ -237,9 +248,12 @@ class Parts:
         slot = self.dialect.slot(self.type_of(node).kind, "text", "value")
         return self.slotted(node, replace(slot, binder="bind_searched", given=(field,)))
 
-    def given_list(self, node: s.Node, beside: str) -> Template:
+    def given_list(self, node: s.Node, beside: str, form: str = "") -> Template:
         """Return a list without columns as one parameter, to look for values of a kind in it."""
-        return self.slotted(node, self.dialect.list_slot(beside))
+        slot = self.dialect.list_slot(beside)
+        if form:
+            slot = replace(slot, binder="bind_forms", given=(form, s.request_field(node)))
+        return self.slotted(node, slot)
 
     def constant_text(self, text: str) -> Template:
         """Return a text that an author wrote as a parameter."""

@@ -13,7 +13,7 @@ from bbops.language.sql.postgres_moments import PostgresMoments
 from bbops.language.sql.template import Template, commas, filled, joined, seq
 from bbops.language.sql.types import Column
 from bbops.runtime.data.postgres_rows import CASE_COLLATION, DECODERS, ENCODERS, TOO_LONG
-from bbops.runtime.data.rows import JSON_DECODERS, MOST_ROWS
+from bbops.runtime.data.rows import JSON_DECODERS, MOST_ROWS, from_time
 
 _TYPES: dict[str, str] = {
     "text": "text", "integer": "bigint", "number": "double precision", "decimal": "numeric",
@@ -43,7 +43,9 @@ class _Postgres(Dialect):
     writes = "bbops.runtime.data.postgres_writes"
     encoders = ENCODERS
     decoders = {of: decode.__name__ for of, decode in DECODERS.items()}
-    json_decoders = {of: decode.__name__ for of, decode in JSON_DECODERS.items()}
+    json_decoders = {
+        of: decode.__name__ for of, decode in (JSON_DECODERS | {"time": from_time}).items()
+    }
     words = ("TRUE", "FALSE")
     filters = {
         "length": "length({0})",
@@ -98,7 +100,8 @@ class _Postgres(Dialect):
             return f"replace(to_char({sql}, 'HH24:MI:SS.US'), '.000000', '')"
         return sql
 
-    def assigned(self, value: Template, of: str) -> Template:
+    def assigned(self, value: Template, column: Column, *, sure: bool) -> Template:
+        of = column.type
         if _STORED[of] == "bigint":  # by its text, so that a fraction is refused, not rounded
             return seq("trim_scale((", value, ")::numeric)::text::bigint")
         return seq("(", value, f")::{_STORED[of]}")

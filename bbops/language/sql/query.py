@@ -94,11 +94,13 @@ class Query(Parts):
 
     def binary(self, node: s.Binary) -> Template:
         of = [self.type_of(side).kind for side in (node.left, node.right)]
+        if "decimal" in of and node.op in {"+", "-", "*"} and self.has_functions:
+            return self.exact(node)
         left, right = self.scalar(node.left, of[1]), self.scalar(node.right, of[0])
         if node.op == "-" and "datetime" in of and self.has_functions:
             return self.dialect.moments.between(left, right)
         if "decimal" in of and self.has_functions:
-            return self.exact(node, left, right, {*of})
+            raise self.inexact(node, of)
         if _OFF_NUMBERS & {*of}:
             kinds = " and ".join(dict.fromkeys(of))
             hint = "read the columns, and compute it in a step after this one"
@@ -112,17 +114,29 @@ class Query(Parts):
         op = "||" if node.op == "+" and "text" in of else node.op
         return seq("(", left, f" {op} ", right, ")")
 
-    def exact(self, node: s.Binary, left: Template, right: Template, of: set[str]) -> Template:
+    def exact(self, node: s.Binary) -> Template:
         """Return arithmetic with decimals, which loses nothing."""
+        sides = []
+        for side, other in ((node.left, node.right), (node.right, node.left)):
+            of = self.type_of(side).kind
+            if of not in {"decimal", "integer"} and self.has_columns(side):
+                raise self.inexact(node, [of, self.type_of(other).kind])
+            is_number = of not in {"decimal", "integer"}
+            sides.append(
+                self.given(side, "decimal", "equal") if is_number
+                else self.scalar(side, self.type_of(other).kind)
+            )  # fmt: skip
+        return self.dialect.exact_binary(node.op, *sides)
+
+    def inexact(self, node: s.Binary, of: list[str]) -> NotInSql:
+        """Return what to raise for arithmetic with decimals that would lose digits."""
         if node.op == "/":
             hint = "write 'total | divide(3, 2)', which says how many places the result has"
             message = "'/' of decimals has no exact result"
-            raise NotInSql(node.start, message, hint, "decimal-division")
-        if node.op == "%" or of - {"decimal", "integer"}:
-            kinds = " and ".join(sorted(of))
-            hint = "use decimals and whole numbers, or compute it in a step after this one"
-            raise NotInSql(node.start, f"'{node.op}' on {kinds} is not exact in SQL", hint)
-        return self.dialect.exact_binary(node.op, left, right)
+            return NotInSql(node.start, message, hint, "decimal-division")
+        kinds = " and ".join(sorted({*of}))
+        hint = "use decimals, whole numbers and constants, or compute it in a step after this one"
+        return NotInSql(node.start, f"'{node.op}' on {kinds} is not exact in SQL", hint)
 
     def choice(self, node: s.Choice) -> Template:
         if self.has_columns(node.test):

@@ -69,8 +69,10 @@ class _Sqlite(Dialect):
     def column(self, sql: str, of: str) -> str:
         return sql
 
-    def assigned(self, value: Template, of: str) -> Template:
-        return value
+    def assigned(self, value: Template, column: Column, *, sure: bool) -> Template:
+        if sure:
+            return value
+        return seq("bbops_stored(", value, f", '{column.type}', '{column.name}')")
 
     def computed(self, value: Template, of: str) -> Template:
         return self.exact(value) if of == "decimal" else value
@@ -155,6 +157,13 @@ class _Sqlite(Dialect):
 
     def nested_json(self, value: Template) -> Template:
         return seq("json(", value, ")")
+
+    def unique_key(self, column: str, of: str) -> str:
+        # SQLite's own functions: other programs write to the file, too
+        name = f'"{column}"'
+        if of != "decimal":
+            return name
+        return f"CASE WHEN instr({name}, '.') THEN rtrim(rtrim({name}, '0'), '.') ELSE {name} END"
 
     def ways(self, *, nullable: bool) -> tuple[str, str]:
         return " NULLS LAST" if nullable else "", " DESC"

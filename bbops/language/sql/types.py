@@ -12,6 +12,9 @@ from bbops.language.expressions.types import Type, map_of, named
 from bbops.language.expressions.values import Expression
 from bbops.runtime.data.rows import LONGEST
 
+_HAVE_A_FORM = frozenset({"uuid", "time", "decimal", "datetime", "date"})
+"""Column types whose values are texts on SQLite, each in one form."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -39,6 +42,13 @@ class Column:
         """The type that an expression sees."""
         options = tuple(map(str, self.enum))  # 1 and True are one key otherwise
         return _value_type(self.type, options, nullable=self.nullable, private=self.private)
+
+    def takes_as_is(self, of: Type) -> bool:
+        """Return whether a value of that type is stored as it is: it has the column's form."""
+        own = self.value_type
+        if self.type == "json":
+            return False  # a text may not be JSON
+        return self.type not in _HAVE_A_FORM or (of.kind == own.kind and of.form == own.form)
 
     @property
     def is_required(self) -> bool:
@@ -138,6 +148,15 @@ class Table:
     children: Mapping[str, Children] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict, compare=False, repr=False)
     rules: Rules | None = field(default=None, compare=False, repr=False)
+
+    def unique_type(self, column: str) -> str:
+        """Return the type by which a column's values are told apart where they are unique.
+
+        A foreign key points to what is written, so a decimal that it points to is a text.
+        """
+        of = self.columns[column].type
+        is_key = column in self.key or any(one.key == column for one in self.children.values())
+        return "text" if of == "decimal" and is_key else of
 
     @property
     def hides(self) -> bool:

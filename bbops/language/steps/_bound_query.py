@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Protocol
 
+from bbops.language.expressions import nodes as s
 from bbops.language.expressions.emit import Emitter
+from bbops.language.expressions.forms import constant_form
 from bbops.language.expressions.nodes import Node
 from bbops.language.expressions.scope import Scope
 from bbops.language.sql.computed import computed_sql
@@ -34,6 +36,8 @@ class BoundQuery(Query):
     def bound(self, node: Node, slot: Slot) -> ast.expr:
         if not slot.binder:
             return self.host(node)
+        if slot.binder == "bind_form" and isinstance(node, s.Literal):
+            return ast.Constant(constant_form(node, slot.given[0]))
         given = [ast.Constant(one) for one in slot.given]
         return ast.Call(self.flow.row_code(slot.binder), [self.host(node), *given], [])
 

@@ -16,7 +16,7 @@ from bbops.language.expressions.inside import expressions
 from bbops.language.expressions.known import Facts
 from bbops.language.expressions.nodes import relations_in
 from bbops.language.expressions.scope import Scope
-from bbops.language.expressions.types import INTEGER, Type, map_of, may_be_null
+from bbops.language.expressions.types import INTEGER, TEXT, Type, map_of, may_be_null
 from bbops.language.expressions.values import (
     Bare,
     Broken,
@@ -318,7 +318,8 @@ def set_deleted(flow: Flow, query: Query, table: Table) -> Template:
 def _assigned(flow: Flow, query: Query, table: Table, name: str, value: Value) -> Template:
     computed, column = assigned_in_sql(query, value), table.columns[name]
     if computed is not None:
-        stored = flow.dialect.assigned(computed, column.type)
+        of = query.type_of(value.node) if isinstance(value, Expression) else TEXT
+        stored = flow.dialect.assigned(computed, column, sure=column.takes_as_is(of))
         return stored if column.longest is None else flow.dialect.fitted(stored, column)
     return query.parameter(encoded(flow, table.name, column, value))
 

@@ -247,11 +247,19 @@ class Insert(Step):
             return ""
         if isinstance(conflict.do, MapValue):
             only = self.only(flow, table)
-            head = f" ON CONFLICT ({bare_columns(conflict.columns)}){only} DO UPDATE SET "
+            head = f" ON CONFLICT ({self.keys(flow, table)}){only} DO UPDATE SET "
             return seq(head, assignments(flow, query, table, conflict.do))
         mode = str(_does(conflict))
         updated = [name for name, column in table.columns.items() if column.auto == "updated"]
-        return conflict_clause(conflict.columns, mode, self.only(flow, table), given, updated)
+        return conflict_clause(
+            conflict.columns, mode, self.only(flow, table), given, updated, self.keys(flow, table)
+        )
+
+    def keys(self, flow: Flow, table: Table) -> str:
+        """Return what tells the values of a conflict's columns apart, as SQL."""
+        conflict = self.insert.on_conflict
+        columns = [] if conflict is None else [str(name) for name in conflict.columns]
+        return ", ".join(flow.dialect.unique_key(name, table.unique_type(name)) for name in columns)
 
     def only(self, flow: Flow, table: Table) -> str:
         """Return of which rows the columns of a conflict are unique; empty of all."""
@@ -277,7 +285,7 @@ class Insert(Step):
             f"{flow.dialect.writes}:Inserter", table.name, columns,
             [str(name) for name in conflict.columns] if conflict else [], mode, updated,
             self.moved(flow, table), table.longest, self.only(flow, table),
-            computed,
+            computed, self.keys(flow, table),
         )  # fmt: skip
         code, pieces = self.pieces(flow, table)
         return code + flow.store(

@@ -16,6 +16,7 @@ from bbops.language.expressions.types import INTEGER, NULL, TEXT, Type
 from bbops.language.expressions.values import BareField, Expression
 from bbops.language.steps._base import Checking, Example, Step, Steps
 from bbops.language.steps._flow import Flow
+from bbops.runtime.values.forms import EXAMPLES, PARSERS
 
 Case = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
@@ -75,6 +76,8 @@ class Switch(Step):
         if of.options and case not in of.options:
             message = f"this is one of {', '.join(of.options)}, never '{case}'"
             at.report(place, "unknown-option", message, suggest(case, of.options))
+        if of.form and PARSERS[of.form](case) is None:
+            at.report(place, "bad-constant", f"expected {EXAMPLES[of.form]}, found '{case}'")
         if of.kind in {"integer", "number"} and not _is_whole(case):
             at.report(place, "type", f"the value is a whole number, never '{case}'")
 
@@ -107,10 +110,15 @@ class Switch(Step):
         out = flow.run(f"{value} = given", given=flow.bare(self.switch))
         other = flow.block(self.else_) if self.else_ else []
         for case, steps in reversed(self.cases.items()):
-            wanted = int(case) if is_whole else str(case)
+            wanted = int(case) if is_whole else self.case_form(flow, case)
             test = flow.expression(f"{value} == wanted", wanted=ast.Constant(wanted))
             other = [ast.If(test, flow.block(steps), other)]
         return out + other
+
+    def case_form(self, flow: Flow, case: str) -> str:
+        """Return a case as the value is compared with it."""
+        form = flow.type_of(self.switch).form if isinstance(self.switch, Expression) else ""
+        return (PARSERS[form](case) if form else None) or str(case)
 
 
 def _is_whole(text: str) -> bool:

@@ -19,7 +19,8 @@ from bbops.review.contract.contract import Schema
 _FIELDS: dict[str, Schema] = {
     "string": {"type": "string"}, "text": {"type": "string"},
     "integer": {"type": "integer", "format": "int64"},
-    "number": {"type": "number"}, "boolean": {"type": "boolean"},
+    "number": {"type": "number"}, "decimal": {"type": "string", "format": "decimal"},
+    "boolean": {"type": "boolean"},
     "datetime": {"type": "string", "format": "date-time"},
     "date": {"type": "string", "format": "date"},
     "uuid": {"type": "string", "format": "uuid"},
@@ -95,7 +96,8 @@ def type_schema(of: Type) -> Schema:
     elif of.kind == "map":
         found = _map(of)
     else:
-        found = dict(_TYPES.get(of.kind, {}))
+        found = _FIELDS["uuid"] if of.form == "uuid" else _TYPES.get(of.kind, {})
+        found = {**found, "enum": list(of.options)} if of.options else dict(found)
     return or_null(found) if of.nullable else found
 
 

@@ -19,6 +19,7 @@ from bbops.review.plan.pairs import title
 from bbops.runtime.values.queries import EQUAL
 
 _TEXTS = frozenset({"string", "text", "email", "url", "uuid", "date", "datetime"})
+_WIDER = {("number", "integer"), ("decimal", "integer"), ("decimal", "number")}
 _LOWER = ("min_length", "minimum")
 _UPPER = ("max_length", "maximum")
 _LENGTHS = ("min_length", "max_length")
@@ -123,7 +124,7 @@ def _item(field: Field) -> Field | None:
 
 def _takes(new: str, old: str) -> bool:
     """Return whether every value of one type is right as another."""
-    if new in {old, "json"} or (new, old) == ("number", "integer"):
+    if new in {old, "json"} or (new, old) in _WIDER:
         return True
     return new in {"string", "text"} and old in _TEXTS
 

@@ -91,7 +91,10 @@ class _AnyRows(Preflight):
     def find_dangling(self, table: str, column: str, reference: Reference) -> Rows:  # noqa: ARG002
         return Rows() if self._is_empty(table, column) else self.find(table)
 
-    def find_repeated(self, table: str, columns: Sequence[str], where: str = "") -> Rows:  # noqa: ARG002
+    def find_repeated(
+        self, table: str, columns: Sequence[str], where: str = "", keys: Sequence[str] = ()
+    ) -> Rows:
+        del where, keys
         is_unlike = any(self._is_empty(table, column) for column in columns)
         return Rows() if is_unlike else self.find(table)
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from bbops.runtime.auth.secret_texts import make_secret
-from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.failures import FlowError, WrongKind
 from bbops.runtime.values.operators import kind
 from bbops.runtime.values.values import check_size
 
@@ -107,7 +107,7 @@ async def revoke_by_id(host: Any, id_: Any) -> None:
         FlowError: the id is no text.
     """
     if type(id_) is not str:
-        raise FlowError(f"'id' needs a text, got {kind(id_)}")
+        raise WrongKind(f"'id' needs a text, got {kind(id_)}")
     await host.database.write(_REVOKE, (_now(host), id_))
 
 
@@ -130,9 +130,9 @@ def _new(
     host: Any, name: Any, channels: Sequence[str] | None, claims: Any, lasts_seconds: float | None
 ) -> tuple[dict[str, str], Statement]:  # fmt: skip
     if type(name) is not str or len(name) > _MOST_NAME:
-        raise FlowError(f"'name' needs a text of at most {_MOST_NAME} characters, got {kind(name)}")
+        raise WrongKind(f"'name' needs a text of at most {_MOST_NAME} characters, got {kind(name)}")
     if claims is not None and type(claims) is not dict:
-        raise FlowError(f"'claims' needs a map, got {kind(claims)}")
+        raise WrongKind(f"'claims' needs a map, got {kind(claims)}")
     check_size([name, claims], _MOST_CLAIMS)
     key, hashed = make_secret(host.random, _PREFIX)
     id_, now = host.random.uuid(), _now(host)

@@ -13,7 +13,7 @@ from typing import Final
 
 import bcrypt
 
-from bbops.runtime.values.failures import BadValue, FlowError
+from bbops.runtime.values.failures import BadValue, WrongKind
 from bbops.runtime.values.values import bounded_text, encode_text, kind
 
 DEFAULT_ROUNDS: Final = 12
@@ -62,7 +62,7 @@ def _threads() -> ThreadPoolExecutor:
 
 def _prepare(password: str) -> bytes:
     if type(password) is not str:
-        raise FlowError(f"'password' needs text, found {kind(password)}")
+        raise WrongKind(f"'password' needs text, found {kind(password)}")
     encoded = encode_text(bounded_text(password))
     if len(encoded) <= _MOST_BYTES and b"\0" not in encoded:
         return encoded

@@ -13,7 +13,7 @@ import msgspec
 from bbops.base.host import Clock
 from bbops.runtime.auth.key_sets import KeySet
 from bbops.runtime.auth.keys import VerifyingKey, name_key, read_key
-from bbops.runtime.values.failures import BadValue, FlowError
+from bbops.runtime.values.failures import BadValue, FlowError, WrongKind
 from bbops.runtime.values.values import MAX_INTEGER, MAX_TEXT, MIN_INTEGER, check_size, kind, quoted
 
 MAX_BYTES: Final = 8 * 1024
@@ -284,14 +284,14 @@ def _find_rejection(payload: Mapping[str, Any], now: float) -> str:
 def _subject(user_id: Any) -> str:
     if type(user_id) is str or type(user_id) is int:
         return str(user_id)
-    raise FlowError(f"'userId' needs text or a whole number, found {kind(user_id)}")
+    raise WrongKind(f"'userId' needs text or a whole number, found {kind(user_id)}")
 
 
 def _plain(claims: Mapping[str, Any]) -> dict[str, Any]:
     """Return the claims as JSON values: a datetime as text, a decimal as text."""
     taken = _OURS & claims.keys()
     if taken:
-        raise FlowError(f"a claim cannot have a registered name: {quoted(sorted(taken))}")
+        raise WrongKind(f"a claim cannot have a registered name: {quoted(sorted(taken))}")
     check_size(claims, MAX_TEXT)
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(claims))
     return plain

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-from bbops.runtime.data.rows import is_time, is_uuid
 from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.formats import parse_time, parse_uuid
 from bbops.runtime.values.operators import kind
 
 _decode_json = msgspec.json.Decoder().decode
@@ -69,11 +69,12 @@ def _text(value: Any) -> str:
     return value
 
 
-def _matching(fits: Callable[[str], Any]) -> Callable[[Any], str]:
+def _formed(parse: Callable[[str], str | None]) -> Callable[[Any], str]:
     def read(value: Any) -> str:
-        if not fits(_text(value)):
+        found = parse(_text(value))
+        if found is None:
             raise ValueError
-        return str(value)
+        return found
 
     return read
 
@@ -134,7 +135,7 @@ def _binary(value: Any) -> bytes:
 
 
 _READERS: Final[dict[str, Callable[[Any], Any]]] = {
-    "string": _text, "text": _text, "uuid": _matching(is_uuid), "time": _matching(is_time),
+    "string": _text, "text": _text, "uuid": _formed(parse_uuid), "time": _formed(parse_time),
     "integer": _integer, "bigint": _integer, "number": _number, "decimal": _decimal,
     "boolean": _boolean, "datetime": _datetime, "date": _date, "json": _json, "binary": _binary,
 }  # fmt: skip

@@ -24,8 +24,7 @@ from bbops.runtime.data.rows import (
     from_hex,
     from_json,
     from_number,
-    is_time,
-    is_uuid,
+    from_time,
     listed,
     row_count,
     to_binary,
@@ -36,15 +35,17 @@ from bbops.runtime.data.rows import (
     to_time,
     to_uuid,
 )
-from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values import forms
+from bbops.runtime.values.failures import WrongKind
 from bbops.runtime.values.filters import FILTERS
+from bbops.runtime.values.formats import parse_time, parse_uuid
 from bbops.runtime.values.operators import kind
 from bbops.runtime.values.values import MAX_TEXT, check_size
 
 __all__ = [
     "charged", "first", "fit", "from_boolean", "from_date", "from_datetime", "from_decimal",
-    "from_hex", "from_json", "from_number", "listed", "row_count", "to_binary", "to_integer",
-    "to_json", "to_number", "to_text", "to_time", "to_uuid",
+    "from_hex", "from_json", "from_number", "from_time", "listed", "row_count", "to_binary",
+    "to_integer", "to_json", "to_number", "to_text", "to_time", "to_uuid",
 ]  # fmt: skip
 
 CASE_COLLATION: Final = "bbops_case"
@@ -100,13 +101,28 @@ def bind_as(value: Any, of: str) -> Any:
     equality only.
 
     Raises:
-        FlowError: it is of another kind.
+        WrongKind: it is of another kind.
     """
     if value is None:
         return None
     if type(value) not in _FITS[of]:
-        raise FlowError(f"cannot compare {kind(value)} with a column of kind {of}")
+        raise WrongKind(f"cannot compare {kind(value)} with a column of kind {of}")
     return _CONVERT[of](value)
+
+
+bind_form = forms.bound
+"""Return a text as a parameter beside a column of type uuid or time."""
+
+
+def bind_forms(value: Any, form: str, field: str) -> list[Any]:
+    """Return a list as `bind_list` does, to look for a uuid or a time in it."""
+    return bind_list(forms.bound_list(value, form, field), form)
+
+
+def bind_date(value: Any, field: str) -> date | None:
+    """Return a date, or its text, as a parameter beside a column of dates."""
+    found = sqlite.bind_date(value, field)
+    return None if found is None else date.fromisoformat(found)
 
 
 def bind_searched(value: Any, field: str) -> Any:
@@ -124,7 +140,7 @@ def bind_json(value: Any) -> str | None:
 def bind_list(value: Any, of: str) -> list[Any]:
     """Return a list as a parameter: of its members only those that could be found, and null."""
     if type(value) is not list:
-        raise FlowError(f"'in' needs a list, got {kind(value)}")
+        raise WrongKind(f"'in' needs a list, got {kind(value)}")
     check_size(value, MAX_TEXT)
     fits, convert = _FITS[of], _CONVERT[of]
     found = [convert(item) for item in value if type(item) in fits]
@@ -193,11 +209,11 @@ def _date(value: date | str) -> date | None:
 
 
 def _uuid(value: str) -> str | None:
-    return value if is_uuid(value) else None
+    return parse_uuid(value)
 
 
 def _time(value: str) -> str | None:
-    return value if is_time(value) and to_time(value, "") == value else None
+    return parse_time(value)
 
 
 _NUMBERS: Final = (int, float, Decimal)

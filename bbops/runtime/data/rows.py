@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from base64 import b64decode
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time
-from decimal import Decimal, InvalidOperation
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 import msgspec
 
-from bbops.runtime.values.failures import BadValue, FlowError, Thrown, TooLong
+from bbops.runtime.values import decimals, forms
+from bbops.runtime.values.decimals import parse_decimal
+from bbops.runtime.values.failures import BadValue, FlowError, Thrown, TooLong, WrongKind
+from bbops.runtime.values.formats import parse_time, parse_uuid
 from bbops.runtime.values.operators import kind
 from bbops.runtime.values.values import MAX_TEXT, check_size, spend
 
@@ -25,10 +27,6 @@ MOST_ROWS = 100_000
 """More rows than this do not come back from one read."""
 _FEW_ROWS = 64
 _SHORT = 4_096
-is_uuid = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}").fullmatch
-"""A uuid as it is stored."""
-is_time = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?").fullmatch
-"""A time of day as it may be written."""
 _encode_json = msgspec.json.Encoder().encode
 _decode_json = msgspec.json.Decoder().decode
 
@@ -60,7 +58,7 @@ def bind(value: Any) -> Any:
         return format(value, "f")
     if of is bytes:
         return value
-    raise FlowError(f"a {kind(value)} cannot be compared with a column")
+    raise WrongKind(f"a {kind(value)} cannot be compared with a column")
 
 
 _FITS: dict[str, tuple[type, ...]] = {
@@ -74,11 +72,31 @@ def bind_as(value: Any, of: str) -> Any:
     """Return a value nothing is known of as a parameter beside a column of kind `of`.
 
     Raises:
-        FlowError: it is of another kind; a database would compare the two anyway.
+        WrongKind: it is of another kind; a database would compare the two anyway.
     """
     if value is not None and type(value) not in _FITS.get(of, (type(value),)):
-        raise FlowError(f"cannot compare {kind(value)} with a column of kind {of}")
+        raise WrongKind(f"cannot compare {kind(value)} with a column of kind {of}")
     return bind(value)
+
+
+bind_form = forms.bound
+"""Return a text as a parameter beside a column of type uuid or time."""
+
+
+def bind_forms(value: Any, form: str, field: str) -> str:
+    """Return a list as `bind_list` does, to look for a uuid or a time in it."""
+    return bind_list(forms.bound_list(value, form, field))
+
+
+def bind_date(value: Any, field: str) -> str | None:
+    """Return a date, or its text, as a parameter beside a column of dates.
+
+    Raises:
+        BadValue: it is something else; `field` of the request gave it.
+    """
+    if type(value) is date:
+        return value.isoformat()
+    return forms.bound(value, "date", field)
 
 
 def bind_searched(value: Any, field: str) -> Any:
@@ -119,7 +137,7 @@ def too_long(column: str, most: int) -> TooLong:
 def bind_list(value: Any) -> str:
     """Return a list as the one JSON parameter that `in` looks through."""
     if type(value) is not list:
-        raise FlowError(f"'in' needs a list, got {kind(value)}")
+        raise WrongKind(f"'in' needs a list, got {kind(value)}")
     check_size(value, MAX_TEXT)
     return _encode_json([bind(item) for item in value]).decode()
 
@@ -176,8 +194,8 @@ def to_uuid(value: Any, column: str) -> Any:
     """Encode for uuid: lower case, with hyphens."""
     if value is None:
         return None
-    if type(value) is str and is_uuid(lower := value.lower()):
-        return lower
+    if type(value) is str and (found := parse_uuid(value)):
+        return found
     raise _wrong(value, column, "a uuid")
 
 
@@ -185,8 +203,8 @@ def to_time(value: Any, column: str) -> Any:
     """Encode for time: HH:MM:SS, with the fraction of a second if there is one."""
     if value is None:
         return None
-    if type(value) is str and is_time(value):
-        return time.fromisoformat(value).isoformat()
+    if type(value) is str and (found := parse_time(value)):
+        return found
     raise _wrong(value, column, "a time such as 08:30")
 
 
@@ -212,13 +230,12 @@ def to_decimal(value: Any, column: str) -> Any:
     """Encode for decimal: digits as text, nothing lost."""
     if value is None:
         return None
-    if type(value) in {int, float, str, Decimal}:
-        try:
-            found = Decimal(str(value))
-        except InvalidOperation:
-            found = Decimal("nan")
-        if found.is_finite() and abs(found.adjusted()) < 1000:
-            return format(found, "f")
+    found = parse_decimal(value)
+    if type(found) is Decimal and decimals.fits(found):
+        return format(found or abs(found), "f")
+    if type(found) is Decimal:
+        wanted = f"at most {decimals.MOST_DIGITS:,} digits on either side of the point"
+        raise _wrong(value, column, wanted)
     raise _wrong(value, column, "a decimal number")
 
 
@@ -266,6 +283,17 @@ def to_json(value: Any, column: str) -> Any:
         return _encode_json(value).decode()
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
         raise _wrong(value, column, "json") from None
+
+
+def check_json(value: Any, column: str) -> Any:
+    """Return the text of a computed value for a column of type json."""
+    if value is None:
+        return None
+    try:
+        _decode_json(value)
+    except (TypeError, UnicodeEncodeError, RecursionError, msgspec.MsgspecError):
+        raise _wrong(value, column, "json") from None
+    return value
 
 
 def to_binary(value: Any, column: str) -> Any:
@@ -316,6 +344,11 @@ def from_decimal(value: Any) -> Any:
 def from_json(value: Any) -> Any:
     """Decode json."""
     return None if value is None else _decode_json(value)
+
+
+def from_time(value: Any) -> Any:
+    """Decode a time of day that came in JSON, where PostgreSQL leaves out final zeros."""
+    return None if value is None else parse_time(value) or value
 
 
 def from_number(value: Any) -> Any:

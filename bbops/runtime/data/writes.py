@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 from bbops.runtime.data.rows import DECODERS, ENCODERS, fit
 from bbops.runtime.data.rules import RulePieces, write_all_allowed
-from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.failures import WrongKind
 from bbops.runtime.values.identifiers import quote
 from bbops.runtime.values.operators import kind
 
@@ -18,16 +18,18 @@ _NONE: Mapping[str, tuple[str, str]] = {}
 
 
 def conflict_clause(
-    columns: Sequence[str], mode: str, only: str, given: Sequence[str], updated: Sequence[str]
-) -> str:
+    columns: Sequence[str], mode: str, only: str, given: Sequence[str], updated: Sequence[str],
+    keys: str = "",
+) -> str:  # fmt: skip
     """Return ON CONFLICT text: `update` sets every given column, and moves `updated` ones on.
 
     Args:
         only: of which rows the columns are unique, as SQL that begins with WHERE; empty of all.
+        keys: what tells their values apart, as SQL; empty where the columns do.
     """
     if not columns:
         return ""
-    listed = ", ".join(f'"{name}"' for name in columns)
+    listed = keys or ", ".join(f'"{name}"' for name in columns)
     head = f" ON CONFLICT ({listed}){only} DO "
     if mode != "update":
         return head + "NOTHING"
@@ -77,7 +79,8 @@ class Inserter:
     """Executor a map, or a list of maps, into inserts of one transaction."""
 
     __slots__ = (
-        "cells", "columns", "conflict", "longest", "moved", "returned", "table", "texts", "updated",
+        "cells", "columns", "conflict", "keys", "longest", "moved", "returned", "table", "texts",
+        "updated",
     )  # fmt: skip
     encoders: ClassVar[Encoders] = ENCODERS
     decoders: ClassVar[Decoders] = DECODERS
@@ -93,18 +96,20 @@ class Inserter:
         longest: Mapping[str, int],
         only: str = "",
         computed: Mapping[str, tuple[str, str]] = _NONE,
+        keys: str = "",
     ) -> None:
         """Take the columns with their types, what a conflict is and does, and `updated` ones.
 
         Args:
             only: of which rows the columns of a conflict are unique; see `conflict_clause`.
             computed: more columns of a row, each with its SQL and type.
+            keys: as those of `conflict_clause`.
             moved: what RETURNING adds where a row brings a value for one of these columns.
             longest: how many characters some of the columns take.
         """
         self.longest = longest
         self.table, self.columns, self.updated, self.moved = table, columns, updated, moved
-        self.conflict = (conflict_columns, mode, only)
+        self.conflict, self.keys = (conflict_columns, mode, only), keys
         types = {**columns, **{name: of for name, (_, of) in computed.items()}}
         self.cells = [(name, self.decoders.get(of)) for name, of in types.items()]
         self.returned = ", ".join([*map(quote, columns), *(sql for sql, _ in computed.values())])
@@ -155,7 +160,7 @@ class Inserter:
         listed = ", ".join(f'"{name}"' for name in names)
         values = f"({listed}) VALUES ({', '.join('?' * len(names))})" if names else "DEFAULT VALUES"
         moved = "".join(more for name, more in self.moved.items() if name in names)
-        conflict = conflict_clause(*self.conflict, given, self.updated)
+        conflict = conflict_clause(*self.conflict, given, self.updated, self.keys)
         return f'INSERT INTO "{self.table}" {values}{conflict} RETURNING {self.returned}{moved}'
 
     def row(self, rows: list[tuple[Any, ...]]) -> dict[str, Any] | None:
@@ -184,10 +189,10 @@ def _encoded(
     automatic: Mapping[str, Any],
 ) -> dict[str, Any]:
     if type(data) is not dict:
-        raise FlowError(f"'data' needs a map of columns, got {kind(data)}")
+        raise WrongKind(f"'data' needs a map of columns, got {kind(data)}")
     unknown = [name for name in data if name not in columns]
     if unknown:
-        raise FlowError(f"table '{table}' has no column '{unknown[0][:60]}'")
+        raise WrongKind(f"table '{table}' has no column '{unknown[0][:60]}'")
     whole = {**automatic, **data}
     return {
         name: encoders[of](whole[name], f"{table}.{name}")

@@ -16,7 +16,7 @@ from bbops.base.storage import Folder
 from bbops.runtime.auth.tokens import Tokens
 from bbops.runtime.flow.caching import Cache
 from bbops.runtime.values.durations import seconds
-from bbops.runtime.values.failures import NOTHING, BadValue, FlowError, OutOfFuel, Thrown
+from bbops.runtime.values.failures import NOTHING, BadValue, FlowError, OutOfFuel, Thrown, WrongKind
 from bbops.runtime.values.operators import kind
 from bbops.runtime.values.values import check_size
 
@@ -50,6 +50,8 @@ class Function:
     from_params: Callable[[Mapping[str, str], dict[str, list[str]]], dict[str, Any]] | None
     query_names: frozenset[str] = frozenset()
     """Every name of a query that it declares."""
+    reads_exactly: bool = False
+    """Whether the numbers of its body are read as decimals."""
     is_strict: bool = False
     """Whether a request with a name of its query that nobody declares is refused."""
 
@@ -180,7 +182,7 @@ def _shaped(shape: Shape | None, value: Any, errors: dict[str, list[str]]) -> An
 def thrown(status: Any, message: Any, value: Any, headers: Any) -> Thrown:
     """Return the error of a `throw` step."""
     if type(status) is not int or not 400 <= status <= 599:
-        raise FlowError("the status of an error is a number from 400 to 599")
+        raise WrongKind("the status of an error is a number from 400 to 599")
     text = message if type(message) is str else None
     return Thrown(status, text, value=value, headers=headers)
 
@@ -216,9 +218,9 @@ def issue_token(run: Run, user: Any, email: Any, role: Any, claims: Any, expires
     if run.tokens is None:
         _no_key()
     if type(user) not in {str, int}:
-        raise FlowError(f"'userId' needs a text or a whole number, got {kind(user)}")
+        raise WrongKind(f"'userId' needs a text or a whole number, got {kind(user)}")
     if claims is not None and type(claims) is not dict:
-        raise FlowError(f"'claims' needs a map, got {kind(claims)}")
+        raise WrongKind(f"'claims' needs a map, got {kind(claims)}")
     lifetime = None if expires is None else seconds(expires)
     return run.tokens.issue(
         user, email=email, role=role, claims=claims, expires_seconds=lifetime,
@@ -256,7 +258,7 @@ def log_rejection(log: Log, reason: str, **where: str) -> None:
 
 def _other_tokens(run: Run, secret: Any) -> Tokens:
     if type(secret) is not str or not secret:
-        raise FlowError("'secret' needs a text")
+        raise WrongKind("'secret' needs a text")
     try:
         return Tokens(secret, algorithm="HS256", expires_seconds=3600, clock=run.host.clock)
     except ValueError as error:

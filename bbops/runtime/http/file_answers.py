@@ -18,7 +18,7 @@ from bbops.runtime.http.compression import is_known
 from bbops.runtime.http.headers import Headers, find_header
 from bbops.runtime.http.ranges import Range, read_range
 from bbops.runtime.http.responses import BODYLESS, Answering
-from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.failures import FlowError, WrongKind
 from bbops.runtime.values.file_types import HEAD_BYTES, UNKNOWN, content_type
 from bbops.runtime.values.operators import kind
 
@@ -60,7 +60,7 @@ async def find_file(folder: Folder | None, path: Any, declared: str | None) -> S
         FlowError: there is no such file in the folder.
     """
     if type(path) is not str:
-        raise FlowError(f"'file' needs a text, got {kind(path)}")
+        raise WrongKind(f"'file' needs a text, got {kind(path)}")
     if folder is None:
         raise FlowError("'file' only works in a request, and this run has none")
     size = await folder.size(path)

@@ -7,7 +7,7 @@ from typing import Any
 
 from multipart import parse_options_header
 
-from bbops.runtime.values.failures import BadValue, Failure
+from bbops.runtime.values.failures import BadValue, Failure, WrongKind
 from bbops.runtime.values.operators import text
 
 Headers = list[tuple[bytes, bytes]]
@@ -78,15 +78,15 @@ def set_headers(headers: Any) -> Headers:
     if not headers:
         return out
     if not isinstance(headers, dict):
-        raise Failure("'headers' needs a map of texts")
+        raise WrongKind("'headers' needs a map of texts")
     for name, value in headers.items():
         lower = name.lower()
         whole = text(value)
         if not can_set(name):
-            raise Failure(f"header '{name[:60]}' cannot be set")
+            raise BadValue(f"header '{name[:60]}' cannot be set")
         if any(ord(c) < 32 or ord(c) == 127 for c in whole):
             raise BadValue(f"header '{name[:60]}' cannot hold a control character")
         if lower == "set-cookie" and _CONTROL_COOKIE(whole):
-            raise Failure("a cookie of the control plane cannot be set")
+            raise BadValue("a cookie of the control plane cannot be set")
         out.append((lower.encode(), whole.encode("latin-1", "replace")))
     return out

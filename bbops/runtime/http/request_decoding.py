@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ _PLAIN_JSON = frozenset({b"", b"application/json", b"application/json; charset=u
 """How nearly every client says that a body is JSON."""
 
 _decode = msgspec.json.Decoder().decode
+_decode_exactly = msgspec.json.Decoder(float_hook=Decimal).decode
 
 Body = tuple[bytes, bytes, Received | None]
 """What a body's `content-type` says, and the body; of one with files what came in its parts."""
@@ -38,7 +40,7 @@ class Reading:
     """What one endpoint reads of its requests; made once per release."""
 
     __slots__ = (
-        "answering", "fills", "from_form", "from_params", "from_query", "has_middleware",
+        "answering", "decode", "fills", "from_form", "from_params", "from_query", "has_middleware",
         "has_shapes", "known", "max_body_bytes", "needs_body", "needs_headers",
         "needs_query", "needs_request", "reads", "shape", "uploads",
     )  # fmt: skip
@@ -64,6 +66,7 @@ class Reading:
         self.answering, self.max_body_bytes = answering, max_body_bytes
         self.has_middleware = bool(middleware)
         self.shape = function.input if has_body else None
+        self.decode = _decode_exactly if function.reads_exactly else _decode
         self.uploads, self.fills = uploads, fills
         self.from_query, self.from_params = function.from_query, function.from_params
         self.from_form = function.from_form
@@ -133,7 +136,9 @@ class Reading:
             run.params = self.from_params(run.params, errors)
         if self.shape is not None:
             content_type, sent, _ = body
-            given = _json(sent) if content_type in _PLAIN_JSON else self.read_other(body)
+            given = (
+                _json(sent, self.decode) if content_type in _PLAIN_JSON else self.read_other(body)
+            )
             if self.fills is not None and run.kept is not None and type(given) is dict:
                 given = {**given, self.fills: given.get(self.fills) or run.kept}
             run.input = self.shape(given, "", errors)
@@ -163,10 +168,12 @@ class Reading:
         is_json = kind == "application/json" or kind.endswith("+json")
         # `curl -d '{…}'` calls it a form; no browser writes a form so
         if is_json or (kind == URL_ENCODED and sent.lstrip().startswith(b"{")):
-            return _json(sent)
+            return _json(sent, self.decode)
         assert self.from_form is not None  # noqa: S101 - there is a shape
         if kind == URL_ENCODED and sent.lstrip()[:1] == b"{":
-            return _json(sent)  # curl calls whatever it sends a form; one never begins like this
+            return _json(
+                sent, self.decode
+            )  # curl calls whatever it sends a form; one never begins like this
         if kind == URL_ENCODED:
             return self.from_form(read_pairs(sent, "the form"))
         if kind == MULTIPART:
@@ -252,11 +259,11 @@ async def body_chunks(
         is_more = message.get("more_body", False)
 
 
-def _json(body: bytes) -> Any:
+def _json(body: bytes, decode: Callable[[bytes], Any]) -> Any:
     if not body.strip():
         return {}
     try:
-        return _decode(body)
+        return decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         fault = name_json_fault(body, error)
         raise InvalidInput({}, f"the body is not valid JSON: {fault}") from None

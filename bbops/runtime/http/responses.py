@@ -32,6 +32,7 @@ from bbops.runtime.values.failures import (
     Thrown,
     TooLong,
     Unavailable,
+    WrongKind,
 )
 from bbops.runtime.values.operators import text
 from bbops.runtime.values.values import FUEL, check_size
@@ -239,7 +240,7 @@ class Answering:
         """
         status, value, headers, content_type = answer
         if type(status) is not int or not 200 <= status <= 599:
-            raise Failure("the status of an answer is a whole number from 200 to 599")
+            raise WrongKind("the status of an answer is a whole number from 200 to 599")
         sent = set_headers(headers)
         if value is NOTHING:
             return status, b"", sent
@@ -292,9 +293,9 @@ class Answering:
         if isinstance(error, InvalidInput):
             return {"code": error.code, "message": error.message, "fields": error.fields}, []
         if isinstance(error, BadValue):
-            if not error.fields:  # it may as well be a mistake of the function: its author hears it
-                self.surprise(error, scope)
-            return self.bad_value(error), []
+            shown = {} if error.fields else self.surprise(error, scope)[0]  # maybe the author's
+            detail = {name: shown[name] for name in ("detail", "at") if name in shown}
+            return self.bad_value(error) | detail, []
         if isinstance(error, DatabaseFailure):
             code = "conflict" if error.status == 409 else "invalidInput"
             text = self.wording.say(error.code, None, error.message)

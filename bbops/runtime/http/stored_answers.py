@@ -6,7 +6,7 @@ from typing import Any
 
 from bbops.runtime.flow.run import Answer, Run
 from bbops.runtime.http.file_answers import SentFile, find_type
-from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.failures import WrongKind
 from bbops.runtime.values.operators import kind
 from bbops.runtime.vendors._work import AddonFailure, Work
 from bbops.runtime.vendors.local_storage import find
@@ -31,7 +31,7 @@ async def answer_stored(
         AddonFailure: the addon is not enabled.
     """
     if type(path) is not str:
-        raise FlowError(f"'file' needs a text, got {kind(path)}")
+        raise WrongKind(f"'file' needs a text, got {kind(path)}")
     addon = run.addons.get(ADDON)
     if addon is None:
         raise AddonFailure("addon-disabled", f"addon '{ADDON}' is not enabled in this project")

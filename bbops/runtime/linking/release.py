@@ -41,7 +41,7 @@ from bbops.runtime.linking.webhooks import link_webhooks
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.fields import Say
 from bbops.runtime.values.queries import compile_query, names_of
-from bbops.runtime.values.shapes import compile_form, compile_params, compile_shape
+from bbops.runtime.values.shapes import compile_form, compile_params, compile_shape, reads_exactly
 from bbops.runtime.values.sizes import MAX_BODY, size_bytes
 from bbops.runtime.vendors import link_addons
 from bbops.runtime.work.events import Outbox
@@ -318,6 +318,7 @@ def link_function(data: Mapping[str, Any], say: Say) -> tuple[Function, dict[str
         from_query=compile_query(shapes["query"] or {}, say),
         from_params=compile_params(shapes["params"], say) if shapes["params"] else None,
         query_names=names_of(shapes["query"] or {}),
+        reads_exactly=reads_exactly(shapes["input"] or {}),
         is_strict=data["strict"],
     )
     return function, space

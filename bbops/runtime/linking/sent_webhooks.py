@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from bbops.runtime.linking.resolving import resolve
-from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.failures import FlowError, WrongKind
 from bbops.runtime.values.shapes import compile_shape
 from bbops.runtime.work.messages import SentWebhook
 from bbops.runtime.work.receivers import FixedReceivers, Receiver, Receivers, TableReceivers
@@ -36,12 +36,12 @@ def _table(data: Mapping[str, Any]) -> Receivers:
 
     def read_key(text: str) -> Any:
         if data["is_whole"] and not _WHOLE(text):
-            raise FlowError(f"there is no receiver '{text[:40]}': their keys are whole numbers")
+            raise WrongKind(f"there is no receiver '{text[:40]}': their keys are whole numbers")
         return encode["key"](int(text) if data["is_whole"] else text, key)
 
     def read_owner(value: Any) -> Any:
         if value is None:
-            raise FlowError("'owner' is null, so there is no receiver")
+            raise WrongKind("'owner' is null, so there is no receiver")
         return encode["owner"](value, owner)
 
     return TableReceivers(

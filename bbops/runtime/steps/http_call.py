@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from bbops.base.host import HttpRequest, HttpResponse
-from bbops.runtime.values.failures import FlowError, HttpFailure
+from bbops.runtime.values.failures import HttpFailure, WrongKind
 from bbops.runtime.values.operators import kind, text
 from bbops.runtime.values.outside import Refusal, failure_of, may_repeat, send
 from bbops.runtime.values.values import check_size, spend
@@ -72,7 +72,7 @@ def _pairs(values: Any, what: str) -> list[tuple[str, str]]:
     if values is None:
         return []
     if type(values) is not dict:
-        raise FlowError(f"'{what}' needs a map, got {kind(values)}")
+        raise WrongKind(f"'{what}' needs a map, got {kind(values)}")
     found = []
     for name, value in values.items():
         many = value if type(value) is list else [] if value is None else [value]
@@ -105,7 +105,7 @@ def _body(body: list[Any], form: list[Any]) -> tuple[bytes, str]:
     try:
         return _encode(body[0]), "application/json"
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
-        raise FlowError("'body' cannot be written as JSON") from None
+        raise WrongKind("'body' cannot be written as JSON") from None
 
 
 def _read(answer: HttpResponse) -> Any:

@@ -14,7 +14,7 @@ import msgspec
 
 from bbops.runtime.auth.secret_texts import derive_secret, hash_secret, make_secret
 from bbops.runtime.flow.run import Run, issue_token
-from bbops.runtime.values.failures import FlowError, Thrown
+from bbops.runtime.values.failures import FlowError, Thrown, WrongKind
 from bbops.runtime.values.operators import kind
 
 GRACE_SECONDS: Final = 10.0
@@ -118,7 +118,7 @@ async def end_sign_in(run: Run, token: Any, user: Any) -> None:
         await run.host.database.write(_END, (hash_secret(_text(token)),))
     if user is not None:
         if type(user) not in {str, int}:
-            raise FlowError(f"'userId' needs a text or a whole number, got {kind(user)}")
+            raise WrongKind(f"'userId' needs a text or a whole number, got {kind(user)}")
         await run.host.database.write(_END_ALL, (_kept(user),))
 
 
@@ -135,5 +135,5 @@ def _lasts(run: Run) -> float:
 
 def _text(token: Any) -> str:
     if type(token) is not str:
-        raise FlowError(f"'refreshToken' needs a text, got {kind(token)}")
+        raise WrongKind(f"'refreshToken' needs a text, got {kind(token)}")
     return token

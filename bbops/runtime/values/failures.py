@@ -9,6 +9,7 @@
   + FlowError             a mistake in the function itself: the client sees only a 500
     + JobFailure          a job meets a limit: it takes too long, goes too deep, gives too much
     + BadValue            400: of the right type, but none that the step can do anything with
+      + WrongKind         a json value is of another kind than the step takes
       + TooLong           a text is longer than its column, or a search, takes
     + OutOfFuel           more loop rounds or calls than a run may spend
     + Late                a step took longer than its `timeout`
@@ -161,6 +162,16 @@ class BadValue(FlowError):
     def blame(self, field: str) -> None:
         """Name the field of the request that the value comes from, unless it is known."""
         self.fields = self.fields or {field: [self.said]}
+
+
+class WrongKind(BadValue):
+    """A value of another kind than a step takes, such as a map where a number is added.
+
+    Types are known before anything runs, so it is a json value: mostly one that a client sent.
+    """
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message, field, "a value has the wrong type")
 
 
 class TooLong(BadValue):

@@ -8,9 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any, Final
 
 from bbops.runtime.values import formats, operators, times
+from bbops.runtime.values.decimals import MOST_DIGITS, exact, fits, inexact, parse_decimal
 from bbops.runtime.values.failures import NOTHING, FlowError
 from bbops.runtime.values.filters.maps import write_json
 from bbops.runtime.values.regex import compile_pattern, has_match
@@ -31,6 +33,8 @@ REQUIRED: Final = "is required"
 TEXT_TYPES: Final = frozenset(("string", "text", "uuid", "email", "url"))
 _NUMBER_TYPES: Final = frozenset(("integer", "number"))
 _MAX_LISTED: Final = 500
+EXACT_JSON: Final = "json, whose numbers came as decimals"
+"""The type of a json field of a shape that has decimals, too; see `shapes.reads_exactly`."""
 
 
 def say_plainly(_rule: str, _limit: Any, text: str) -> str:
@@ -45,6 +49,8 @@ def compile_rules(spec: Spec, say: Say = say_plainly) -> tuple[Rule, ...]:
         FlowError: the field's pattern is wrong.
     """
     rules = [*_number_rules(spec, say)] if spec["type"] in _NUMBER_TYPES else []
+    if spec["type"] == "decimal":
+        rules = [(fits, say("maximum", MOST_DIGITS, "has too many digits")), *_bounds(spec, say)]
     if spec["type"] in TEXT_TYPES or spec["type"] == "list":
         rules += _length_rules(spec, say)
     if spec["type"] in TEXT_TYPES and "pattern" in spec:
@@ -55,13 +61,18 @@ def compile_rules(spec: Spec, say: Say = say_plainly) -> tuple[Rule, ...]:
 
 
 def _number_rules(spec: Spec, say: Say) -> list[Rule]:
-    rules: list[Rule] = [(_fits, say("maximum", MAX_INTEGER, "is too large"))]
+    return [(_fits, say("maximum", MAX_INTEGER, "is too large")), *_bounds(spec, say)]
+
+
+def _bounds(spec: Spec, say: Say) -> list[Rule]:
+    rules: list[Rule] = []
+    written = exact if spec["type"] == "decimal" else _same
     if "minimum" in spec:
-        least = spec["minimum"]
+        least = written(spec["minimum"])
         text = say("minimum", least, f"must be at least {_shown(least)}")
         rules.append((lambda value: bool(value >= least), text))
     if "maximum" in spec:
-        most = spec["maximum"]
+        most = written(spec["maximum"])
         text = say("maximum", most, f"must be at most {_shown(most)}")
         rules.append((lambda value: bool(value <= most), text))
     return rules
@@ -100,7 +111,13 @@ def _enum_rule(allowed: list[Any], say: Say) -> Rule:
     return (lambda value: operators.is_in(value, allowed)), text
 
 
+def _same(value: Any) -> Any:
+    return value
+
+
 def _shown(value: Any) -> str:
+    if type(value) is Decimal:
+        return format(value, "f")
     return value if type(value) is str else write_json(value)
 
 
@@ -119,10 +136,14 @@ def _text(value: Any) -> Any:
 def _integer(value: Any) -> Any:
     if type(value) is int:
         return value
+    if type(value) is Decimal:
+        value = float(value)
     return int(value) if type(value) is float and value.is_integer() else NOTHING
 
 
 def _number(value: Any) -> Any:
+    if type(value) is Decimal:
+        value = float(value)
     if type(value) is int or (type(value) is float and math.isfinite(value)):
         return value
     return NOTHING
@@ -158,6 +179,10 @@ def _json(value: Any) -> Any:
     return NOTHING if value is UNREADABLE else value
 
 
+def _exact_json(value: Any) -> Any:
+    return NOTHING if value is UNREADABLE else inexact(value)
+
+
 def _map(value: Any) -> Any:
     return value if type(value) is dict else NOTHING
 
@@ -172,6 +197,7 @@ SCALARS: Final[dict[str, tuple[Convert, str]]] = {
     "text": (_text, "must be text"),
     "integer": (_integer, "must be a whole number"),
     "number": (_number, "must be a number"),
+    "decimal": (parse_decimal, "must be a decimal number such as 12.50"),
     "boolean": (_boolean, "must be true or false"),
     "datetime": (_datetime, "must be a date and time such as 2026-03-05T10:00:00Z"),
     "date": (_date, "must be a date such as 2026-03-05"),
@@ -179,6 +205,7 @@ SCALARS: Final[dict[str, tuple[Convert, str]]] = {
     "email": (_email, "must be an email address"),
     "url": (_url, "must be a URL that begins with https:// or http://"),
     "json": (_json, "must be JSON"),
+    EXACT_JSON: (_exact_json, "must be JSON"),
     "object": (_map, "must be an object"),
 }
 """Every type without parts of its own: how a value becomes it, and what to say otherwise."""

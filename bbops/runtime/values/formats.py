@@ -6,10 +6,12 @@ Every check is linear in the text and refuses long ones first.
 from __future__ import annotations
 
 import re
+from datetime import time
 from typing import Final
 from urllib.parse import urlsplit
 
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_TIME: Final = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,6})?)?")
 _LOCAL: Final = re.compile(r"[^\s\x00-\x1f\x7f@<>()\[\]\\,;:\"]+")
 _LABEL: Final = re.compile(r"[^\W_](?:(?:[^\W_]|-){0,61}[^\W_])?")
 _NOT_IN_URLS: Final = re.compile(r"[\s\x00-\x20\x7f<>\"\\^`{|}]")
@@ -57,3 +59,8 @@ def is_url(text: str) -> bool:
 def parse_uuid(text: str) -> str | None:
     """Return the UUID in its one form, lower case with hyphens, or None."""
     return text.lower() if _UUID.fullmatch(text) else None
+
+
+def parse_time(text: str) -> str | None:
+    """Return the time of day in its one form, HH:MM:SS or HH:MM:SS.ffffff, or None."""
+    return time.fromisoformat(text).isoformat() if _TIME.fullmatch(text) else None

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 import msgspec
 
-from bbops.runtime.values.failures import BadValue, FlowError
+from bbops.runtime.values.decimals import LOSSLESS, QUOTIENTS, exact
+from bbops.runtime.values.failures import BadValue, WrongKind
 from bbops.runtime.values.values import (
     NUMBERS,
     bounded_number,
@@ -56,13 +57,6 @@ _PLAIN: Final = frozenset((int, float))
 _EXACT: Final = frozenset((int, Decimal))
 _ORDERED: Final = frozenset((int, float, Decimal, str, datetime, date))
 _NESTED: Final = frozenset((list, dict))
-# Emax keeps the plain form of a decimal short; more digits than any database column has.
-_DECIMALS: Final = decimal.Context(
-    prec=38,
-    Emax=999,
-    Emin=-999,
-    traps=[decimal.InvalidOperation, decimal.DivisionByZero, decimal.Overflow],
-)
 _MAX_EXPONENT: Final = 999
 
 
@@ -74,8 +68,8 @@ def get(value: Any, name: str) -> Any:
     if type(value) is dict:
         return value.get(name)
     if value is None:
-        raise FlowError(f"'{name}' of null: write '?.{name}' where the value may be null")
-    raise FlowError(f"'{name}' of a {kind(value)}: only a map has named items")
+        raise WrongKind(f"'{name}' of null: write '?.{name}' where the value may be null")
+    raise WrongKind(f"'{name}' of a {kind(value)}: only a map has named items")
 
 
 def get_optional(value: Any, name: str) -> Any:
@@ -96,15 +90,15 @@ def index(value: Any, key: Any) -> Any:
         return value.get(key)
     if type(value) in _NESTED:
         wanted = "a whole number" if type(value) is list else "text"
-        raise FlowError(f"a {kind(value)} takes {wanted} in '[…]', found {_described(key)}")
-    raise FlowError(f"'[…]' needs a list or a map, found {kind(value)}")
+        raise WrongKind(f"a {kind(value)} takes {wanted} in '[…]', found {_described(key)}")
+    raise WrongKind(f"'[…]' needs a list or a map, found {kind(value)}")
 
 
 def items(value: Any) -> list[Any]:
     """Return what a loop walks: the list itself."""
     if type(value) is list:
         return value
-    raise FlowError(f"a loop walks a list, found {kind(value)}{_cure_null(value)}")
+    raise WrongKind(f"a loop walks a list, found {kind(value)}{_cure_null(value)}")
 
 
 # Arithmetic
@@ -121,7 +115,7 @@ def add(left: Any, right: Any) -> Any:
     if ta is list and tb is list:
         check_count(len(left) + len(right))
         return left + right
-    return _exact(_DECIMALS.add, "+", left, right, "two numbers, two texts or two lists")
+    return _exact(LOSSLESS.add, "+", left, right, "two numbers, two texts or two lists")
 
 
 def sub(left: Any, right: Any) -> Any:
@@ -131,14 +125,14 @@ def sub(left: Any, right: Any) -> Any:
         return _bounded(operator.sub, left, right)
     if ta is datetime and tb is datetime:
         return (left - right).total_seconds()
-    return _exact(_DECIMALS.subtract, "-", left, right, "two numbers or two datetimes")
+    return _exact(LOSSLESS.subtract, "-", left, right, "two numbers or two datetimes")
 
 
 def mul(left: Any, right: Any) -> Any:
     """Return `left * right` for two numbers."""
     if type(left) in _PLAIN and type(right) in _PLAIN:
         return _bounded(operator.mul, left, right)
-    return _exact(_DECIMALS.multiply, "*", left, right)
+    return _exact(LOSSLESS.multiply, "*", left, right)
 
 
 def div(left: Any, right: Any) -> Any:
@@ -146,7 +140,7 @@ def div(left: Any, right: Any) -> Any:
     _check_divisor(right)
     if type(left) in _PLAIN and type(right) in _PLAIN:
         return _bounded(operator.truediv, left, right)
-    return _exact(_DECIMALS.divide, "/", left, right)
+    return _exact(QUOTIENTS.divide, "/", left, right)
 
 
 def mod(left: Any, right: Any) -> Any:
@@ -157,14 +151,14 @@ def mod(left: Any, right: Any) -> Any:
         return -rest if left < 0 else rest
     if type(left) in _PLAIN and type(right) in _PLAIN:
         return _bounded(math.fmod, left, right)
-    return _exact(_DECIMALS.remainder, "%", left, right)
+    return _exact(QUOTIENTS.remainder, "%", left, right)
 
 
 def neg(value: Any) -> Any:
     """Return `-value` for a number."""
     if type(value) in NUMBERS:
         return sub(0, value)
-    raise FlowError(f"'-' needs a number, found {kind(value)}{_cure_null(value)}")
+    raise WrongKind(f"'-' needs a number, found {kind(value)}{_cure_null(value)}")
 
 
 def blamed(field: str, apply: Callable[..., Any], *arguments: Any) -> Any:
@@ -180,59 +174,56 @@ def blamed(field: str, apply: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def eq(left: Any, right: Any) -> bool:
-    """Return `left == right`; two kinds only compare where one is null or both are numbers."""
+    """Return `left == right`; values of two kinds are never equal, and numbers are one kind."""
     ta, tb = type(left), type(right)
     if ta is tb:
         return same(left, right) if ta in _NESTED else bool(left == right)
-    if left is None or right is None:
-        return False
-    if ta in NUMBERS and tb in NUMBERS:
-        return bool(left == right)
-    raise FlowError(f"cannot compare {kind(left)} with {kind(right)}: they are never equal")
+    return ta in NUMBERS and tb in NUMBERS and _same_number(left, right)
 
 
 def ne(left: Any, right: Any) -> bool:
-    """Return `left != right`, refusing what `eq` refuses."""
+    """Return `left != right`; values of two kinds always are."""
     return not eq(left, right)
 
 
 def lt(left: Any, right: Any) -> bool:
     """Return `left < right` for two numbers, texts, datetimes or dates."""
     if type(left) is not type(right) or type(left) not in _ORDERED:
-        _check_numbers(left, right, "<")
+        left, right = _numbers(left, right, "<")
     return bool(left < right)
 
 
 def le(left: Any, right: Any) -> bool:
     """Return `left <= right` for two numbers, texts, datetimes or dates."""
     if type(left) is not type(right) or type(left) not in _ORDERED:
-        _check_numbers(left, right, "<=")
+        left, right = _numbers(left, right, "<=")
     return bool(left <= right)
 
 
 def gt(left: Any, right: Any) -> bool:
     """Return `left > right` for two numbers, texts, datetimes or dates."""
     if type(left) is not type(right) or type(left) not in _ORDERED:
-        _check_numbers(left, right, ">")
+        left, right = _numbers(left, right, ">")
     return bool(left > right)
 
 
 def ge(left: Any, right: Any) -> bool:
     """Return `left >= right` for two numbers, texts, datetimes or dates."""
     if type(left) is not type(right) or type(left) not in _ORDERED:
-        _check_numbers(left, right, ">=")
+        left, right = _numbers(left, right, ">=")
     return bool(left >= right)
 
 
 def is_in(value: Any, members: Any) -> bool:
     """Return `value in members` for a list; a member of another kind is another value."""
     if type(members) is not list:
-        raise FlowError(f"'in' needs a list, found {kind(members)}{_cure_null(members)}")
+        raise WrongKind(f"'in' needs a list, found {kind(members)}{_cure_null(members)}")
     found = type(value)
     if found in _NESTED:
         return _holds(members, value)
-    comparable = NUMBERS if found in NUMBERS else (found,)
-    return any(member == value and type(member) in comparable for member in members)
+    if found in NUMBERS:
+        return any(type(member) in NUMBERS and _same_number(member, value) for member in members)
+    return any(member == value and type(member) is found for member in members)
 
 
 def same(left: Any, right: Any) -> bool:
@@ -270,7 +261,7 @@ def truth(value: Any) -> bool:
     """Return a condition's value: only true and false are conditions."""
     if value is True or value is False:
         return bool(value)
-    raise FlowError(f"a condition must be true or false, found {kind(value)}")
+    raise WrongKind(f"a condition must be true or false, found {kind(value)}")
 
 
 # Text
@@ -282,7 +273,7 @@ def text(value: Any) -> str:
         return value
     write = _WRITERS.get(type(value))
     if write is None:
-        raise FlowError(_not_text(value))
+        raise WrongKind(_not_text(value))
     return write(value)
 
 
@@ -339,7 +330,7 @@ def _exact(
     compute: Callable[[Any, Any], Any], sign: str, left: Any, right: Any, needs: str = "two numbers"
 ) -> Decimal:
     if type(left) not in _EXACT or type(right) not in _EXACT:
-        raise FlowError(_refused(sign, needs, left, right))
+        raise WrongKind(_refused(sign, needs, left, right))
     try:
         result: Decimal = compute(left, right)
     except decimal.DecimalException:
@@ -352,9 +343,20 @@ def _check_divisor(right: Any) -> None:
         raise BadValue("division by zero")
 
 
-def _check_numbers(left: Any, right: Any, sign: str) -> None:
+def _same_number(left: Any, right: Any) -> bool:
+    """Return whether two numbers are equal; beside a decimal one counts as it is written."""
+    if type(left) is Decimal or type(right) is Decimal:
+        left, right = exact(left), exact(right)
+    return bool(left == right)
+
+
+def _numbers(left: Any, right: Any, sign: str) -> tuple[Any, Any]:
+    """Return two numbers as they are compared: beside a decimal one counts as it is written."""
     if type(left) not in NUMBERS or type(right) not in NUMBERS:
-        raise FlowError(_refused(sign, "two numbers, texts, datetimes or dates", left, right))
+        raise WrongKind(_refused(sign, "two numbers, texts, datetimes or dates", left, right))
+    if Decimal in {type(left), type(right)}:
+        return exact(left), exact(right)
+    return left, right
 
 
 def _refused(sign: str, needs: str, left: Any, right: Any) -> str:
@@ -375,8 +377,9 @@ def _pairs(left: Any, right: Any) -> Sequence[tuple[Any, Any]] | None:
         return list(zip(left, right, strict=True)) if len(left) == len(right) else None
     if ta is dict and tb is dict:
         return [(left[k], right[k]) for k in left] if left.keys() == right.keys() else None
-    comparable = ta is tb or (ta in NUMBERS and tb in NUMBERS)
-    return () if comparable and left == right else None
+    if ta is tb:
+        return () if left == right else None
+    return () if ta in NUMBERS and tb in NUMBERS and _same_number(left, right) else None
 
 
 def _cure_null(value: Any) -> str:

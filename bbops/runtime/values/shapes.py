@@ -14,6 +14,7 @@ import msgspec
 
 from bbops.runtime.values.failures import NOTHING
 from bbops.runtime.values.fields import (
+    EXACT_JSON,
     REQUIRED,
     SCALARS,
     TEXT_TYPES,
@@ -52,7 +53,7 @@ def compile_shape(
     Raises:
         FlowError: a pattern of the shape is wrong.
     """
-    check_map = _compile_map(spec, say)
+    check_map = _compile_map(_exactly(spec) if reads_exactly(spec) else spec, say)
 
     def check(value: Any, path: str, errors: Errors) -> dict[str, Any]:
         try:
@@ -62,6 +63,33 @@ def compile_shape(
         return typed
 
     return check
+
+
+def reads_exactly(spec: Spec) -> bool:
+    """Return whether a shape has decimals, so that the numbers of a body are read as such."""
+    return any(
+        field["type"] == "decimal" or reads_exactly(_inside(field)) for field in spec.values()
+    )
+
+
+def _inside(field: Spec) -> Spec:
+    return {"": field["items"]} if "items" in field else field.get("fields", {})
+
+
+def _exactly(spec: Spec) -> dict[str, Any]:
+    """Return a shape whose json fields make numbers of decimals again."""
+    return {name: _exact_field(field) for name, field in spec.items()}
+
+
+def _exact_field(field: Spec) -> dict[str, Any]:
+    found = dict(field)
+    if field["type"] == "json":
+        found["type"] = EXACT_JSON
+    if "items" in field:
+        found["items"] = _exact_field(field["items"])
+    if "fields" in field:
+        found["fields"] = _exactly(field["fields"])
+    return found
 
 
 def compile_form(spec: Spec) -> Callable[[Mapping[str, list[str]]], dict[str, Any]]:

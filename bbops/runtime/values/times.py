@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Final, TypeVar
 from zoneinfo import ZoneInfo
 
-from bbops.runtime.values.failures import BadValue, FlowError
+from bbops.runtime.values.failures import BadValue, WrongKind
 from bbops.runtime.values.values import quoted
 
 Moment = TypeVar("Moment", date, datetime)
@@ -108,7 +108,7 @@ def format_time(moment: datetime, form: str) -> str:
 def find_zone(name: Any) -> tzinfo:
     """Return the time zone of that name, such as `Europe/Berlin`; `UTC` needs no zone files."""
     if type(name) is not str:
-        raise FlowError("a time zone is a text such as 'Europe/Berlin'")
+        raise WrongKind("a time zone is a text such as 'Europe/Berlin'")
     return UTC if name == "UTC" else _load_zone(name[:_MAX_ZONE])
 
 

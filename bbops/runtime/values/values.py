@@ -11,7 +11,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final, TypeVar
 
-from bbops.runtime.values.failures import BadValue, FlowError, OutOfFuel
+from bbops.runtime.values.failures import BadValue, OutOfFuel, WrongKind
 
 MAX_TEXT: Final = 1_000_000
 """Characters in a text."""
@@ -139,13 +139,13 @@ def check_size(value: Any, most: int) -> None:
             elif of is list or of is dict:
                 todo.append(member)
         if size > most:
-            raise FlowError(f"the value is too large: more than {most} characters and members")
+            raise WrongKind(f"the value is too large: more than {most} characters and members")
 
 
 def check_spent(nodes: int) -> None:
     """Refuse an operation that has visited more than MAX_NODES nested values."""
     if nodes > MAX_NODES:
-        raise FlowError(f"the value is too large: more than {MAX_NODES} nested values")
+        raise WrongKind(f"the value is too large: more than {MAX_NODES} nested values")
 
 
 def encode_text(text: str) -> bytes:

@@ -193,7 +193,7 @@ class ServedBackend:
         )  # fmt: skip
         body, took = reply.body.decode(errors="replace"), round(1000 * (_now() - began), 1)
         failure = step = ""
-        if reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        if reply.status == HTTPStatus.BAD_REQUEST or reply.status >= 500:
             request = reply.headers.get("x-request-id", "")
             failure, step = await self._find_failure(drafts.history(draft.slug), request)
         return DraftResponse(

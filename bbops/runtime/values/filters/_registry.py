@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from inspect import cleandoc
 from typing import Any, Final, TypeVar
 
-from bbops.runtime.values.failures import BadValue, FlowError
+from bbops.runtime.values.failures import BadValue, FlowError, WrongKind
 from bbops.runtime.values.values import NUMBERS, bounded_number, kind, spend_rounds
 
 Apply = TypeVar("Apply", bound=Callable[..., Any])
@@ -99,28 +99,28 @@ def need_text(value: Any, name: str) -> str:
     """Return a text, or refuse what the filter or argument `name` was given instead."""
     if type(value) is str:
         return value
-    raise FlowError(refused(name, "text", value))
+    raise WrongKind(refused(name, "text", value))
 
 
 def need_list(value: Any, name: str) -> list[Any]:
     """Return a list, or refuse what the filter or argument `name` was given instead."""
     if type(value) is list:
         return value
-    raise FlowError(refused(name, "a list", value))
+    raise WrongKind(refused(name, "a list", value))
 
 
 def need_map(value: Any, name: str) -> dict[str, Any]:
     """Return a map, or refuse what the filter or argument `name` was given instead."""
     if type(value) is dict:
         return value
-    raise FlowError(refused(name, "a map", value))
+    raise WrongKind(refused(name, "a map", value))
 
 
 def need_number(value: Any, name: str) -> Any:
     """Return an int, float or Decimal, or refuse what `name` was given instead."""
     if type(value) in NUMBERS:
         return bounded_number(value)
-    raise FlowError(refused(name, "a number", value))
+    raise WrongKind(refused(name, "a number", value))
 
 
 def need_integer(value: Any, name: str) -> int:
@@ -130,7 +130,7 @@ def need_integer(value: Any, name: str) -> int:
     if type(value) is float:
         message = f"'{name}' needs a whole number"
         raise BadValue(f"{message}, found {value}: add '| floor' or '| round'", said=message)
-    raise FlowError(refused(name, "a whole number", value))
+    raise WrongKind(refused(name, "a whole number", value))
 
 
 def asked(members: Sequence[Any], arrow: Arrow) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bbops.runtime.values import operators
-from bbops.runtime.values.failures import FlowError
+from bbops.runtime.values.failures import WrongKind
 from bbops.runtime.values.filters._registry import (
     Arrow,
     add_filter,
@@ -103,4 +103,4 @@ def entries(value: Any) -> list[Any]:
 def _key(value: Any) -> str:
     if type(value) is str or type(value) is int:
         return str(value)
-    raise FlowError(refused("toMap", "a text or whole number as key", value))
+    raise WrongKind(refused("toMap", "a text or whole number as key", value))

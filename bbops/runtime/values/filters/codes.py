@@ -7,7 +7,7 @@ import hashlib
 import hmac
 from typing import Any, Final
 
-from bbops.runtime.values.failures import BadValue, FlowError
+from bbops.runtime.values.failures import BadValue, WrongKind
 from bbops.runtime.values.filters._registry import add_filter, need_text, refused
 from bbops.runtime.values.values import bounded_text, encode_text, paid
 
@@ -73,4 +73,4 @@ def _bytes(value: Any, name: str) -> bytes:
         return value
     if type(value) is str:
         return encode_text(value)
-    raise FlowError(refused(name, "text", value))
+    raise WrongKind(refused(name, "text", value))

@@ -8,7 +8,7 @@ import re
 from decimal import Decimal
 from typing import Any, Final
 
-from bbops.runtime.values.failures import BadValue, FlowError
+from bbops.runtime.values.failures import BadValue, WrongKind
 from bbops.runtime.values.filters._registry import (
     Arrow,
     add_filter,
@@ -72,7 +72,7 @@ def to_boolean(value: Any) -> bool | None:
         return _BOOLEANS.get(value)
     if value is True or value is False:
         return bool(value)
-    raise FlowError(refused("toBoolean", "text", value))
+    raise WrongKind(refused("toBoolean", "text", value))
 
 
 @add_filter(

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from anyascii import anyascii
 
 from bbops.runtime.values import operators
-from bbops.runtime.values.failures import BadValue, FlowError
+from bbops.runtime.values.failures import BadValue, WrongKind
 from bbops.runtime.values.filters._registry import (
     Arrow,
     add_filter,
@@ -194,7 +194,7 @@ def length(value: Any, test: Arrow | None = None) -> int:
         return sum(map(operators.truth, asked(need_list(value, "length"), test)))
     if type(value) is str or type(value) is list or type(value) is dict:
         return len(value)
-    raise FlowError(refused("length", "a text, a list or a map", value))
+    raise WrongKind(refused("length", "a text, a list or a map", value))
 
 
 @add_filter(
@@ -209,7 +209,7 @@ def take_slice(value: Any, start: Any, end: Any = None) -> Any:
     last = None if end is None else need_integer(end, "slice")
     if type(value) is str or type(value) is list:
         return paid(value[first:last])
-    raise FlowError(refused("slice", "a text or a list", value))
+    raise WrongKind(refused("slice", "a text or a list", value))
 
 
 @add_filter(
@@ -224,4 +224,4 @@ def contains(value: Any, other: Any) -> bool:
         return need_text(other, "contains") in value
     if type(value) is list:
         return operators.is_in(other, value)
-    raise FlowError(refused("contains", "a text or a list", value))
+    raise WrongKind(refused("contains", "a text or a list", value))

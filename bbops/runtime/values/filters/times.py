@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any, Final
 
 from bbops.runtime.values import times
-from bbops.runtime.values.failures import BadValue, FlowError
+from bbops.runtime.values.failures import BadValue, WrongKind
 from bbops.runtime.values.filters._registry import add_filter, need_number, need_text, refused
 from bbops.runtime.values.operators import mul
 from bbops.runtime.values.values import NUMBERS, bounded_number
@@ -59,7 +59,7 @@ def add(value: Any, duration: Any, zone: Any = "UTC") -> Any:
     Days, weeks, months and years are those of the calendar in a zone.
     """
     if type(value) is not datetime and type(value) is not date:
-        raise FlowError(_refused("add", value))
+        raise WrongKind(_refused("add", value))
     where = times.find_zone(zone)
     if type(duration) in NUMBERS:
         return times.add_seconds(value, float(bounded_number(duration)))
@@ -141,7 +141,7 @@ def _moment(value: Any, name: str) -> datetime:
         return value
     if type(value) is date:
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
-    raise FlowError(_refused(name, value))
+    raise WrongKind(_refused(name, value))
 
 
 def _refused(name: str, value: Any) -> str:
