@@ -159,8 +159,8 @@ def index() -> str:
         name, codes = page.stem, parse_codes(page.read_text())
         rows = ["| code | what it says, and the cure |", "| --- | --- |"]
         for code, one in codes.items():
-            text = one.text.replace("|", "\\|").replace("\n", " ")
-            rows.append(f"| [{code}](errors/{name}.md#{code}) | {text} |")
+            text = one.text.replace("|", "\\|").replace("\n", " ").replace("](../", "](")
+            rows.append(f"| [{code}](errors/{name}.md#{code.lower()}) | {text} |")
         parts += [f"## {next(iter(codes.values())).section}", "\n".join(rows)]
     parts += [
         "## The project of the examples",

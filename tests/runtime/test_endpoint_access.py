@@ -129,7 +129,7 @@ def test_with_a_token_there_is_a_user_and_without_one_there_is_none(ask: Ask) ->
     [
         token(exp=1), token("another-key-of-more-than-32-characters"), token("", None),
         {"authorization": "Bearer"}, {"authorization": "Bearer x"}, {"Authorization": "Basic eDp5"},
-        {"AUTHORIZATION": "nothing"}, token(sub=7),
+        {"AUTHORIZATION": "nothing"}, token(sub=[7]),
     ],
     ids=["expired", "other key", "unsigned", "empty", "no token", "basic", "no scheme", "no user"],
 )  # fmt: skip

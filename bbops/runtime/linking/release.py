@@ -302,12 +302,11 @@ def _worded(data: Mapping[str, Any] | None) -> Any:
 def link_function(data: Mapping[str, Any], say: Say) -> tuple[Function, dict[str, Any]]:
     """Return a function, and the name space of its code, which lacks what it calls."""
     space = _space(data, say)
-    flow: FunctionType = space["flow"]
     shapes = data["shapes"]
     function = Function(
         name=data["name"],
         file=data["file"],
-        flow=flow,
+        flow=space["flow"],
         needs=frozenset(data["needs"]),
         unfolds=data["unfolds"],
         input=_shape(shapes["input"], say),
