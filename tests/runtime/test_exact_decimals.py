@@ -55,6 +55,12 @@ def test_number_of_a_body_is_read_from_its_text(bench: Bench, written: str) -> N
     assert (reply.status, reply.json) == (200, [wanted, {"a": [1.5, 2]}, 2.5, 3])
 
 
+@pytest.mark.parametrize("written", ["1e400", "[-1e400]", '{"a": 1e999999999}'])
+def test_number_beyond_any_float_in_json_is_rejected(bench: Bench, written: str) -> None:
+    reply = send(bench, ADD, f'{{"price": 1, "meta": {written}}}')
+    assert (reply.status, list(reply.json["error"]["fields"])) == (400, ["meta"])
+
+
 @pytest.mark.parametrize("written", ["true", '"x"', "[1]", '"1_0"', '" 1"', "null", '"NaN"', '""'])
 def test_value_that_is_not_a_decimal_is_rejected(bench: Bench, written: str) -> None:
     reply = send(bench, ADD, f'{{"price": {written}}}')

@@ -170,10 +170,6 @@ class Reading:
         if is_json or (kind == URL_ENCODED and sent.lstrip().startswith(b"{")):
             return _json(sent, self.decode)
         assert self.from_form is not None  # noqa: S101 - there is a shape
-        if kind == URL_ENCODED and sent.lstrip()[:1] == b"{":
-            return _json(
-                sent, self.decode
-            )  # curl calls whatever it sends a form; one never begins like this
         if kind == URL_ENCODED:
             return self.from_form(read_pairs(sent, "the form"))
         if kind == MULTIPART:

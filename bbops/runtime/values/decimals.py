@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import math
 import re
 from decimal import Decimal
 from typing import Any, Final
@@ -61,10 +62,16 @@ def inexact(value: Any) -> Any:
     """Return a JSON value whose decimals are numbers, all the way down.
 
     Cost: one visit per member of a list or map.
+
+    Raises:
+        OverflowError: a number is larger than any float.
     """
     of = type(value)
     if of is Decimal:
-        return float(value)
+        found = float(value)
+        if math.isinf(found):
+            raise OverflowError
+        return found
     if of is list:
         return [inexact(one) for one in value]
     if of is dict:

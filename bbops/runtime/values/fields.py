@@ -180,7 +180,10 @@ def _json(value: Any) -> Any:
 
 
 def _exact_json(value: Any) -> Any:
-    return NOTHING if value is UNREADABLE else inexact(value)
+    try:
+        return NOTHING if value is UNREADABLE else inexact(value)
+    except OverflowError:
+        return NOTHING
 
 
 def _map(value: Any) -> Any:
