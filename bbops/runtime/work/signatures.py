@@ -104,8 +104,10 @@ class Signature:
 
 
 def kept_name(name: str) -> str:
-    """Return the name of a delivery as it is kept: of a long one, its hash."""
-    return name if len(name) <= _MOST_ID else sha256(name.encode("utf-8", "replace")).hexdigest()
+    """Return the name of a delivery as databases take it: its hash if it is long or odd."""
+    if len(name) <= _MOST_ID and name.isprintable():
+        return name
+    return sha256(name.encode("utf-8", "replace")).hexdigest()
 
 
 def _read_hmac(given: Given) -> Found | None:
