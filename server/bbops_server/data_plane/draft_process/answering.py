@@ -10,9 +10,23 @@ from typing import Any, Final
 
 from bbops.runtime.http.in_flight import SWEEP_SECONDS
 from bbops_server.data_plane.drafts.pages import is_of_frontend
-from bbops_server.data_plane.drafts.wire import Head, Lead, Part, Start, Wire
+from bbops_server.data_plane.drafts.wire import (
+    Accept,
+    Close,
+    Head,
+    Lead,
+    Part,
+    Start,
+    Text,
+    Wire,
+)
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.data_plane.realtime.serving import answer_request, is_realtime
+from bbops_server.data_plane.realtime.serving import (
+    answer_request,
+    is_realtime,
+    refuse_socket,
+    serve_socket,
+)
 
 _ASGI: Final[Any] = {"version": "3.0", "spec_version": "2.3"}
 _NO_RELEASE: Final = b'{"error":{"code":"draftSleeps","message":"this draft is being made"}}'
@@ -69,7 +83,9 @@ class Answering:
         scope = _scope(head)
         if live.held is not None:
             await live.held.wait()
-        if head.leads and is_of_frontend(scope, live):
+        if head.is_socket:
+            await self._serve_socket(scope, wire)
+        elif head.leads and is_of_frontend(scope, live):
             with suppress(ConnectionError):
                 await wire.write(Lead())
         elif live.release is None:
@@ -81,6 +97,14 @@ class Answering:
             await answer_request(live.realtime.hub, scope, _receiving(wire), _sending(wire))
         else:
             await live.release(scope, _receiving(wire), _sending(wire))
+
+    async def _serve_socket(self, scope: Any, wire: Wire) -> None:
+        scope["type"] = "websocket"
+        receive, send = _hearing(wire), _talking(wire)
+        if self._live.release is None:
+            await refuse_socket(send, 503, "this draft is being made")
+        else:
+            await serve_socket(self._live.realtime.hub, scope, receive, send)
 
     async def _sweep(self) -> None:
         """End what is over its time, while something is under way."""
@@ -108,6 +132,44 @@ def _receiving(wire: Wire) -> Callable[[], Awaitable[Any]]:
         return {"type": "http.request", "body": part.data, "more_body": part.more}
 
     return receive
+
+
+def _hearing(wire: Wire) -> Callable[[], Awaitable[Any]]:
+    """Return what reads the messages of a websocket: first that it begins."""
+    has_begun = False
+
+    async def receive() -> Any:
+        nonlocal has_begun
+        if not has_begun:
+            has_begun = True
+            return {"type": "websocket.connect"}
+        data = bytearray()
+        while isinstance(frame := await wire.read(), Text):
+            data += frame.data
+            if not frame.more:
+                return {"type": "websocket.receive", "text": data.decode("utf-8", "replace")}
+        return {"type": "websocket.disconnect", "code": 1006}
+
+    return receive
+
+
+def _talking(wire: Wire) -> Callable[[Any], Awaitable[None]]:
+    """Return what writes a websocket; to a client that has left, nothing."""
+    answer = _sending(wire)
+
+    async def send(message: Any) -> None:
+        kind = message["type"].removeprefix("websocket.")
+        with suppress(ConnectionError):
+            if kind == "accept":
+                await wire.write(Accept())
+            elif kind == "send":
+                await wire.write_text(message["text"])
+            elif kind == "close":
+                await wire.write(Close(message.get("code", 1000), message.get("reason") or ""))
+            else:  # an answer in place of a websocket
+                await answer({**message, "type": kind})
+
+    return send
 
 
 def _sending(wire: Wire) -> Callable[[Any], Awaitable[None]]:

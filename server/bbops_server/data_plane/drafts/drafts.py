@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs
 
@@ -27,8 +28,11 @@ from bbops_server.data_plane.drafts.cookies import (
 from bbops_server.data_plane.drafts.keys import Marks, find_mark
 from bbops_server.data_plane.drafts.origin import drop_passwords, guard, keep_passing
 from bbops_server.data_plane.drafts.passing import pass_on
+from bbops_server.data_plane.drafts.sockets import MOST_SOCKETS, pass_socket
 from bbops_server.data_plane.live.directory import read_host
 from bbops_server.data_plane.pages.frontend import wants_page
+from bbops_server.data_plane.realtime.serving import PATH as REALTIME
+from bbops_server.data_plane.realtime.serving import refuse_socket
 from bbops_server.process.forks.limits import MOST_REQUESTS
 from bbops_server.process.messages.data.place import DraftPlace
 
@@ -57,7 +61,7 @@ class Draft:
         self.socket = ""
         self.refusal: bytes | None = None
         self.is_busy = False
-        self.in_flight = 0
+        self.in_flight = self.sockets = 0
         self.told_at = 0.0
         self.is_ready = asyncio.Event()
 
@@ -125,6 +129,10 @@ class Drafts:
         """Return whether a request is for a host that only drafts have."""
         return bool(self._suffix) and read_host(scope).endswith(self._suffix)
 
+    def are_asked(self, scope: Any) -> bool:
+        """Whether a request is for a draft, even for one that is gone."""
+        return MARK in scope["path"] or self.is_own_host(scope)
+
     async def answer(self, scope: Any, receive: Any, send: Any) -> bool:
         """Answer a request for a draft; return False, with nothing sent, when it is for none."""
         asked = self._find(scope)
@@ -161,6 +169,47 @@ class Drafts:
             if await self._pass_on(asked, inner, receive, sending, leads=leads) == "leads":
                 await _send(sending, 303, b"", [(b"location", _address(draft, inner, now, mark))])
         return True
+
+    async def serve_socket(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one websocket of a draft, or refuse it."""
+        asked = self._find(scope)
+        if asked is None or (asked.draft.place.own_host and not asked.is_own_host):
+            await refuse_socket(send, 404, "no draft here")
+            return
+        cut = len(asked.prefix)
+        key, now = bytes.fromhex(asked.draft.place.key), time.time()  # noqa: TID251 - expiry
+        end, opened_by = draft_pages.find_end(scope["path"][cut:], key, now)
+        if end and not asked.is_own_host and self._admits(asked, opened_by):
+            inner = _cut(scope, asked, cut + end)
+        else:
+            mark = _find_mark(scope, asked.draft)
+            if mark is None or not self._admits(asked, mark) or _is_of_another_page(scope):
+                await refuse_socket(send, 401, _how_to_enter(asked.draft))
+                return
+            inner = _cut(scope, asked, cut)
+        if inner["path"] != REALTIME:
+            await refuse_socket(send, 404, "no topics here")
+            return
+        self._use(asked)
+        await self._wait(asked)
+        await self._pass_socket(asked, inner, receive, send)
+
+    async def _pass_socket(self, asked: Asked, scope: Any, receive: Any, send: Any) -> None:
+        draft = asked.draft
+        if draft.refusal is not None or not draft.socket:
+            draft.told_at = 0.0
+            await refuse_socket(send, 503, "this draft is not ready; try again in a moment")
+        elif draft.is_busy or draft.sockets >= MOST_SOCKETS:
+            await refuse_socket(send, 429, "this draft exceeds its share of the server")
+        else:
+            draft.sockets += 1
+            try:
+                heard = partial(self._use, asked)
+                outcome = await pass_socket(draft.socket, scope, receive, send, heard)
+            finally:
+                draft.sockets -= 1
+            if outcome != "answered":
+                await refuse_socket(send, 404, "this draft has no topics, or has just ended")
 
     def _find(self, scope: Any) -> Asked | None:
         host = read_host(scope)
@@ -298,6 +347,18 @@ def _find_mark(scope: Any, draft: Draft) -> str | None:
         if name == TOKEN_HEADER:
             given = value.decode("latin-1")
     return find_mark(given, bytes.fromhex(draft.place.key), time.time())  # noqa: TID251 - expiry
+
+
+def _is_of_another_page(scope: Any) -> bool:
+    """Return whether a page of another origin opens a websocket by the cookie of this host.
+
+    Browsers let every page open one, and send cookies along.
+    """
+    headers = dict(scope["headers"])
+    origin = headers.get(b"origin")
+    if TOKEN_HEADER in headers or origin is None:
+        return False
+    return bool(origin.partition(b"://")[2] != headers.get(b"host"))
 
 
 def _is_preflight(scope: Any) -> bool:

@@ -33,19 +33,20 @@ async def pass_on(socket: str, scope: Any, receive: Any, send: Any, *, leads: bo
     pumping = asyncio.create_task(_send_body(wire, receive))
     try:
         with suppress(ConnectionError):
-            await wire.write(_head(scope, leads=leads))
+            await wire.write(head_of(scope, scope["method"], leads=leads))
         return await _take_answer(wire, send, pumping)
     finally:
         pumping.cancel()
         wire.abort()
 
 
-def _head(scope: Any, *, leads: bool) -> Head:
+def head_of(scope: Any, method: str, *, leads: bool = False, is_socket: bool = False) -> Head:
+    """Return a request as it crosses."""
     client = scope.get("client")
     return Head(
-        scope["method"], scope["path"], scope["raw_path"], scope["query_string"],
+        method, scope["path"], scope["raw_path"], scope["query_string"],
         scope["root_path"], list(scope["headers"]),
-        (str(client[0]), int(client[1])) if client else None, scope["scheme"], leads,
+        (str(client[0]), int(client[1])) if client else None, scope["scheme"], leads, is_socket,
     )  # fmt: skip
 
 

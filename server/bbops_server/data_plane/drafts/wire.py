@@ -29,6 +29,7 @@ class Head(Struct, frozen=True, array_like=True, tag="head"):
 
     Attributes:
         leads: whether a page of the frontend is to be opened elsewhere: then `Lead` answers.
+        is_socket: a websocket is to begin: then `Accept` answers, and texts cross both ways.
     """
 
     method: str
@@ -40,6 +41,7 @@ class Head(Struct, frozen=True, array_like=True, tag="head"):
     client: tuple[str, int] | None
     scheme: str
     leads: bool
+    is_socket: bool = False
 
 
 class Part(Struct, frozen=True, array_like=True, tag="part"):
@@ -60,7 +62,25 @@ class Lead(Struct, frozen=True, array_like=True, tag="lead"):
     """Instead of an answer: this is a page of the frontend."""
 
 
-Frame = Head | Part | Start | Lead
+class Accept(Struct, frozen=True, array_like=True, tag="accept"):
+    """The websocket begins."""
+
+
+class Text(Struct, frozen=True, array_like=True, tag="text"):
+    """A piece of a websocket's message; nothing follows where there is no `more`."""
+
+    data: bytes
+    more: bool
+
+
+class Close(Struct, frozen=True, array_like=True, tag="close"):
+    """The websocket ends."""
+
+    code: Annotated[int, Meta(ge=1000, le=4999)]
+    reason: Annotated[str, Meta(max_length=120)]
+
+
+Frame = Head | Part | Start | Lead | Accept | Text | Close
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Frame).decode
 
@@ -103,6 +123,14 @@ class Wire:
         for at in range(0, last, PIECE_BYTES):
             await self.write(Part(data[at : at + PIECE_BYTES], more=True))
         await self.write(Part(data[last:], more=more))
+
+    async def write_text(self, text: str) -> None:
+        """Send a websocket's message in pieces. Raises as `write`."""
+        data = text.encode()
+        last = max(0, len(data) - 1) // PIECE_BYTES * PIECE_BYTES
+        for at in range(0, last, PIECE_BYTES):
+            await self.write(Text(data[at : at + PIECE_BYTES], more=True))
+        await self.write(Text(data[last:], more=False))
 
     async def linger(self) -> None:
         """Read what still comes, until the other end has closed, and for some seconds at most.

@@ -13,7 +13,7 @@ from litestar import Response, get
 from bbops.runtime.auth.published_keys import PATH as JWKS
 from bbops.runtime.flow.run import code_of
 from bbops.runtime.identities.kinds import PATH as SIGN_INS
-from bbops_server.data_plane.drafts.drafts import MARK, Drafts
+from bbops_server.data_plane.drafts.drafts import Drafts
 from bbops_server.data_plane.gateway.forwarded import Proxies
 from bbops_server.data_plane.live.directory import Directory
 from bbops_server.data_plane.live.swap import Live
@@ -32,7 +32,6 @@ from bbops_server.process.sockets.request_bounds import Trouble, find_trouble
 _OF_PROJECTS = frozenset((CONFIG, JWKS))
 _JSON = (b"content-type", b"application/json")
 _NO_STORE = (b"cache-control", b"no-store")
-_NO_SOCKET = "drafts have no websockets: read their topics as server-sent events"
 _NO_PROJECT = b'{"error":{"code":"notFound","message":"no project answers here"}}'
 
 Headers = list[tuple[bytes, bytes]]
@@ -88,13 +87,15 @@ class DataPlane(Application):
             await live.release(scope, receive, send)
 
     async def _serve_socket(self, scope: Any, receive: Any, send: Any) -> None:
-        """Serve one websocket; drafts have none, they send events."""
+        """Serve one websocket."""
         if self.proxies is not None:
             self.proxies.apply(scope)
         live = self._directory.only or self._directory.find(scope)
-        if MARK in scope["path"] or (self._drafts is not None and self._drafts.is_own_host(scope)):
-            await refuse_socket(send, 404, _NO_SOCKET)
-        elif scope["path"] != REALTIME or find_trouble(scope) is not None:
+        if find_trouble(scope) is not None:
+            await refuse_socket(send, 404, "no topics here")
+        elif self._drafts is not None and self._drafts.are_asked(scope):
+            await self._drafts.serve_socket(scope, receive, send)
+        elif scope["path"] != REALTIME:
             await refuse_socket(send, 404, "no topics here")
         elif live is None or live.refusal is not None or live.release is None:
             await refuse_socket(send, 503, "no release is live yet")
