@@ -23,7 +23,7 @@ def run(folder: Path, *words: str, given: str = "") -> subprocess.CompletedProce
 
 
 def env(folder: Path, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    """Run `bbops env` in a folder, with the settings of nobody."""
+    """Run `bbops env` in a folder, without a user's own settings."""
     return subprocess.run(
         [sys.executable, "-P", "-m", "bbops", "env", *words], input=given, text=True,
         cwd=folder, env=environment(folder), capture_output=True, check=False,
@@ -164,7 +164,7 @@ def stored(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str | None:
         ("grüße\n".encode(), "grüße"),
     ],
 )
-def test_one_final_line_break_of_a_pipe_is_removed(
+def test_final_line_break_of_a_pipe_is_removed_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes, kept: str
 ) -> None:
     folder = project(tmp_path / "shop")

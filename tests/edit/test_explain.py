@@ -162,7 +162,7 @@ def test_every_code_of_a_response_is_explained() -> None:
 
 
 def find_arguments(folder: Path, call: str, keyword: str) -> Iterator[str]:
-    """Yield the first text among the arguments of each call, or that of a keyword."""
+    """Yield the text of a keyword in each call, else the text of the first argument."""
     for file in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == call:

@@ -1,4 +1,4 @@
-"""Times of day and UUIDs have one form, whoever wrote them, on each database."""
+"""Times of day and UUIDs have one form on each database, regardless of their source."""
 
 from __future__ import annotations
 

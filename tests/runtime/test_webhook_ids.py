@@ -1,4 +1,4 @@
-"""What names a delivery of a webhook: a second one of the same name runs nothing."""
+"""Names of webhook deliveries: a second delivery of the same name runs nothing."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_each_attempt_of_a_job_asks_again_with_the_same_key(
         assert await attempts(shop, function, 4) == 2
         assert len(http.sent) == 3
         assert len({*http.keys}) == 1
-        assert (await shop.told())[0] in (["answer 3"], ["cus_1"])
+        assert (await shop.lines_and_events())[0] in (["answer 3"], ["cus_1"])
 
     run(tmp_path, do)
 
@@ -89,7 +89,7 @@ def test_each_attempt_of_a_job_makes_all_the_attempts_of_its_step(tmp_path: Path
         function = asking("    retry: { attempts: 2, backoff: 1ms }\n")
         assert await attempts(shop, function, 4) == 2
         assert len(http.sent) == 6
-        assert (await shop.told())[0] == ["answer 6"]
+        assert (await shop.lines_and_events())[0] == ["answer 6"]
 
     run(tmp_path, do)
 
@@ -100,7 +100,7 @@ def test_an_accepted_answer_is_not_asked_for_again_when_a_later_step_fails(tmp_p
         other = "  - http: { method: POST, url: https://shop.example.com/other }\n"
         assert await attempts(shop, asking(then=other), 3) == 1
         assert [one.url.rpartition("/")[2] for one in http.sent] == ["", "other", "other"]
-        assert (await shop.told())[0] == ["answer 1"]
+        assert (await shop.lines_and_events())[0] == ["answer 1"]
 
     run(tmp_path, do)
 
@@ -127,7 +127,7 @@ def test_a_refusal_that_a_function_caught_is_decided(
         shop.http = http = Answers(refusal, 503, 200)
         assert await attempts(shop, CAUGHT, 3) == 1
         assert [one.url.rpartition("/")[2] for one in http.sent] == ["", "end", "end"]
-        assert (await shop.told())[0] == [code]
+        assert (await shop.lines_and_events())[0] == [code]
 
     run(tmp_path, do)
 
@@ -160,7 +160,7 @@ def test_a_branch_that_is_refused_asks_again_and_its_neighbour_does_not(tmp_path
         assert await attempts(shop, BESIDE, 3) == 1
         left = [one for one in http.sent if one.url.endswith("left")]
         assert len(left) == 2
-        assert sorted((await shop.told())[0]) == ["end", "right"]
+        assert sorted((await shop.lines_and_events())[0]) == ["end", "right"]
 
     run(tmp_path, do)
 
@@ -171,7 +171,7 @@ def test_each_attempt_of_a_job_begins_with_the_values_of_the_first(tmp_path: Pat
         function = asking("    retry: { attempts: 2, backoff: 1ms }\n")
         assert await attempts(shop, function, 3) == 1
         assert http.keys[0] == http.keys[2]
-        assert (await shop.told())[0] == ["answer 4"]
+        assert (await shop.lines_and_events())[0] == ["answer 4"]
 
     run(tmp_path, do)
 
@@ -189,7 +189,7 @@ def test_the_key_of_a_job_is_the_same_in_all_its_attempts_and_no_other_jobs(
         first, again, other = http.keys
         assert first == again != other
         assert str(UUID(first)) == first
-        assert (await shop.told())[0] == ["2 triggers/paid@1 2", "1 triggers/paid@2 3"]
+        assert (await shop.lines_and_events())[0] == ["2 triggers/paid@1 2", "1 triggers/paid@2 3"]
 
     run(tmp_path, do)
 

@@ -20,7 +20,7 @@ async def to_its_end(shop: Shop, commits: int) -> tuple[Any, int]:
         tries += 1
     assert [message for _, message, _ in shop.log.lines] == ["sent 7"]
     assert len(shop.http.sent) <= 6
-    return await shop.told(), tries
+    return await shop.lines_and_events(), tries
 
 
 @pytest.mark.long
@@ -76,7 +76,7 @@ def test_a_request_that_is_sent_again_is_the_same_request(tmp_path: Path) -> Non
         first, second = shop.http.sent
         assert (first.body, first.headers) == (second.body, second.headers)
         assert first.headers["idempotency-key"]
-        assert (await shop.told())[0] == ["another", "answer 7"]
+        assert (await shop.lines_and_events())[0] == ["another", "answer 7"]
 
     run(tmp_path, do)
 
@@ -101,7 +101,7 @@ def test_a_step_of_an_addon_that_is_sent_again_has_the_key_it_had(tmp_path: Path
         keys = [one.headers["idempotency-key"] for one in shop.http.sent]
         assert keys[0] == keys[1]
         assert keys[2] not in keys[:2]  # another round is another request
-        assert (await shop.told())[0] == ["cus_1", "cus_1"]
+        assert (await shop.lines_and_events())[0] == ["cus_1", "cus_1"]
 
     run(tmp_path, do)
 

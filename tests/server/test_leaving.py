@@ -1,6 +1,6 @@
-"""A server that leaves: who is connected gets an answer that says so, and nobody is cut off.
+"""A server that leaves: its connections get an answer that says so, and none is cut off.
 
-With a clock that only the test moves, so that no connection is idle for too long by itself.
+Only the test moves the clock, so no connection reaches its idle limit by accident.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Serving:
         return found
 
     async def leave(self) -> None:
-        """Begin to leave, and return once the connection is one that ends."""
+        """Begin to leave, and return once the connection is marked as leaving."""
         self.leaving = asyncio.create_task(self.server.leave(PATIENCE_SECONDS))
         await eventually(lambda: self.connection.leaves)
 

@@ -53,12 +53,12 @@ class Enqueuing:
         """Run what is ready; return the names of the jobs."""
         await self.pump()
         names = []
-        for one in (await self.on.claim()).values():
-            names.append(one.uid)
+        for claim in (await self.on.claim()).values():
+            names.append(claim.uid)
             try:
-                await self.attempt(one)
+                await self.attempt(claim)
             except Exception as error:  # noqa: BLE001 - as the worker does
-                await self.on.engine.fail(one, str(error), None)
+                await self.on.engine.fail(claim, str(error), None)
         return names
 
     async def attempt(self, claim: Claim) -> None:

@@ -187,7 +187,7 @@ class Shop:
         assert await engine.end(claim)
         return True
 
-    async def told(self) -> tuple[list[str], list[Any]]:
+    async def lines_and_events(self) -> tuple[list[str], list[Any]]:
         rows = await self.database.read("SELECT text FROM lines ORDER BY id")
         events = await self.database.read(
             "SELECT name, payload FROM _bbops_outbox UNION ALL"

@@ -19,7 +19,7 @@ _SHOWN: Final = ".well-known"
 
 
 def check_frontend(project: Project, tree: Tree) -> Iterator[Diagnostic]:
-    """Yield what keeps the files of a project's frontend and docs from being served."""
+    """Yield the reasons why a project's frontend or docs cannot be served."""
     yield from check_pointers(tree, (one for one in tree.entries() if one.path.startswith(_DOCS)))
     settings = project.settings.model.frontend
     if settings is None:

@@ -131,7 +131,7 @@ def _of_row(
         emitter = Emitter(flow.emitter.scope, flow, _reads_row(outside))
         if values is None:
             return emitter.condition(where)
-        return ast.Tuple([emitter.beside(*pair) for pair in values], ast.Load())
+        return ast.Tuple([emitter.comparand(*pair) for pair in values], ast.Load())
 
     arguments = ("run", "row") if values is None else ("run",)
     return _compile(outside, code, dialect, arguments)

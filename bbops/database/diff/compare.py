@@ -236,7 +236,7 @@ def _losing(change: Change, rows: Rows, why: str, cure: str = "") -> Change:
 
 
 def _chain(old: str, new: Mapping[str, str | None]) -> str:
-    """Return what to do where one of the new names was renamed from a name that was never live.
+    """Return the fix for new names that were renamed from a name that was never live.
 
     Two renames that are published together leave only the second in the file.
     """

@@ -297,7 +297,7 @@ def describe(tables: Mapping[str, Table]) -> str:
 
 
 def _unique_decimals(table: Table) -> dict[str, str]:
-    """Return what indexes keep of the decimals of a table that are unique, on SQLite."""
+    """Return the SQLite index expressions of a table's unique decimals, by column."""
     unique = {name for one in table.indexes.values() if one.unique for name in one.columns}
     return {
         name: SQLITE_CHECK.unique_key(name, column.type)

@@ -110,7 +110,7 @@ class Index:
 
     @property
     def listed(self) -> str:
-        """What it keeps, as SQL."""
+        """The indexed columns or expressions, as SQL."""
         return ", ".join(self.keys or (f'"{column}"' for column in self.columns))
 
     @property

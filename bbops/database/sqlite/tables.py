@@ -52,7 +52,7 @@ _WRITTEN: Final = (
 )
 _KEY: Final = re.escape(SQLITE.unique_key("NAME", "decimal")).replace("NAME", '[^"]*')
 _KEYS: Final = re.compile(_KEY)
-"""What an index keeps of a decimal that is unique by its value."""
+"""The index expression of a decimal that is unique by its value."""
 OUR_INDEX: Final = re.compile(
     rf'[^(]*\((?:(?:, )?(?:"[^"]*"|{_KEY}))+\)(?: WHERE \((?P<where>.*)\))?', re.DOTALL
 ).fullmatch

@@ -40,9 +40,9 @@ def command(old: str, new: str, folder: Path, pairs: tuple[str, ...], *, as_json
     for key, value in split_pairs(pairs):
         set_key(change, made[0], key, value)
     finish(change, as_json=as_json)
-    for one in change.warnings:
-        if one.code == "unused-function" and one.place.file == made[0].file:
+    for warning in change.warnings:
+        if warning.code == "unused-function" and warning.place.file == made[0].file:
             click.echo(
-                f"warning: {one.message} yet, so variables of middleware are not checked in it",
+                f"warning: {warning.message} yet, so variables of middleware are not checked in it",
                 err=True,
             )

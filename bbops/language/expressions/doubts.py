@@ -38,7 +38,7 @@ _DATE_WORDS: Final = {
     "YYYY": "%Y", "yyyy": "%Y", "YY": "%y", "yy": "%y", "MM": "%m", "DD": "%d", "dd": "%d",
     "HH": "%H", "hh": "%I", "mm": "%M", "ss": "%S", "SS": "%S",
 }  # fmt: skip
-"""What other languages write in a date format, and its letter here."""
+"""The letters of a date format here, by their spelling in other languages."""
 _DATE_WORD: Final = re.compile("|".join(_DATE_WORDS)).sub
 
 

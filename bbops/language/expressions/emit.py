@@ -247,7 +247,7 @@ class Emitter:
         return self.operator("neg", self.node(node.of))
 
     def compare(self, node: s.Compare) -> ast.expr:
-        left, right = self.beside(node.left, node.right), self.beside(node.right, node.left)
+        left, right = self.comparand(node.left, node.right), self.comparand(node.right, node.left)
         if node.op in {"==", "!="}:
             for side, other in ((node.right, left), (node.left, right)):
                 if isinstance(side, s.Literal) and side.value is None:
@@ -271,10 +271,10 @@ class Emitter:
     def exact(self, code: ast.expr) -> ast.expr:
         return call(self.names.use("bbops.runtime.values.decimals:exact"), code)
 
-    def beside(self, node: s.Node, other: s.Node) -> ast.expr:
+    def comparand(self, node: s.Node, other: s.Node) -> ast.expr:
         """Return the code of one side of a comparison, in the form that the other side has."""
         if isinstance(node, s.ListOf):
-            return ast.List([self.beside(item, other) for item in node.items], ast.Load())
+            return ast.List([self.comparand(item, other) for item in node.items], ast.Load())
         form = form_beside(self.scope.type_of(node), self.scope.type_of(other))
         if not form or form == "date":
             return self.node(node)

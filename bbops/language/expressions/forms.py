@@ -28,7 +28,7 @@ def form_beside(of: Type, other: Type) -> str:
 
 
 def constant_form(node: s.Literal, form: str) -> Any:
-    """Return a constant in its form; what is no text of that form stays."""
+    """Return a constant in a form; any value that is not a text of that form is unchanged."""
     if not isinstance(node.value, str):
         return node.value
     return PARSERS[form](node.value) or node.value

@@ -215,7 +215,7 @@ class Dialect(ABC):
 
     # ---- order and writes
     def unique_key(self, column: str, of: str) -> str:
-        """Return what an index keeps of a column that is unique: of a decimal its value."""
+        """Return the index expression of a unique column; a decimal is indexed by its value."""
         del of
         return f'"{column}"'
 

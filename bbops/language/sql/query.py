@@ -129,7 +129,7 @@ class Query(Parts):
         return self.dialect.exact_binary(node.op, *sides)
 
     def inexact(self, node: s.Binary, of: list[str]) -> NotInSql:
-        """Return what to raise for arithmetic with decimals that would lose digits."""
+        """Return the error for arithmetic with decimals that would lose digits."""
         if node.op == "/":
             hint = "write 'total | divide(3, 2)', which says how many places the result has"
             message = "'/' of decimals has no exact result"

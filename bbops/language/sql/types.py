@@ -150,7 +150,7 @@ class Table:
     rules: Rules | None = field(default=None, compare=False, repr=False)
 
     def unique_type(self, column: str) -> str:
-        """Return the type by which a column's values are told apart where they are unique.
+        """Return the type by which the values of a unique column are distinguished.
 
         A foreign key points to what is written, so a decimal that it points to is a text.
         """

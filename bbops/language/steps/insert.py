@@ -256,7 +256,7 @@ class Insert(Step):
         )
 
     def keys(self, flow: Flow, table: Table) -> str:
-        """Return what tells the values of a conflict's columns apart, as SQL."""
+        """Return the index expressions of a conflict's columns, as SQL."""
         conflict = self.insert.on_conflict
         columns = [] if conflict is None else [str(name) for name in conflict.columns]
         return ", ".join(flow.dialect.unique_key(name, table.unique_type(name)) for name in columns)

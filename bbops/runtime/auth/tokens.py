@@ -266,7 +266,7 @@ def _missing(error: Exception) -> str:
 
 
 def _find_rejection(payload: Mapping[str, Any], now: float) -> str:
-    """Return what is wrong with the times and the id of a token; empty for nothing."""
+    """Return the reason to reject a token's times or id; empty if they are valid."""
     if not _is_time(payload["exp"]):
         return "'exp' is not a time in seconds"
     if payload["exp"] <= now:

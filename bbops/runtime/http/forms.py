@@ -29,7 +29,7 @@ _CHARSETS: Final = {
     "utf-8": "utf-8", "utf8": "utf-8", "us-ascii": "utf-8", "ascii": "utf-8",
     "iso-8859-1": "cp1252", "latin1": "cp1252", "latin-1": "cp1252", "windows-1252": "cp1252",
 }  # fmt: skip
-"""Codecs of texts by what clients call them; that of ISO-8859-1 is the one that browsers use."""
+"""Codecs by the charset names that clients send; ISO-8859-1 is Windows-1252, as in browsers."""
 
 _QUOTED: Final = re.compile(r'"(?:\\.|[^"\\])*"')
 _EXTENDED: Final = re.compile(
@@ -137,7 +137,7 @@ def _decode_name(data: bytes) -> str:
 
 
 def _extended_name(header: str) -> str | None:
-    """Return what `filename*` of a header says (RFC 8187); None without one that can be read."""
+    """Return the file name of a header's `filename*` (RFC 8187); None if missing or unreadable."""
     found = _EXTENDED(_QUOTED.sub('""', header))
     charset = _CHARSETS.get(found[1].lower()) if found else None
     if found is None or charset is None:

@@ -13,7 +13,7 @@ from bbops.runtime.values.failures import Thrown
 
 
 class Unmatched:
-    """What a release answers where no route does."""
+    """A release's responses to requests that no route answers."""
 
     __slots__ = ("answering", "policies", "table")
 
@@ -60,7 +60,7 @@ class Unmatched:
             await self.answering.send(send, scope, 204, b"", found)
 
     def _permission(self, scope: Any, path: str, allowed: Sequence[str]) -> Headers:
-        """Return what the policy of the method allows, for all methods of the same policy."""
+        """Return the requested method's CORS headers, which allow all methods of its policy."""
         asked = (header(scope, b"access-control-request-method") or b"").decode("latin-1")
         policies = {one: self._policy(one, path) for one in allowed if one != "OPTIONS"}
         cors = policies.get(asked)

@@ -306,7 +306,7 @@ def _where(data: Mapping[str, Any], work: _Work) -> Callable[[str], bool] | None
 
 
 def _given(function: Function, payload: Any) -> list[Any]:
-    """Return what a function is given of a job's input. Raises: PayloadFailure: it does not fit."""
+    """Return a function's arguments for a job's input. Raises: PayloadFailure: it does not fit."""
     try:
         return given_to(function, payload)
     except BadValue as error:

@@ -167,7 +167,7 @@ class BadValue(FlowError):
 class WrongKind(BadValue):
     """A value of another kind than a step takes, such as a map where a number is added.
 
-    Types are known before anything runs, so it is a json value: mostly one that a client sent.
+    Types are known before anything runs, so it is a json value, mostly from a client.
     """
 
     def __init__(self, message: str, field: str = "") -> None:

@@ -241,7 +241,7 @@ class WorkControl:
     async def retry(self, uid: str, *, from_start: bool = False) -> bool:
         """Try a job again now that is dead, held or waits to be tried; return whether it is.
 
-        Its attempts are counted anew. A dead job with a `replacement` stays dead.
+        Its attempts are counted from zero again. A dead job with a `replacement` stays dead.
 
         Args:
             uid: the job.

@@ -1,4 +1,4 @@
-"""What a job has noted and not recorded yet: how notes are taken, and how failures become some."""
+"""A job's notes that are not recorded yet: how they are taken, and how failures become notes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Taking:
 class FailuresTo:
     """Notes how a call fails: where its function catches that, the next attempt goes the same way.
 
-    One that nobody catches ends the attempt, and with it what was noted and not recorded.
+    An uncaught failure ends the attempt and discards the notes that are not recorded.
     """
 
     __slots__ = ("_note", "_path")

@@ -85,8 +85,8 @@ class Signature:
     def take(self, headers: Headers, body: bytes, url: str = "") -> Taken:
         """Return what becomes of a delivery that is signed; arguments as those of `verify`.
 
-        Whatever its body is, it is kept: of one that is not what this service sends, the job fails
-        with the reason.
+        Every body is kept. If it is not in the format of this service, the job fails with the
+        reason.
         """
         try:
             return TAKE.get(self.scheme, take_json)(self._given(headers, body, url))

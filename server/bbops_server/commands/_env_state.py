@@ -37,11 +37,12 @@ class EnvState:
 def find_env_state(state: Path | None, *, drafts: bool = False) -> EnvState:
     """Return the state folder that a server reads.
 
-    The folder that is named, else that of a server that runs for this folder or one around it,
-    else that of the server that ran here last, else the one that `bbops serve` will make here.
+    The first of these: `state`, the folder of a server that runs for this folder or a parent
+    folder, the folder of the server that ran here last, the folder that `bbops serve` will make
+    here.
 
     Args:
-        state: the folder that is named.
+        state: the folder from the command line.
         drafts: whether the value is one of drafts, which `bbops dev` does not have.
 
     Raises:

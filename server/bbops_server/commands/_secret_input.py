@@ -58,7 +58,7 @@ def require_text(text: str) -> str:
 
 
 def find_oddities(text: str) -> Iterator[str]:
-    """Yield what may be wrong with a value that is kept as it is; never a visible part of it."""
+    """Yield warnings about a value that is kept as it is; they show no visible part of it."""
     if not text:
         yield "the value is empty"
         return

@@ -52,7 +52,7 @@ def command() -> None:
     """Set, remove and list values of env variables.
 
     Values are encrypted in the server's state folder, never in git. A running server applies
-    changes at once. Without --state, the server is the one that runs for this folder.
+    changes at once. Without --state, the command uses the server that runs for this folder.
     """
 
 
@@ -149,7 +149,7 @@ def _show(found: EnvState, answer: Mapping[str, Any], done: str, *, as_json: boo
 
 
 def ask(name: str) -> str:
-    """Return a value typed without echo, or that of a pipe. Raises: ServerError: as decoded."""
+    """Return a value typed without echo or read from a pipe. Raises: ServerError: as `decode`."""
     if sys.stdin.isatty():
         return require_text(str(click.prompt(name, hide_input=True)))
     return read_piped()
