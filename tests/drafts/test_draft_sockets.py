@@ -32,7 +32,7 @@ Peer = Callable[[Wire], Awaitable[None]]
 
 
 class Client:
-    """Connects, says some texts, and leaves when it is told to."""
+    """A client that connects, sends some texts, and leaves at the event `left`."""
 
     def __init__(self, *texts: str | None) -> None:
         said = [{"type": "websocket.receive", "text": one} for one in texts]

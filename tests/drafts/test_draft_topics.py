@@ -98,8 +98,8 @@ def test_clients_of_a_draft_hear_each_other_by_websocket(talk: Served, draft: ht
         connect_by_header(draft) as ben,
         talker(talk) as live,
     ):
-        for one in (ann, ben, live):
-            assert "error" not in one.subscribe("rooms/hall")
+        for client in (ann, ben, live):
+            assert "error" not in client.subscribe("rooms/hall")
         say(talk, "hall", "live")
         assert draft.post("say", json={"topic": "hall", "text": "draft"}).status_code == 204
         assert (ann.said(), ben.said(), live.said()) == (["draft"], ["draft"], ["live"])

@@ -14,7 +14,7 @@ MOST_SOCKETS: Final = 50
 """Websockets of one draft at a time, in each data process."""
 
 MOST_MESSAGE_BYTES: Final = 8 << 20
-"""Of a message of a draft; history comes in one."""
+"""The longest message of a draft: the reply to a subscription contains its history."""
 
 RESTARTED: Final = 1012
 """Clients connect again after it."""
