@@ -81,7 +81,7 @@ def test_texts_cross_both_ways_in_pieces() -> None:
     async def echo(wire: Wire) -> None:
         await wire.write(Accept())
         heard.append(await wire.read())
-        await wire.write_text(long)
+        await wire.write_message(long)
         await wire.write(Close(3501, "bad request"))
 
     client = Client("hello")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hmac
 import json
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from tests.support.small_project import endpoint
 __all__ = ["receiver", "sending"]
 
 TOPIC: Final = "topic"
+DRAFT_SECRET: Final = f"whsec_{base64.b64encode(b'only-for-drafts.').decode()}"
 IN_DRAFT: Final = ("--draft", TOPIC)
 EMIT: Final = """
 input: { number: integer }
@@ -44,7 +46,7 @@ def draft(served: Served) -> Iterator[httpx.Client]:
             (served.repository / path).write_text(text)
         served.commit()
     state = str(served.repository / ".bbops/state")
-    values = {"PARTNER_SECRET": "only-for-drafts", "PARTNER_URL": "https://partner.example/hook"}
+    values = {"PARTNER_SECRET": DRAFT_SECRET, "PARTNER_URL": "https://partner.example/hook"}
     for name, value in values.items():
         done = served.bbops("env", "set", name, value, "--drafts", "--state", state)
         assert done.returncode == 0, done.stderr
@@ -102,7 +104,7 @@ def test_events_of_a_draft_are_listed_emitted_and_run_again(sending: Served) -> 
 def test_a_delivery_to_a_draft_is_shown_masked_and_runs_again(sending: Served) -> None:
     with draft(sending) as client:
         body = json.dumps({"number": 7, "token": "hidden-one"}).encode()
-        signed = hmac.digest(b"only-for-drafts", body, "sha256").hex()
+        signed = hmac.digest(DRAFT_SECRET.encode(), body, "sha256").hex()
         headers = {"x-signature": signed, "content-type": "application/json"}
         assert client.post("hooks/own", content=body, headers=headers).status_code == 202
         (one,) = shown(sending, "deliveries", "list", "--received", *IN_DRAFT)

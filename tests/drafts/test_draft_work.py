@@ -130,7 +130,10 @@ def test_a_draft_works_by_itself_for_as_long_as_somebody_lets_it(shop: Shop) -> 
 
 
 HOOK: Final = """
-webhook: { path: /hooks/pay, signature: { header: x-signature, secret: "${ env.HOOK_SECRET }" } }
+webhook:
+  path: /hooks/pay
+  id: id
+  signature: { header: x-signature, secret: "${ env.HOOK_SECRET }" }
 function: paid
 """
 PROJECT: Final = "bbops: 1\nname: shop\nenv: { HOOK_SECRET: { secret: true, required: false } }\n"

@@ -35,6 +35,7 @@ FILE_DOORS = {
     "server/bbops_server/publish/build/compiling.py",
     "server/bbops_server/publish/build/frontend.py",
     "server/bbops_server/publish/build/secret_search.py",
+    "server/bbops_server/publish/build/tagged.py",
     "server/bbops_server/control_plane/projects/frontends.py",
     "server/bbops_server/data_plane/live/artifact.py", "server/bbops_server/process/host/memory.py",
     "server/bbops_server/data_plane/pages/assets.py",

@@ -163,7 +163,7 @@ def _talking(wire: Wire) -> Callable[[Any], Awaitable[None]]:
             if kind == "accept":
                 await wire.write(Accept())
             elif kind == "send":
-                await wire.write_text(message["text"])
+                await wire.write_message(message["text"])
             elif kind == "close":
                 await wire.write(Close(message.get("code", 1000), message.get("reason") or ""))
             else:  # an answer in place of a websocket

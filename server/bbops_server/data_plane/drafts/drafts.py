@@ -208,7 +208,10 @@ class Drafts:
                 outcome = await pass_socket(draft.socket, scope, receive, send, heard)
             finally:
                 draft.sockets -= 1
-            if outcome != "answered":
+            if outcome == "absent":  # its process has just ended, which we were not told yet
+                draft.be("", None, is_busy=False)
+                await refuse_socket(send, 503, "this draft is starting; try again in a moment")
+            elif outcome == "gone":
                 await refuse_socket(send, 404, "this draft has no topics, or has just ended")
 
     def _find(self, scope: Any) -> Asked | None:

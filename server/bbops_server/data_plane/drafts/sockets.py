@@ -74,7 +74,7 @@ async def _send_texts(wire: Wire, receive: Any, heard: Callable[[], None]) -> No
             if text is None:
                 await wire.write(Close(1003, ""))
             else:
-                await wire.write_text(text)
+                await wire.write_message(text)
     wire.close()
 
 

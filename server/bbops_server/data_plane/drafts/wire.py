@@ -124,7 +124,7 @@ class Wire:
             await self.write(Part(data[at : at + PIECE_BYTES], more=True))
         await self.write(Part(data[last:], more=more))
 
-    async def write_text(self, text: str) -> None:
+    async def write_message(self, text: str) -> None:
         """Send a websocket's message in pieces. Raises as `write`."""
         data = text.encode()
         last = max(0, len(data) - 1) // PIECE_BYTES * PIECE_BYTES
