@@ -49,13 +49,18 @@ def project(addon: str, steps: str, *, enabled: bool = True) -> Files:
     return {**files, f"addons/{addon}.yaml": text}
 
 
-def failure(files: Files) -> str:
-    """Return why /run failed, as the server's own people see it. No step here has a database."""
+def answer(files: Files) -> Any:
+    """Return the response of /run. No step here has a database."""
     tree, nothing = MemoryTree(files), cast("Any", None)
     built = build(tree, base=tree)
     env = {**dict.fromkeys(built.project.settings.model.env, "x" * 40)} if built.project else {}
     release = link(built.artifact, name="a", host=fake_host(nothing), env=env, detailed=True)
-    reply = run(Client(release, nothing).ask("POST", "/run"))
+    return run(Client(release, nothing).ask("POST", "/run"))
+
+
+def failure(files: Files) -> str:
+    """Return why /run failed, as the log has it."""
+    reply = answer(files)
     assert (reply.status, reply.json["error"]["code"]) == (500, "serverError")
     return str(reply.json["error"]["detail"])
 
@@ -119,6 +124,37 @@ def test_a_step_of_an_addon_that_is_not_enabled_publishes_and_fails(files: Files
     (found,) = findings(files)
     assert (found.severity, found.code) == ("warning", "addon-disabled")
     assert failure(files) == "addon 'payments' is not enabled in this project"
+
+
+STREAMED = """- return:
+    stream:
+      aiModel.chatCompletion:
+        model: m
+        messages: [{ role: user, content: hi }]"""
+DISABLED = {
+    "step": ("payments", f"- {REFUND}"),
+    "stored file": ("localStorage", "- return: { file: a.txt, from: localStorage }"),
+    "stream": ("aiModel", STREAMED),
+}
+
+
+@pytest.mark.parametrize("use", DISABLED)
+def test_each_use_of_a_disabled_addon_is_a_warning_and_fails(use: str) -> None:
+    addon, step = DISABLED[use]
+    files = project(addon, step, enabled=False)
+    assert [(one.severity, one.code) for one in findings(files)] == [("warning", "addon-disabled")]
+    assert findings(project(addon, step)) == []
+    assert failure(files) == f"addon '{addon}' is not enabled in this project"
+
+
+def test_functions_can_catch_a_disabled_addon() -> None:
+    step = f"""- try:
+    - {REFUND}
+  catch:
+    - return: {{ status: 503, value: "${{ error.code }}" }}
+"""
+    reply = answer(project("payments", step, enabled=False))
+    assert (reply.status, reply.json) == (503, "addon-disabled")
 
 
 def test_enabling_an_addon_compiles_no_function_again() -> None:

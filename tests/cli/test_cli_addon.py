@@ -120,6 +120,35 @@ def test_an_addon_is_enabled_and_disabled_and_keeps_what_is_configured(root: Pat
     assert (root / "addons/payments.yaml").read_text() == before
 
 
+def test_switching_twice_changes_nothing(root: Path) -> None:
+    bbops(root, "enable", "payments")
+    before = {path: path.stat().st_mtime_ns for path in root.rglob("*.yaml")}
+    again = bbops(root, "enable", "payments")
+    assert (again.exit_code, again.stdout) == (0, "payments is already enabled\n")
+    assert {path: path.stat().st_mtime_ns for path in root.rglob("*.yaml")} == before
+    bbops(root, "disable", "payments")
+    again = bbops(root, "disable", "payments")
+    assert (again.exit_code, again.stdout) == (0, "payments is not enabled\n")
+    assert json.loads(bbops(root, "disable", "payments", "--json").stdout)["changed"] == []
+
+
+def test_switching_as_json_lists_env_variables_and_failing_functions(root: Path) -> None:
+    found = json.loads(bbops(root, "enable", "payments", "--json").stdout)
+    assert found["env"] == ["PAYMENTS_SECRET_KEY", "PAYMENTS_WEBHOOK_SECRET"]
+    bbops(root, "enable", "localStorage")
+    (root / "functions/show.yaml").write_text(
+        "steps:\n  - return: { file: a.txt, from: localStorage }\n"
+    )
+    result = json.loads(bbops(root, "disable", "localStorage", "--json").stdout)
+    assert result["failing"] == ["show"]
+
+
+def test_unknown_name_lists_the_catalog(root: Path) -> None:
+    result = bbops(root, "enable", "nothing-like-it")
+    assert result.exit_code == 2
+    assert "the catalog has aiModel, backendService, chatModel" in result.stderr
+
+
 @pytest.mark.parametrize("verb", ["enable", "disable"])
 def test_an_addon_that_does_not_exist_is_not_switched(root: Path, verb: str) -> None:
     result = bbops(root, verb, "paymens")

@@ -26,12 +26,13 @@ FILES: Mapping[str, tuple[str, ...]] = {
     "sms": ("twilio",), "teamChat": ("slack",), "workspaceDocs": ("notion",),
 }  # fmt: skip
 WITHOUT: Mapping[str, str] = {
-    "backendService": "PostgREST itself is the oracle",
-    "store": "the vendor publishes none of its REST API",
-    "htmlToPdf": "it asks nobody", "localStorage": "it asks nobody",
-    "identityToken": "the vendor publishes none of it",
-    "imageProcessing": "it asks nobody", "objectStorage": "held against moto",
-    "smtpMail": "SMTP, held against aiosmtpd",
+    "backendService": "PostgREST describes each database itself",
+    "store": "the vendor publishes no description of its REST API",
+    "htmlToPdf": "it has no vendor", "localStorage": "it has no vendor",
+    "identityToken": "the vendor publishes no OpenAPI description",
+    "imageProcessing": "it has no vendor",
+    "objectStorage": "no description of S3 is stored; moto checks requests and signatures",
+    "smtpMail": "SMTP is not described by OpenAPI",
 }  # fmt: skip
 """Addons without a description, and why."""
 
@@ -39,8 +40,14 @@ RENAMED = {"/crm/objects/2026-03/deals": "/crm/v3/objects/0-3"}
 """The paths of operations that the stored description has under an older version."""
 
 WRONG: Mapping[str, tuple[str, str]] = {
-    "email.sendTemplateEmail": ("is a required property", "a template has subject and content"),
-    "crm.searchContacts": ("is a required property", "'after' and 'sorts' may be left out"),
+    "email.sendTemplateEmail": (
+        "is a required property",
+        "it requires subject and content, which a template has",
+    ),
+    "crm.searchContacts": (
+        "is a required property",
+        "it requires 'after' and 'sorts', which are optional",
+    ),
     "workspaceDocs.createPage": ("parent", "it lacks the parent 'data_source_id'"),
 }
 """Steps with which a description is known to disagree: a word of what it says, and why."""

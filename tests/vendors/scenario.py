@@ -82,7 +82,7 @@ class Vendor:
     means: int = 402
     own: tuple[str, ...] = ()
     offline: tuple[str, ...] = ()
-    seconds: float = 0.15
+    seconds: float = 0.3
 
     def asked(self, box: Path, function: str, url: str) -> Asked:
         """Return a project with the addon, whose function is `function`."""

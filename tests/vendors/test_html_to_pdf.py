@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import socket
 import threading
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from bbops.base.host import HttpRequest, HttpResponse
-from bbops.runtime.values.failures import Failure, HttpFailure, Thrown, Unavailable
+from bbops.runtime.values.failures import HttpFailure, Thrown, Unavailable
 from bbops.runtime.vendors._work import AddonFailure
 from bbops.runtime.vendors.html_to_pdf import SIZES, read_margins, read_url
 from bbops_server.process.host.egress import Egress
@@ -27,7 +28,7 @@ from bbops_server.process.printing.pool import Pool
 from bbops_server.process.printing.wire import Answer as WireAnswer
 from bbops_server.process.printing.wire import Ask, Print
 from tests.conftest import run
-from tests.support.patience import wait_for
+from tests.support.patience import eventually, wait_for
 from tests.vendors.faults import FAULTS
 from tests.vendors.printing import SANDBOX, Printing, printing, read
 from tests.vendors.stand_in import StandIn
@@ -335,7 +336,7 @@ go(() => {{ alert(1) }});
 
 
 @browser
-def test_forty_ways_out_of_a_page_reach_nothing(printer: Printing) -> None:
+def test_thirty_five_ways_out_of_a_page_reach_nothing(printer: Printing) -> None:
     ear, outside = Ear(), Outside()
     try:
         html = WAYS_OUT.format(A=f"http://127.0.0.1:{ear.port}", P=ear.port)
@@ -349,6 +350,12 @@ def test_forty_ways_out_of_a_page_reach_nothing(printer: Printing) -> None:
     assert heard == []
     assert len(outside.asked) > 10  # they came to the door, and only to read
     assert asked <= {"GET", "HEAD"}
+
+
+def test_the_page_has_at_least_thirty_five_ways_out() -> None:
+    html = WAYS_OUT.format(A="http://127.0.0.1:1", P=1)
+    ways = re.findall(r"(?:http|https|ws|file|stun|turn):(?://)?[^\s\"'`)>?]+|/sw\.js", html)
+    assert len(set(ways)) >= 35
 
 
 @browser
@@ -438,25 +445,48 @@ def test_two_hundred_prints_two_at_a_time_stay_bounded(printer: Printing) -> Non
     assert 0 < peak[0] < 1_500_000_000
 
 
+async def kill_the_browser(printer: Printing) -> Any:
+    """Kill the browser while it makes a print that does not end, and return the failure."""
+    outside = Outside({"https://a.example/": page_of("<p>x</p>")})
+    given = {"url": "https://a.example/", "waitForSelector": "#never"}
+    waiting = asyncio.create_task(printer.step("generatePdfFromUrl", given, outside, 120))
+    await eventually(lambda: outside.asked)
+    for pid in family(printer.pid)[1:]:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    (failed,) = await asyncio.gather(waiting, return_exceptions=True)
+    return failed
+
+
 @browser
-def test_a_browser_that_is_killed_costs_the_print_that_it_makes(printer: Printing) -> None:
-    url = "https://a.example/"
+def test_a_killed_browser_costs_one_of_a_hundred_prints(printer: Printing) -> None:
+    """Prints run two at a time, and the fiftieth alone, while the browser is killed."""
 
-    async def kill() -> Any:
-        outside = Outside({url: page_of("<p>x</p>")})
-        waiting = asyncio.create_task(
-            printer.step("generatePdfFromUrl", {"url": url, "waitForSelector": "#n"}, outside, 60)
-        )
-        while not outside.asked:
-            await asyncio.sleep(0.02)
-        for pid in family(printer.pid)[1:]:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        (failed,) = await asyncio.gather(waiting, return_exceptions=True)
-        return failed
+    async def all_() -> list[Any]:
+        turn = asyncio.Semaphore(2)
 
-    failed = run(kill())
-    assert isinstance(failed, Failure), failed
+        async def in_turn(at: int) -> bytes:
+            async with turn:
+                html = f"<p>print{at}</p>"
+                return await printer.step("generatePdf", {"html": html}, Outside())
+
+        found: list[Any] = await asyncio.gather(*map(in_turn, range(50)), return_exceptions=True)
+        found.append(await kill_the_browser(printer))
+        found += await asyncio.gather(*map(in_turn, range(51, 100)), return_exceptions=True)
+        return found
+
+    found = run(all_())
+    failed = [at for at, result in enumerate(found) if not isinstance(result, bytes)]
+    assert (len(found), failed) == (100, [50]), {repr(found[at]) for at in failed}
+    assert read(found[99])[0].text == "print99"
+
+
+@browser
+def test_a_killed_browser_fails_its_print_at_once(printer: Printing) -> None:
+    """A print must not wait for its timeout, whichever command it waits for."""
+    for _ in range(4):
+        failed = run(kill_the_browser(printer))
+        assert (type(failed), failed.code) == (AddonFailure, "pdfFailed")
     assert read(make(printer, "<p>again</p>"))[0].text == "again"
 
 

@@ -218,6 +218,10 @@ async def _save_once(steps: Steps, most: Held) -> None:
         await close(door)
 
 
+def test_there_are_twenty_two_hostile_paths() -> None:
+    assert len({*HOSTILE}) >= 22
+
+
 @pytest.mark.parametrize("path", HOSTILE)
 def test_a_path_that_leads_elsewhere_is_refused_before_anything_is_touched(
     steps: Steps, path: str
@@ -324,16 +328,21 @@ def test_a_folder_that_becomes_a_link_leads_nowhere(disk: Steps, tmp_path: Path)
 def test_no_reader_sees_half_a_file(disk: Steps) -> None:
     big, ended, torn = ("A" * 300_000, "B" * 300_000), threading.Event(), list[str]()
     disk.each(save("t", big[0]))
+    reads = [0]
 
     def look() -> None:
         while not ended.is_set():
-            torn.extend(one for one in disk.each(read("t")) if len(set(one)) != 1)
+            torn.extend(one for one in disk.each(*[read("t")] * 10) if len(set(one)) != 1)
+            reads[0] += 10
 
     threads = [threading.Thread(target=look) for _ in range(2)]
     for thread in threads:
         thread.start()
     try:
-        disk.each(*(save("t", big[at % 2]) for at in range(100)))
+        saves = 0
+        while saves < 100 or reads[0] < 400:
+            disk.each(*(save("t", big[at % 2]) for at in range(100)))
+            saves += 100
     finally:
         ended.set()
         for thread in threads:

@@ -17,6 +17,9 @@ from hypothesis import strategies as st
 
 from bbops.runtime.vendors._signing import Signer
 from tests.vendors.asking import Asked
+from tests.vendors.faults import FAULTS
+from tests.vendors.scenario import CANARY
+from tests.vendors.stand_in import Answer, StandIn
 from tests.vendors.storage import REGION, Storage
 
 UPLOAD = """steps:
@@ -133,3 +136,54 @@ def test_what_is_no_name_of_a_bucket_is_refused(
         'input: { b: string }\nsteps:\n  - objectStorage.listFiles: { bucket: "${ input.b }" }\n'
     )
     assert "the name of a bucket" in failure(asked(storage, tmp_path, steps).ask({"b": bucket}))
+
+
+# ---- faults
+CALLS = {
+    "uploadFile": '{ filePath: "${ input.file.path }", key: a.txt }',
+    "deleteFile": "{ key: a.txt }",
+    "listFiles": "{}",
+}
+FILES = "files: { file: { maxSize: 1MB } }\n"
+
+
+def failed(box: Path, url: str, step: str, timeout: str = "20s") -> tuple[Any, str]:
+    """Return (code, status, message) of a step with three attempts, and the log."""
+    steps = f"""steps:
+  - try:
+      - objectStorage.{step}: {CALLS[step]}
+        retry: {{ attempts: 3, backoff: 1ms }}
+        timeout: {timeout}
+    catch:
+      - log: {{ message: "${{ error.message }}" }}
+      - return: {{ value: ['${{ error.code }}', '${{ error.status }}', '${{ error.message }}'] }}
+  - return: {{ value: [none, 200, ''] }}
+"""
+    storage = Storage(url, CANARY, CANARY)
+    project = asked(storage, box, steps, FILES)
+    reply = project.send(b"hello", "text/plain")
+    return reply.json, project.log
+
+
+@pytest.mark.parametrize("step", CALLS)
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_of_the_storage_fails_the_step(tmp_path: Path, name: str, step: str) -> None:
+    fault = FAULTS[name]
+    with StandIn(fault.answer) as stand_in:
+        timeout = "300ms" if name == "silent" else "20s"
+        (code, status, message), log = failed(tmp_path, stand_in.url, step, timeout)
+    expected = 6 if name == "moved" and step == "listFiles" else fault.asked[0]
+    assert (f"{code} {status}", len(stand_in.asked)) == (fault.code, expected), message
+    assert CANARY not in f"{message}{log}"
+    assert "key=x" not in message
+
+
+@pytest.mark.parametrize("body", [
+    "", "{}", "<!DOCTYPE a><a/>", "<a>", "<a><Contents><Size>x</Size></Contents></a>",
+    "<a><Contents><Size>1</Size><LastModified>noon</LastModified></Contents></a>",
+])  # fmt: skip
+def test_an_invalid_list_is_an_error(tmp_path: Path, body: str) -> None:
+    answer = Answer(200, body, {"content-type": "application/xml"})
+    with StandIn(answer) as stand_in:
+        (code, _, message), _ = failed(tmp_path, stand_in.url, "listFiles")
+    assert (code, message) == ("addon-answer", "the storage returned an invalid list")

@@ -8,6 +8,7 @@ from typing import Any
 from bbops.base.diagnostics import Diagnostic, Place
 from bbops.language.addons._base import AddonStep, kind
 from bbops.language.project import Project
+from bbops.language.steps.return_ import Return
 
 
 def check(project: Project) -> Iterator[Diagnostic]:
@@ -18,6 +19,9 @@ def check(project: Project) -> Iterator[Diagnostic]:
                 yield from _disabled(
                     project, step.id.partition(".")[0], f"'{step.id}'", function.at, step.mark
                 )
+            elif isinstance(step, Return) and (addon := step.return_.from_) is not None:
+                place = step.place("from") or step.mark
+                yield from _disabled(project, addon, "the response", function.at, place)
     for agent in project.agents.values():
         name = agent.model.model.addon
         if kind(name) is not None:

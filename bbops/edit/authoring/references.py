@@ -76,6 +76,7 @@ def _of_steps(steps: Any) -> Iterator[Reference]:
         if not isinstance(step, Map):
             continue
         yield from _of_addons(step)
+        yield from _of_return(step.get("return"))
         for action, (key, kind) in _OF_STEPS.items():
             yield from _named(step.get(action), key, kind)
         for block in _BLOCKS:
@@ -97,6 +98,13 @@ def _of_addons(node: Any) -> Iterator[Reference]:
     for key, mark in node.keys_at.items() if isinstance(node, Map) else ():
         if match := _OWN(key):
             yield Reference(Name("addons", f"{match[1]}/{match[2]}"), mark)
+
+
+def _of_return(node: Any) -> Iterator[Reference]:
+    """Yield the addon that streams a response, and the addon that keeps its file."""
+    if isinstance(node, Map):
+        yield from _of_addons(node.get("stream"))
+        yield from _named(node, "from", "addons")
 
 
 def _of_likes(root: Map) -> Iterator[Reference]:

@@ -1,4 +1,4 @@
-"""Enable and disable addons; what is configured stays."""
+"""Enable and disable addons without a change of their configuration."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ _SECRET: Final = re.compile(r"\$\{ *env\.([A-Z0-9_]+) *\}")
 
 
 def switch_on(change: Change, name: str) -> list[str]:
-    """Enable an addon; return the env variables that its settings name.
+    """Enable an addon, and return the env variables that its settings name.
+
+    The change stays empty for an addon that is already enabled.
 
     Raises:
         BbopsError: the project has none of this name, and neither has the catalog.
     """
     file = Name("addons", name)
     if change.exists(file):
-        set_key(change, file, "enabled", "true")
+        _switch(change, file, "true")
     elif addon_kind(name) is not None:
         make(change, file)
     else:
@@ -36,9 +38,9 @@ def switch_on(change: Change, name: str) -> list[str]:
 
 
 def switch_off(change: Change, name: str) -> list[str]:
-    """Disable an addon; return the functions whose steps fail from then on.
+    """Disable an addon, and return the functions whose steps fail from then on.
 
-    One of the catalog that has no file is disabled already.
+    The change stays empty for an addon that is not enabled.
 
     Raises:
         BbopsError: the project has none of this name.
@@ -47,11 +49,18 @@ def switch_off(change: Change, name: str) -> list[str]:
     if not change.exists(file) and addon_kind(name) is None:
         raise _missing(change, name)
     if change.exists(file):
-        set_key(change, file, "enabled", "false")
+        _switch(change, file, "false")
     return sorted({one for one, _ in find_users(change).get(name, ())})
+
+
+def _switch(change: Change, file: Name, enabled: str) -> None:
+    before = change.data(file.file)
+    set_key(change, file, "enabled", enabled)
+    if change.data(file.file) == before:
+        del change.files[file.file]
 
 
 def _missing(change: Change, name: str) -> BbopsError:
     own = [one.name for one in change.names() if one.folder == "addons" and "/" not in one.name]
-    hint = suggest(name, [*own, *addon_kinds()]) or "'bbops addon list' shows those there are"
+    hint = suggest(name, [*own, *addon_kinds()]) or "the catalog has " + ", ".join(addon_kinds())
     return BbopsError(f"there is no addon '{name[:80]}'", hint=hint)

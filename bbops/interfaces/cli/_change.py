@@ -14,6 +14,8 @@ from bbops.base.render import printable
 from bbops.interfaces.cli.validate import require_project
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bbops.edit.authoring.changing import Change
 
 path_option = click.option(
@@ -40,11 +42,15 @@ def open_change(folder: Path) -> Change:
     return Change.open(root or folder)
 
 
-def finish(change: Change, *, force: bool = False, as_json: bool, cure: str = "") -> None:
+def finish(
+    change: Change, *, force: bool = False, as_json: bool, cure: str = "",
+    more: Mapping[str, list[str]] | None = None,
+) -> None:  # fmt: skip
     """Write a change, and say which files it is.
 
     Args:
         cure: what to do where it would break the project; said above the errors.
+        more: further keys of the JSON.
 
     Raises:
         ProjectError: it would break the project.
@@ -59,7 +65,7 @@ def finish(change: Change, *, force: bool = False, as_json: bool, cure: str = ""
         raise
     told = [_tell(change, path, before) for path in changed if path not in change.moved]
     if as_json:
-        say(json.dumps({"changed": told}))
+        say(json.dumps({"changed": told, **(more or {})}))
         return
     for one in told:
         where = f"{printable(one['from'])} to " if "from" in one else ""

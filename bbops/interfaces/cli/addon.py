@@ -230,10 +230,13 @@ def enable(name: str, folder: Path, *, as_json: bool) -> None:
     change = open_change(folder)
     from bbops.edit.importing.switching import switch_on  # noqa: PLC0415 - after cheap answers
 
-    lacks = switch_on(change, name)
-    finish(change, as_json=as_json)
-    for one in lacks if not as_json else ():
-        say(f"next: bbops env set {one}")
+    variables = switch_on(change, name)
+    if not change.files and not as_json:
+        say(f"{printable(name)} is already enabled")
+        return
+    finish(change, as_json=as_json, more={"env": variables})
+    for variable in variables if not as_json else ():
+        say(f"next: bbops env set {variable}")
 
 
 @examples("bbops addon disable payments")
@@ -248,9 +251,9 @@ def disable(name: str, folder: Path, *, as_json: bool) -> None:
 
     failing = switch_off(change, name)
     if change.files or as_json:
-        finish(change, as_json=as_json)
+        finish(change, as_json=as_json, more={"failing": failing})
     else:
-        say(f"{name} is not enabled")
+        say(f"{printable(name)} is not enabled")
     if failing and not as_json:
         say(f"these fail with 'addon-disabled' now: {', '.join(failing)}")
 

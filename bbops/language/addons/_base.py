@@ -63,6 +63,7 @@ class Action:
         most_bytes: of an answer.
         per_second: how many requests the vendor takes of one account; 0 for no limit of ours.
         streams: whether its vendor answers piece by piece where that is wanted.
+        writes: whether it changes data outside of this run, or sends it to a person.
     """
 
     title: str
@@ -76,6 +77,7 @@ class Action:
     most_bytes: int = MOST_ANSWER_BYTES
     per_second: float = 0.0
     streams: bool = False
+    writes: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,8 @@ class AddonKind:
     """What its steps reach, where no `endpoint` is set; `*.` stands for all below a name."""
     address: str = "endpoint"
     """The setting that says what they reach instead."""
+    any_host: bool = False
+    """Whether its steps reach the addresses that functions and pages name."""
     scopes: tuple[str, ...] = ()
     """The least rights that its key needs, as its vendor calls them."""
 
@@ -111,6 +115,11 @@ class AddonKind:
         """What tests its connection; its own file in `bbops.runtime.vendors` may have it."""
         name = next((name for name, one in kinds().items() if one is self), "")
         return find_probe(name)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The steps that write, by their names behind the dot."""
+        return tuple(name for name, one in self.actions.items() if one.writes)
 
     @property
     def secrets(self) -> frozenset[str]:

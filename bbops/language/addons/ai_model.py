@@ -8,7 +8,11 @@ from bbops.language.expressions.types import ANY, INTEGER, TEXT, map_of
 
 
 class Config(Model):
-    """The key of the account that pays. `endpoint` is for a server with the same protocol."""
+    """The key of the account that pays. `endpoint` is for a server with the same protocol.
+
+    An `endpoint` without a path, such as https://models.example.com, gets `/v1`; one with a path is
+    used as it is.
+    """
 
     api_key: Secret
     endpoint: Setting | None = None
@@ -44,6 +48,7 @@ ADDON = AddonKind(
             repeat="safe",
             seconds=MODEL_SECONDS,
             streams=True,
+            writes=False,
         ),
         "createEmbedding": Action(
             "Create Embedding",
@@ -60,6 +65,7 @@ ADDON = AddonKind(
             "    value: ${ vars.embedded.data[0].embedding }",
             repeat="safe",
             seconds=MODEL_SECONDS,
+            writes=False,
         ),
         "generateImage": Action(
             "Generate Image",
@@ -93,6 +99,7 @@ ADDON = AddonKind(
             repeat="safe",
             seconds=MODEL_SECONDS,
             most_bytes=40_000_000,
+            writes=False,
         ),
     },
     config_example="apiKey: ${ env.AI_API_KEY }",

@@ -35,6 +35,7 @@ ADDON = AddonKind(
             "- return:\n"
             "    value: ${ vars.orders }",
             repeat="safe",
+            writes=False,
         ),
         "insert": Action(
             "Insert",

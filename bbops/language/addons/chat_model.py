@@ -61,6 +61,7 @@ ADDON = AddonKind(
             repeat="safe",
             seconds=MODEL_SECONDS,
             streams=True,
+            writes=False,
         ),
     },
     config_example="apiKey: ${ env.CHAT_API_KEY }",

@@ -59,6 +59,7 @@ ADDON = AddonKind(
             "- return:\n"
             "    value: ${ vars.issues | pluck('title') }",
             repeat="safe",
+            writes=False,
         ),
         "createComment": Action(
             "Create Comment",

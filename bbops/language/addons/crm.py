@@ -78,6 +78,7 @@ ADDON = AddonKind(
             "    value: ${ vars.found.total }",
             repeat="safe",
             per_second=4.0,
+            writes=False,
         ),
     },
     config_example="accessToken: ${ env.CRM_TOKEN }",

@@ -50,6 +50,7 @@ ADDON = AddonKind(
             "    outputPath: hello.pdf\n"
             "    margin: { top: 20mm, bottom: 20mm }",
             repeat="safe",
+            writes=False,
         ),
         "generatePdfFromUrl": Action(
             "Generate PDF from URL",
@@ -63,6 +64,8 @@ ADDON = AddonKind(
             _FILE,
             "- htmlToPdf.generatePdfFromUrl: { url: https://example.com, outputPath: page.pdf }",
             repeat="safe",
+            writes=False,
         ),
     },
+    any_host=True,
 )

@@ -71,6 +71,7 @@ ADDON = AddonKind(
             "- return:\n"
             "    value: ${ vars.person.uid }",
             repeat="safe",
+            writes=False,
         ),
         "getUser": Action(
             "Get User",
@@ -84,6 +85,7 @@ ADDON = AddonKind(
             "- return:\n"
             "    value: ${ vars.person.email }",
             repeat="safe",
+            writes=False,
         ),
     },
     config_example="projectId: my-project\nserviceAccount: ${ env.IDENTITY_SERVICE_ACCOUNT }",

@@ -46,6 +46,7 @@ ADDON = AddonKind(
             "    value: ${ vars.picture.height }",
             one_of=("width", "height"),
             repeat="safe",
+            writes=False,
         ),
         "convertFormat": Action(
             "Convert Format",
@@ -58,6 +59,7 @@ ADDON = AddonKind(
             _PICTURE,
             "- imageProcessing.convertFormat: { inputPath: a.png, outputPath: b, format: webp }",
             repeat="safe",
+            writes=False,
         ),
         "cropImage": Action(
             "Crop Image",
@@ -78,6 +80,7 @@ ADDON = AddonKind(
             "    width: 10\n"
             "    height: 10",
             repeat="safe",
+            writes=False,
         ),
         "getImageInfo": Action(
             "Get Image Info",
@@ -99,6 +102,7 @@ ADDON = AddonKind(
             "- return:\n"
             "    value: ${ vars.info.width }",
             repeat="safe",
+            writes=False,
         ),
     },
 )

@@ -70,6 +70,7 @@ ADDON = AddonKind(
             "- return:\n"
             "    value: ${ vars.found.issues | pluck('key') }",
             repeat="safe",
+            writes=False,
         ),
         "transitionIssue": Action(
             "Transition Issue",

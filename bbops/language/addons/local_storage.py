@@ -74,6 +74,7 @@ ADDON = AddonKind(
             "  as: content\n"
             "- return:\n"
             "    value: ${ vars.content }",
+            writes=False,
         ),
         "deleteFile": Action(
             "Delete File",
@@ -103,6 +104,7 @@ ADDON = AddonKind(
             "  as: files\n"
             "- return:\n"
             "    value: ${ vars.files | pluck('name') }",
+            writes=False,
         ),
         "fileExists": Action(
             "File Exists",
@@ -113,6 +115,7 @@ ADDON = AddonKind(
             "  as: isThere\n"
             "- return:\n"
             "    value: ${ vars.isThere }",
+            writes=False,
         ),
     },
     config_example="baseDirectory: ./storage",

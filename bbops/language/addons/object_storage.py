@@ -55,6 +55,7 @@ ADDON = AddonKind(
             "- return:\n"
             "    value: ${ vars.url }",
             repeat="safe",
+            writes=False,
         ),
         "deleteFile": Action(
             "Delete File",
@@ -91,6 +92,7 @@ ADDON = AddonKind(
             "- return:\n"
             "    value: ${ vars.files | pluck('key') }",
             repeat="safe",
+            writes=False,
         ),
     },
     config_example="accessKeyId: ${ env.STORAGE_KEY_ID }\n"

@@ -134,6 +134,7 @@ ADDON = AddonKind(
             "- return:\n"
             "    value: ${ vars.event.type }",
             repeat="safe",
+            writes=False,
         ),
     },
     config_example="secretKey: ${ env.PAYMENTS_SECRET_KEY }\n"

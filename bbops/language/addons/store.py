@@ -68,6 +68,7 @@ ADDON = AddonKind(
             "    value: ${ vars.products | pluck('title') }",
             repeat="safe",
             per_second=_PER_SECOND,
+            writes=False,
         ),
         "getOrder": Action(
             "Get Order",
@@ -94,6 +95,7 @@ ADDON = AddonKind(
             "    value: ${ vars.order.total_price }",
             repeat="safe",
             per_second=_PER_SECOND,
+            writes=False,
         ),
         "updateInventory": Action(
             "Update Inventory",

@@ -52,6 +52,7 @@ ADDON = AddonKind(
             "    value: ${ vars.found.results | pluck('id') }",
             repeat="safe",
             per_second=_PER_SECOND,
+            writes=False,
         ),
         "createPage": Action(
             "Create Page",

@@ -1,4 +1,4 @@
-"""Say what an addon reaches that a change enables: hosts, secrets, and how many steps write."""
+"""Hosts, secrets and writing steps of the addons that a change enables."""
 
 from __future__ import annotations
 
@@ -24,13 +24,44 @@ def find_addons(pairs: Pairs) -> Iterator[Finding]:
             continue
         if isinstance(addon.model, OwnAddon):
             yield from _own(pairs, name)
-            continue
-        found, old = addon_kind(name), pairs.base.addons.get(name)
-        is_new = old is None or not old.model.enabled
-        if found is not None and is_new and found.secrets:
-            secrets = _named(_settings(addon), found.secrets)
-            message = f"its steps reach {_hosts(found, addon)}{_with(secrets)} ({found.title})"
-            yield finding(_CODE, f"addon {name}", message, addon.place("enabled"))
+        elif (found := addon_kind(name)) is not None:
+            yield from _of_catalog(pairs, name, found)
+
+
+def _of_catalog(pairs: Pairs, name: str, found: AddonKind) -> Iterator[Finding]:
+    new, old = _access(pairs.head, name, found), _access(pairs.base, name, found)
+    if new is None or not any(new):
+        return
+    if old is not None and all({*now} <= {*was} for now, was in zip(new, old, strict=True)):
+        return
+    hosts, secrets = new
+    where = " and ".join(hosts) or "its provider's servers"
+    writes = f"; {wrote}" if (wrote := writing_steps(name)) else ""
+    message = f"its steps reach {where}{_with([*secrets])} ({found.title}){writes}"
+    yield finding(_CODE, f"addon {name}", message, pairs.head.addons[name].place("enabled"))
+
+
+def writing_steps(name: str) -> str:
+    """Return `2 steps write: createCustomer, createRefund`; empty where no step writes."""
+    found = addon_kind(name)
+    writes = found.writes if found is not None else ()
+    count = "1 step writes" if len(writes) == 1 else f"{len(writes)} steps write"
+    return f"{count}: {', '.join(writes)}" if writes else ""
+
+
+def _access(
+    project: Project, name: str, found: AddonKind
+) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Return the hosts and secrets of an addon of the catalog; None if it is not enabled."""
+    addon = project.addons.get(name)
+    if addon is None or not addon.model.enabled:
+        return None
+    settings = _settings(addon)
+    told = settings.get(found.address)
+    hosts = (_address(told),) if told else found.hosts
+    if found.any_host:
+        hosts = (*hosts, "any public address that a function or a page names")
+    return hosts, tuple(_named(settings, found.secrets))
 
 
 def _settings(addon: Resource[Any]) -> Mapping[str, str]:
@@ -39,11 +70,6 @@ def _settings(addon: Resource[Any]) -> Mapping[str, str]:
         return addon.model.settings
     given: dict[str, str] = config.model_dump(by_alias=True, exclude_none=True) if config else {}
     return given
-
-
-def _hosts(found: AddonKind, addon: Resource[Any]) -> str:
-    told = _settings(addon).get(found.address)
-    return _address(told) if told else " and ".join(found.hosts) or "its provider's servers"
 
 
 def _named(settings: Mapping[str, str], keys: frozenset[str]) -> list[str]:
@@ -69,10 +95,12 @@ def _own(pairs: Pairs, name: str) -> Iterator[Finding]:
         return
     head = pairs.head.addons[name]
     hosts, secrets, steps = new
-    writes = sum(one.model.writes for one in _steps(pairs.head, name).values())
-    count = f"{writes} write" if writes == 1 else f"{writes} writes"
+    writes = sorted(step for step, one in _steps(pairs.head, name).items() if one.model.writes)
+    count = "1 write" if len(writes) == 1 else f"{len(writes)} writes"
     message = f"reaches {' and '.join(hosts)}{_with([*secrets])}: {count}"
-    if old is not None:
+    if old is None:
+        message += f" ({', '.join(writes)})" if writes else ""
+    else:
         added = sorted(steps - old[2])
         message += f", new: {', '.join(added)}" if added else ""
     yield finding(_CODE, f"addon {name}", message, head.place("server", key=True))

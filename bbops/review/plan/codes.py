@@ -170,7 +170,8 @@ CODES: Final[Mapping[str, Code]] = {
         "a route no longer runs a middleware function", "keep it in 'middleware'"
     ),
     "outside-address": _opens(
-        "a function sends requests to a new server", "check who owns that server, and what is sent"
+        "a function or an addon sends requests to a new server",
+        "check who owns that server, and what is sent"
     ),
     "secret-read": _opens(
         "a function reads a secret for the first time", "check where it is sent"

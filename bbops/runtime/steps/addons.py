@@ -30,16 +30,13 @@ async def call_addon(
         key: the same for each attempt, where the vendor takes one.
 
     Raises:
-        AddonFailure: `addon-disabled`; `addon-not-built` in a version that knows the step's form
-            but cannot do it yet; `addon-changed` where a tool is not the one that was chosen;
-            `addon-answer` where the result has not the type it should.
+        AddonFailure: `addon-disabled`; `addon-changed` if the server has changed its tool;
+            `addon-answer` if the result has another type.
     """
     door = run.host.addons
     if door is not None and door.takes(step):
         return await _accepted(run, read(await door.call(step, parameters)))
     addon, action = _find(run, step)
-    if action not in addon.steps:
-        raise AddonFailure("addon-not-built", f"this version does not support '{step}' yet")
     given = {
         key: value for key, value in parameters.items() if value is not None or addon.keeps_null
     }
@@ -67,8 +64,6 @@ async def begin_stream(
     if door is not None and door.takes(step):
         return _sent(run, await door.stream(step, parameters), read, line)
     addon, action = _find(run, step)
-    if action not in addon.streams:
-        raise AddonFailure("addon-not-built", f"'{step}' does not answer piece by piece")
     given = {key: value for key, value in parameters.items() if value is not None}
     name = step.partition(".")[0]
     work = Work(name, run.host, addon.config, None, terms, hidden=addon.hidden)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from bbops.base.host import HttpResponse
 from bbops.runtime.values.outside import Refusal
@@ -12,7 +13,8 @@ from bbops.runtime.vendors._parts import bearer, pick, text_at, with_options
 from bbops.runtime.vendors._streaming import BrokenOff, VendorPieces, begin_pieces, read_data
 from bbops.runtime.vendors._work import AddonFailure, Work
 
-_ADDRESS: Final = "https://api.openai.com/v1"
+_ADDRESS: Final = "https://api.openai.com"
+_PATH: Final = "/v1"
 _DONE: Final = "[DONE]"
 _SPENT: Final = "insufficient_quota"
 
@@ -28,7 +30,7 @@ async def stream_completion(work: Work, given: Mapping[str, Any]) -> VendorPiece
     if "stream_options" not in (given.get("options") or {}):
         ours["stream_options"] = {"include_usage": True}
     url, body = (
-        f"{work.address(_ADDRESS)}/chat/completions",
+        f"{_address(work)}/chat/completions",
         with_options(ours, given.get("options")),
     )
     headers = bearer(work.setting("apiKey"))
@@ -59,10 +61,16 @@ async def generate_image(work: Work, given: Mapping[str, Any]) -> Any:
     return {"created": found.get("created", 0), "data": None, "path": path, "size": len(data)}
 
 
+def _address(work: Work) -> str:
+    """Return the address of the API; one without a path gets `/v1`."""
+    address = work.address(_ADDRESS)
+    return address if urlsplit(address).path else f"{address}{_PATH}"
+
+
 async def _post(
     work: Work, path: str, given: Mapping[str, Any], body: Mapping[str, Any]
 ) -> Any:  # fmt: skip
-    url = f"{work.address(_ADDRESS)}/{path}"
+    url = f"{_address(work)}/{path}"
     headers = bearer(work.setting("apiKey"))
     sent = with_options(body, given.get("options"))
     return await work.ask("POST", url, headers, sent, refusal=_refusal)
@@ -173,7 +181,7 @@ def _refusal_of(found: Any) -> Refusal:
 
 async def probe(work: Work) -> str:
     """Ask which models there are."""
-    url = f"{work.address(_ADDRESS)}/models"
+    url = f"{_address(work)}/models"
     await work.ask("GET", url, bearer(work.setting("apiKey")), refusal=_refusal)
     return ""
 

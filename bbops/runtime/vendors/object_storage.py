@@ -15,12 +15,14 @@ from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.file_types import HEAD_BYTES, content_type
 from bbops.runtime.values.outside import Refusal
 from bbops.runtime.vendors._signing import Signer, query_of
-from bbops.runtime.vendors._work import Work
+from bbops.runtime.vendors._work import AddonFailure, Work
 
 _LASTS_SECONDS: Final = 3_600
 _MOST_RESULTS: Final = 1_000
 _MOST_KEY: Final = 1_024
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]").fullmatch
+_PAGE: Final = (b"<html", b"<!doctype html")
+_INVALID: Final = "the storage returned an invalid list"
 _SPACE: Final = re.compile(r"\{[^}]*\}")
 _names: Final = mimetypes.MimeTypes()
 
@@ -55,7 +57,10 @@ async def list_files(work: Work, given: Mapping[str, Any]) -> Any:
     most = given.get("maxResults", _MOST_RESULTS)
     query = {"list-type": "2", "max-keys": str(most), "prefix": given.get("prefix", "")}
     answer = await _ask(work, "GET", _bucket(work, given), "", query=query)
-    return [_file(one) for one in _read(answer.body).iter("Contents")]
+    try:
+        return [_file(one) for one in _read(answer.body).iter("Contents")]
+    except ValueError:  # a size or a time
+        raise AddonFailure("addon-answer", _INVALID) from None
 
 
 async def _ask(
@@ -68,6 +73,8 @@ async def _ask(
     answer = await work.send(method, url + ("?" + query_of(query) if query else ""), headers, body)
     if not 200 <= answer.status <= 299:
         raise work.failure(url, answer, _refusal(answer.body))
+    if answer.body[:100].lstrip().lower().startswith(_PAGE):
+        raise AddonFailure("addon-answer", "the storage returned a page of HTML")
     return answer
 
 
@@ -102,11 +109,11 @@ def _url(work: Work, bucket: str, key: str) -> str:
 def _read(body: bytes) -> ET.Element:
     """Return XML without the names of its name space."""
     if b"<!DOCTYPE" in body:
-        raise FlowError("the storage returned an invalid list")
+        raise AddonFailure("addon-answer", _INVALID)
     try:
         root = ET.fromstring(body)  # noqa: S314 - without a DTD nothing can be expanded
     except ET.ParseError:
-        raise FlowError("the storage returned an invalid list") from None
+        raise AddonFailure("addon-answer", _INVALID) from None
     for one in root.iter():
         one.tag = _SPACE.sub("", one.tag)
     return root
@@ -128,7 +135,7 @@ def _refusal(body: bytes) -> Refusal:
     """Return what an error says; never the signature that it may repeat."""
     try:
         found = _read(body[:20_000])
-    except FlowError:
+    except AddonFailure:
         return Refusal()
     return Refusal(found.findtext("Message", ""), found.findtext("Code"))
 

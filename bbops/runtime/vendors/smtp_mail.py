@@ -83,10 +83,17 @@ async def _send(
         raise AddonFailure("addon-config", "'user' and 'password' go together")
     if work.host.http is None:
         raise HttpFailure("httpRefused", "outbound requests are not allowed here")
-    return await work.host.http.send_mail(MailRequest(
+    request = MailRequest(
         host, port, is_tls, work.config.get("user"), work.config.get("password"),
         work.config.get("caCertificate"), sender, mails, work.terms.seconds,
-    ))  # fmt: skip
+    )  # fmt: skip
+    try:
+        return await work.host.http.send_mail(request)
+    except HttpFailure as failure:
+        failure.message = work.without_secrets(failure.message)
+        failure.reason = work.without_secrets(failure.reason)
+        failure.args = (failure.message,)
+        raise
 
 
 def _server(work: Work) -> tuple[str, int, bool]:

@@ -63,7 +63,7 @@ VENDOR = Vendor(
         Scenario(
             "backendService.delete: { table: t, filters: { id: 1 } }",
             asking(lambda table: table.delete().eq("id", 1)), Answer(body=ROWS), ROWS,
-            {"body": "the library sends an empty map", "type": "of a body"},
+            {"body": "the library sends an empty map", "type": "follows the body"},
         ),
     ),
     headers=("authorization", "apikey", "prefer"),

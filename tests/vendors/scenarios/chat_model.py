@@ -41,7 +41,7 @@ VENDOR = Vendor(
             step("temperature: 0.5, options: { top_k: 5 }"),
             lambda url: create(url, extra_body={"temperature": 0.5, "top_k": 5}),
             Answer(body=MESSAGE), MESSAGE,
-            {"anthropic-version": "its newest one, which the library asks for, takes none of them"},
+            {"anthropic-version": "the version of the library rejects 'temperature'"},
         ),
     ),
     headers=("authorization", "anthropic-version"),

@@ -38,8 +38,8 @@ VENDOR = Vendor(
             send,
             Answer(body={"id": "1", "channel_id": "2"}), {"id": "1", "channel_id": "2"},
             {
-                "query": "the library says wait=1, and with_components=0, which is the default",
-                "body": "the library says flags, tts and type, which are the defaults",
+                "query": "the library sends wait=1 and the default with_components=0",
+                "body": "the library sends the defaults of flags, tts and type",
             },
         ),
     ),

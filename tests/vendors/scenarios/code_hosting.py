@@ -28,9 +28,9 @@ ISSUE = {
 }  # fmt: skip
 COMMENT = {"id": 2, "body": "c", "html_url": "https://x/c", "created_at": "2026-01-02T03:04:05Z"}
 HEADERS = {
-    "authorization": "'token' and 'Bearer' mean the same there",
-    "x-github-api-version": "the library still asks for 2022-11-28",
-    "accept": "the library takes any JSON",
+    "authorization": "the library sends 'token' instead of 'Bearer'",
+    "x-github-api-version": "the library sends 2022-11-28",
+    "accept": "the library accepts any JSON",
 }
 PULLED = ISSUE | {"pull_request": {"url": "https://x/p"}}
 
@@ -49,7 +49,7 @@ VENDOR = Vendor(
             "codeHosting.listIssues: { owner: o, repo: r, state: all, labels: 'a,b' }",
             asking(lambda of: list(of.get_issues(state="all", labels=["a", "b"]))),
             Answer(body=[ISSUE, PULLED]), [ISSUE],
-            HEADERS | {"query": "the library leaves the size of a page to the vendor"},
+            HEADERS | {"query": "the library sends no page size"},
         ),
         Scenario(
             "codeHosting.createComment: { owner: o, repo: r, issueNumber: 7, body: c }",

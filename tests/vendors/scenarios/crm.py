@@ -8,7 +8,7 @@ from typing import Any
 from tests.vendors.scenario import CANARY, Scenario, Vendor
 from tests.vendors.stand_in import Answer
 
-PATH = {"path": "the library still asks /crm/v3; 2026-03 is in the vendor's description"}
+PATH = {"path": "the library sends to /crm/v3, the description has 2026-03"}
 RECORD = {
     "id": "101", "properties": {"email": "a@b.c"}, "createdAt": "2026-01-02T03:04:05Z",
     "updatedAt": "2026-01-02T03:04:05Z", "archived": False,

@@ -69,7 +69,7 @@ VENDOR = Vendor(
                 "email_verified": True,
                 "disabled": False,
             },
-            differs={"body": "what proves who asks is signed with a key and a time of its own"},
+            differs={"body": "each assertion has its own key and time"},
         ),
     ),
     headers=("authorization",),

@@ -46,20 +46,22 @@ VENDOR = Vendor(
             'issueTracker.createIssue: { projectKey: SHOP, issueType: Bug, summary: Broken,'
             ' description: "one\\ntwo\\n\\nthree", priority: High, assigneeAccountId: a1 }',
             asking(lambda client: client.create_issue(FIELDS)),
-            Answer(201, ISSUE), ISSUE, {"query": "the library says what the vendor assumes"},
+            Answer(201, ISSUE), ISSUE, {"query": "the library sends defaults of the vendor"},
         ),
         Scenario(
             "issueTracker.updateIssue: { issueKey: SHOP-1, fields: { summary: x } }",
             asking(lambda client: client.update_issue_field("SHOP-1", {"summary": "x"})),
-            Answer(204), {"key": "SHOP-1"}, {"query": "notifyUsers=true is what is assumed"},
+            Answer(204), {"key": "SHOP-1"},
+            {"query": "the library sends the default notifyUsers=true"},
         ),
         Scenario(
             "issueTracker.searchIssues: { jql: project = SHOP, fields: [summary] }",
             asking(lambda of: of.enhanced_jql("project = SHOP", fields=["summary"], limit=50)),
             Answer(body=FOUND), FOUND | {"nextPageToken": None},
             {
-                "method": "the library asks by GET; long queries want POST",
-                "query": "the same values", "body": "the same values", "type": "of a body",
+                "method": "the library sends GET, which long queries do not fit",
+                "query": "same values in the body", "body": "same values",
+                "type": "follows the body",
             },
         ),
         Scenario(

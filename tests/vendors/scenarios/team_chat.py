@@ -38,7 +38,10 @@ VENDOR = Vendor(
             "teamChat.sendDirectMessage: { userId: U1, text: ü }", direct,
             (OPENED, Answer(body=MESSAGE | {"channel": "D1"})),
             MESSAGE | {"channel": "D1"},
-            {"type": "the library opens it by a form; both are taken", "body": "the same values"},
+            {
+                "type": "the library sends a form, and the vendor takes both",
+                "body": "same values in a form",
+            },
         ),
     ),
     headers=("authorization",),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from bbops.base.render import counted_rows, plural
+from bbops.review.plan.addons import writing_steps
 from bbops.review.plan.changes import ResourceChange, RouteChange
 from bbops.review.plan.document import Document
 from bbops.review.plan.plan import Plan
@@ -128,6 +129,9 @@ def needs(plan: Plan) -> Iterator[str]:
         yield f"env {variable.name}{secret} {state}: bbops env set {variable.name}"
     if plan.needs.env and not plan.needs.known:
         yield "not checked on a server whether these have values"
-    yield from (f"addon {name} is switched on" for name in plan.needs.enabled)
+    listed = {one.subject for one in plan.access}
+    for name in plan.needs.enabled:
+        writes = "" if f"addon {name}" in listed else writing_steps(name)
+        yield f"addon {name} is switched on; {writes}" if writes else f"addon {name} is switched on"
     yield from (f"addon {name} is switched off: its steps fail" for name in plan.needs.disabled)
     yield from (f"the workspace needs the feature {name}" for name in plan.needs.features)

@@ -156,6 +156,20 @@ class Chromium:
         finally:
             self._waiting.pop(number, None)
 
+    async def wait_for(self, event: asyncio.Event) -> None:
+        """Return once an event is set.
+
+        Raises:
+            BrowserGone: the browser has ended first.
+        """
+        waiting = asyncio.create_task(event.wait())
+        try:
+            await asyncio.wait({waiting, self._reading}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+        if not event.is_set():
+            raise BrowserGone
+
     def listen(self, session: str, listener: Listener | None) -> None:
         """Let a listener hear the events of a session; None for nobody."""
         if listener is None:

@@ -101,7 +101,7 @@ async def _load(browser: Chromium, session: str, page: Print, requests: _Request
     went = await browser.send("Page.navigate", session, url=page.url or DOCUMENT)
     if went.get("errorText"):
         raise PrintFailure("pdfFailed", "the page cannot be loaded")
-    await requests.loaded.wait()
+    await browser.wait_for(requests.loaded)
     if page.selector:
         await _await_selector(browser, session, page.selector)
     with suppress(BrowserError):  # a page that moves on has other fonts
