@@ -20,8 +20,8 @@ from bbops.language.steps._base import Example, Retry, Step, step_kinds
 from bbops.runtime.vendors import find_steps
 from tests.conftest import NOTES, ROOT
 from tests.docs.examples import block, files_of, function_of, shown
-from tests.docs.filters import filters_page, functions_page
 from tests.docs.keys import has_later, key_table, sections
+from tests.docs.reference import reference_pages
 
 FOLDER = ROOT / "docs/language"
 _MADE = "<!-- made by `python -m tests.docs` from the models of the language -->"
@@ -36,7 +36,7 @@ _LATER = (
 def pages() -> dict[str, str]:
     """Return every page by its path below docs/language."""
     found = {"README.md": kind_index(), "steps/README.md": step_index()}
-    found |= {"filters.md": filters_page(), "functions.md": functions_page()}
+    found |= reference_pages()
     found["addons/README.md"] = addon_index()
     for folder, model in kinds().items():
         found[f"{name_of(model)}.md"] = kind_page(folder, model)
@@ -124,8 +124,9 @@ def kind_index() -> str:
         "show it in use.",
         "\n".join(rows),
         "[Steps](steps/README.md) are what functions are made of; [addons](addons/README.md) bring "
-        "steps for services of others. Expressions have [filters](filters.md) and "
-        "[functions](functions.md). `bbops explain` shows each of them by its name.",
+        "steps for services of others. Values have [types](types.md); expressions have "
+        "[operators](operators.md), [filters](filters.md) and [functions](functions.md). "
+        "`bbops explain` shows each of them by its name.",
         "The YAML of the kinds' pages is one project, [docs/example](../example), which "
         "validates and passes its tests; that of kinds with ° lies on top of it, in "
         "[docs/upcoming](../upcoming):",
@@ -136,7 +137,7 @@ def kind_index() -> str:
         "`input`, `query`, `params`, `payload` and events are shapes: fields by name. `name: type` "
         "must be there, `name?: type` may be left out and then reads as null, `type?` may be null, "
         "`type[]` is a list. "
-        f"The types: {', '.join(f'`{one}`' for one in TYPES)}. "
+        f"The types: {', '.join(f'[{one}](types.md#{one})' for one in TYPES)}. "
         "A field that needs more is written as a map:",
         key_table(Field),
     )
