@@ -204,7 +204,7 @@ def addon_page(name: str, addon: AddonKind) -> str:
     has_keys = bool(fields(addon.config))
     return page(
         name + addon_mark(name),
-        f"**{addon.title}.** {addon.summary}",
+        f"**{addon.title}{f': {addon.service}' if addon.service else ''}.** {addon.about}",
         block(f"addons/{name}.yaml", f"enabled: true\n{config}"),
         f"## `config`\n\n{summary(addon.config)}\n\n{key_table(addon.config)}" if has_keys else "",
         *(
@@ -252,10 +252,11 @@ def words(parameter: Parameter) -> str:
 
 def addon_index() -> str:
     """Return the page that lists the addons."""
-    rows = ["| addon | name | steps |", "| --- | --- | --- |"]
+    rows = ["| addon | name | service | steps |", "| --- | --- | --- | --- |"]
     for name, addon in addon_kinds().items():
         steps = ", ".join(f"`{name}.{key}`{addon_mark(name, key)}" for key in addon.actions)
-        rows.append(f"| [{name}]({name}.md){addon_mark(name)} | {addon.title} | {steps} |")
+        rows.append(f"| [{name}]({name}.md){addon_mark(name)} | {addon.title} | "
+                    f"{addon.service or 'none: it runs on the server'} | {steps} |")  # fmt: skip
     return page(
         "Addons",
         "An addon brings steps for a service of others. A file in [`addons/`](../addon.md) enables "

@@ -16,6 +16,7 @@ from bbops.interfaces.lsp.repair import WORD, Repaired, expression_in, repair
 from bbops.interfaces.lsp.scopes import Here, look, takes_arrow
 from bbops.interfaces.lsp.slots import Slot, fields, node_at, slot_at, step_model
 from bbops.interfaces.lsp.text import Lines
+from bbops.language.addons._base import kind as addon_kind
 from bbops.language.addons._base import step_keys
 from bbops.language.expressions.nodes import Filter, Literal, Member
 from bbops.language.expressions.related import RELATED_WORDS
@@ -141,8 +142,15 @@ def _step_keys(
             yield Offer(key, Kind.Function, action.title or "addon", insert=key + after)
     for key in step_keys():
         if key.partition(".")[0] in enabled:
-            yield Offer(key, Kind.Function, "addon", insert=key + after)
+            detail, text = _of_addon(key)
+            yield Offer(key, Kind.Function, detail, text, key + after)
     yield from _model_keys(Step, given, after)
+
+
+def _of_addon(key: str) -> tuple[str, str]:
+    """Return the service that a step calls, and the text of its addon."""
+    kind = addon_kind(key.partition(".")[0])
+    return (kind.service or "addon", kind.about) if kind is not None else ("addon", "")
 
 
 # ---- values
