@@ -16,6 +16,7 @@ from bbops.language.expressions.windows import WINDOWS
 from bbops.language.reference import Entry, read_reference
 from bbops.language.reference.letters import DURATIONS, LETTERS
 from bbops.language.resources.table import ColumnType
+from bbops.language.shape import _RULES as SHAPE_RULES
 from bbops.language.shape import TYPES
 from bbops.language.sql.filters import COLUMN_FILTERS
 from bbops.language.steps._aggregate import FUNCTIONS_OF
@@ -74,6 +75,13 @@ def test_an_entry_has_a_signature_a_sentence_and_an_example(entry: Entry) -> Non
 def test_a_type_is_stored_as_its_entry_says(name: str) -> None:
     wanted = {"SQLite": SqliteDdl().storage(name), "PostgreSQL": PostgresDdl().storage(name)}
     assert REFERENCE["type"][name].storage == wanted
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_a_type_names_the_rules_that_its_fields_take(name: str) -> None:
+    summary = REFERENCE["type"][name].summary
+    taken = {rule for rule, types in SHAPE_RULES.items() if name in types}
+    assert {rule for rule in taken if f"`{rule}`" not in summary} == set()
 
 
 def test_a_type_of_shapes_only_is_not_stored() -> None:

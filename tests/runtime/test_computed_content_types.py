@@ -9,6 +9,8 @@ import pytest
 from bbops.base.diagnostics import Diagnostic
 from bbops.build.check import validate
 from bbops.build.testing.client import Reply
+from bbops.review.contract.describe import describe
+from bbops.review.contract.export import FORMATS
 from bbops.review.contract.outputs import outputs
 from bbops.runtime.http.content_types import file_type
 from bbops.runtime.values.file_types import UNKNOWN
@@ -123,3 +125,11 @@ def test_the_contract_says_that_any_type_may_be_answered() -> None:
     assert project is not None
     (found,) = outputs(project, "run")
     assert (found.content_type, found.schema) == ("*/*", {"type": "string"})
+
+
+def test_typed_clients_return_the_bytes_of_a_computed_type() -> None:
+    project = validate(MemoryTree(with_function(TEXT)))[0]
+    assert project is not None
+    contract = describe(project)
+    assert "RunAnswer = bytes" in FORMATS["python"].render(contract)
+    assert "export type RunAnswer = Blob;" in FORMATS["typescript"].render(contract)

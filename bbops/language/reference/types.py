@@ -168,6 +168,7 @@ TYPES: Final = (
         (_UUID.upper(), _UUID),
         ("8e0b6c1e", 400),
         sees="text in that form",
+        keys="`enum`; in shapes also `minLength`, `maxLength` and `pattern`",
         storage=("TEXT", "uuid"),
     ),
     _type(
@@ -199,6 +200,7 @@ TYPES: Final = (
         "Any value, with the keys of maps in their order. A field that is missing reads as null.",
         ({"b": [1, None], "a": 1.5}, {"b": [1, None], "a": 1.5}),
         sees="any, which is checked at run time",
+        keys="in shapes `enum`",
         storage=("TEXT", "json"),
     ),
     _type(
