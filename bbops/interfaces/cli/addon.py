@@ -44,7 +44,7 @@ def command() -> None:
     """
 
 
-@examples("bbops addon list", "bbops addon list --catalog", "bbops addon list --json")
+@examples("bbops addon list", "bbops addon list --catalog")
 @command.command("list")
 @path_option
 @click.option("--catalog", is_flag=True, help="List every addon that bbops has, not the project's.")

@@ -36,10 +36,7 @@ class _Entry:
     told: dict[str, str]
 
 
-@examples(
-    "bbops explain unknown-column", "bbops explain filter date", "bbops explain type decimal",
-    "bbops explain operator in",
-)  # fmt: skip
+@examples("bbops explain unknown-column", "bbops explain filter date")
 @click.command()
 @click.argument("words", nargs=-1, metavar="[KIND] [NAME]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")

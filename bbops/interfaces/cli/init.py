@@ -29,9 +29,7 @@ _NAME_LINE = re.compile(rb"^name:.*$", re.MULTILINE)
 _YAML_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 
-@examples(
-    "bbops init my-backend", "bbops init services/shop --name shop", "bbops init api --empty"
-)  # fmt: skip
+@examples("bbops init my-backend", "bbops init services/shop --empty")
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--name", help="The project's name; made from DIR if not given.")
