@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bbops.interfaces.cli._group import Commands
+from bbops.language.addons._base import kinds
 from tests.bench.imports import figures
 from tests.support.vendors import OPENAI, STRIPE
 from tests.vendors.mcp_server import Tools
@@ -103,6 +104,42 @@ def test_addons_are_listed_with_who_uses_them(root: Path) -> None:
     (one,) = json.loads(bbops(root, "list", "--json").stdout)
     assert one["uses"] == [{"function": "pay", "line": 2}]
     assert one["secrets"] == ["BILLING_TOKEN"]
+
+
+def test_a_listed_addon_names_its_service_and_where_its_key_is_made(root: Path) -> None:
+    bbops(root, "enable", "email")
+    assert bbops(root, "list").stdout == (
+        "email: SendGrid, enabled, 2 steps, used by 0 functions, api.sendgrid.com\n"
+        "    key: https://app.sendgrid.com/settings/api_keys\n"
+    )
+    (found,) = json.loads(bbops(root, "list", "--json").stdout)
+    assert found["service"] == "SendGrid"
+    assert found["keySource"] == "https://app.sendgrid.com/settings/api_keys"
+
+
+def test_an_addon_with_another_endpoint_does_not_send_people_to_its_service(root: Path) -> None:
+    bbops(root, "enable", "objectStorage")
+    file = root / "addons/objectStorage.yaml"
+    file.write_text(f"{file.read_text().rstrip()}\n  endpoint: https://minio.example.com\n")
+    assert bbops(root, "list").stdout == (
+        "objectStorage: Amazon S3, enabled, 4 steps, used by 0 functions, minio.example.com\n"
+    )
+
+
+def test_enabling_an_addon_says_where_its_key_is_made(root: Path) -> None:
+    assert bbops(root, "enable", "email").stdout.endswith(
+        "next: bbops env set EMAIL_API_KEY\n"
+        "Its key is made at https://app.sendgrid.com/settings/api_keys. Rights: mail.send.\n"
+    )
+
+
+def test_the_catalog_lists_every_addon_with_its_service(root: Path) -> None:
+    lines = bbops(root, "list", "--catalog").stdout.splitlines()
+    assert {line.partition(":")[0] for line in lines[::2]} == set(kinds())
+    assert "teamChat: Slack" in lines
+    assert "localStorage: on the server" in lines
+    found = json.loads(bbops(root, "list", "--catalog", "--json").stdout)
+    assert {one["name"]: one["service"] for one in found}["payments"] == "Stripe"
 
 
 def test_an_addon_is_enabled_and_disabled_and_keeps_what_is_configured(root: Path) -> None:

@@ -60,6 +60,42 @@ def test_a_new_project_is_valid(tmp_path: Path) -> None:
     assert run("validate", tmp_path / "My Shop").stdout.startswith("no problems in ")
 
 
+# ---- --empty
+def test_an_empty_project_has_a_name_and_no_resources(tmp_path: Path) -> None:
+    result = run("init", tmp_path / "my-api", "--empty")
+    assert result.exit_code == 0, result.stderr
+    assert (tmp_path / "my-api/project.yaml").read_text() == "bbops: 1\nname: my-api\n"
+    files = git(tmp_path / "my-api", "ls-files").splitlines()
+    assert {path.partition("/")[0] for path in files} == {
+        ".agents", ".gitignore", ".vscode", "AGENTS.md", "project.yaml",
+    }  # fmt: skip
+    assert git(tmp_path / "my-api", "rev-list", "--count", "HEAD") == "1"
+
+
+def test_an_empty_project_is_valid_and_formatted(tmp_path: Path) -> None:
+    run("init", tmp_path / "api", "--empty")
+    assert run("validate", tmp_path / "api").stdout.startswith("no problems in ")
+    assert run("fmt", "--check", tmp_path / "api").exit_code == 0
+    assert run("test", "--path", tmp_path / "api").exit_code == 0
+
+
+def test_an_empty_project_takes_a_first_resource_as_its_message_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = run("init", tmp_path / "api", "--empty").stdout.splitlines()
+    (step,) = (line for line in lines if line.startswith("  bbops new "))
+    monkeypatch.chdir(tmp_path / "api")
+    assert run(*step.split()[1:4]).exit_code == 0
+    assert (tmp_path / "api/tables/notes.yaml").exists()
+    assert run("validate").stdout.startswith("no problems in ")
+
+
+def test_an_empty_project_lists_its_files_as_json(tmp_path: Path) -> None:
+    found = json.loads(run("init", tmp_path / "api", "--empty", "--json").stdout)
+    assert "project.yaml" in found["files"]
+    assert not any(path.startswith(("tables/", "functions/")) for path in found["files"])
+
+
 def test_what_to_do_next_can_be_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     lines = run("init", "My Shop").stdout.splitlines()

@@ -60,6 +60,8 @@ def _names(text: str) -> Iterator[tuple[str, str]]:
     for found in re.finditer(r"`([A-Za-z.]+)(/?)`( °)?", text):
         if found[2] or "." in found[1] or found[3]:
             yield found[1], found[3] or ""
+    for found in re.finditer(r"^([a-z]+)/<\w+>\S*  +# .*?( °)?$", text, re.MULTILINE):
+        yield found[1], found[2] or ""
     for found in re.finditer(r"\(language/(?:steps/|addons/)?([A-Za-z]+)\.md\)( °)?", text):
         kind = {model.__name__.lower(): folder for folder, model in kinds().items()}
         yield kind.get(found[1], found[1]), found[2] or ""

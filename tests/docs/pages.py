@@ -20,8 +20,8 @@ from bbops.language.steps._base import Example, Retry, Step, step_kinds
 from bbops.runtime.vendors import find_steps
 from tests.conftest import NOTES, ROOT
 from tests.docs.examples import block, files_of, function_of, shown
-from tests.docs.filters import filters_page, functions_page
 from tests.docs.keys import has_later, key_table, sections
+from tests.docs.reference import reference_pages
 
 FOLDER = ROOT / "docs/language"
 _MADE = "<!-- made by `python -m tests.docs` from the models of the language -->"
@@ -36,7 +36,7 @@ _LATER = (
 def pages() -> dict[str, str]:
     """Return every page by its path below docs/language."""
     found = {"README.md": kind_index(), "steps/README.md": step_index()}
-    found |= {"filters.md": filters_page(), "functions.md": functions_page()}
+    found |= reference_pages()
     found["addons/README.md"] = addon_index()
     for folder, model in kinds().items():
         found[f"{name_of(model)}.md"] = kind_page(folder, model)
@@ -124,8 +124,9 @@ def kind_index() -> str:
         "show it in use.",
         "\n".join(rows),
         "[Steps](steps/README.md) are what functions are made of; [addons](addons/README.md) bring "
-        "steps for services of others. Expressions have [filters](filters.md) and "
-        "[functions](functions.md). `bbops explain` shows each of them by its name.",
+        "steps for services of others. Values have [types](types.md); expressions have "
+        "[operators](operators.md), [filters](filters.md) and [functions](functions.md). "
+        "`bbops explain` shows each of them by its name.",
         "The YAML of the kinds' pages is one project, [docs/example](../example), which "
         "validates and passes its tests; that of kinds with ° lies on top of it, in "
         "[docs/upcoming](../upcoming):",
@@ -136,7 +137,7 @@ def kind_index() -> str:
         "`input`, `query`, `params`, `payload` and events are shapes: fields by name. `name: type` "
         "must be there, `name?: type` may be left out and then reads as null, `type?` may be null, "
         "`type[]` is a list. "
-        f"The types: {', '.join(f'`{one}`' for one in TYPES)}. "
+        f"The types: {', '.join(f'[{one}](types.md#{one})' for one in TYPES)}. "
         "A field that needs more is written as a map:",
         key_table(Field),
     )
@@ -203,7 +204,7 @@ def addon_page(name: str, addon: AddonKind) -> str:
     has_keys = bool(fields(addon.config))
     return page(
         name + addon_mark(name),
-        f"**{addon.title}.** {addon.summary}",
+        f"**{addon.title}{f': {addon.service}' if addon.service else ''}.** {addon.about}",
         block(f"addons/{name}.yaml", f"enabled: true\n{config}"),
         f"## `config`\n\n{summary(addon.config)}\n\n{key_table(addon.config)}" if has_keys else "",
         *(
@@ -251,10 +252,11 @@ def words(parameter: Parameter) -> str:
 
 def addon_index() -> str:
     """Return the page that lists the addons."""
-    rows = ["| addon | name | steps |", "| --- | --- | --- |"]
+    rows = ["| addon | name | service | steps |", "| --- | --- | --- | --- |"]
     for name, addon in addon_kinds().items():
         steps = ", ".join(f"`{name}.{key}`{addon_mark(name, key)}" for key in addon.actions)
-        rows.append(f"| [{name}]({name}.md){addon_mark(name)} | {addon.title} | {steps} |")
+        rows.append(f"| [{name}]({name}.md){addon_mark(name)} | {addon.title} | "
+                    f"{addon.service or 'none: it runs on the server'} | {steps} |")  # fmt: skip
     return page(
         "Addons",
         "An addon brings steps for a service of others. A file in [`addons/`](../addon.md) enables "

@@ -21,6 +21,7 @@ from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.expressions.related import RELATED_WORDS
 from bbops.language.expressions.windows import WINDOWS
 from bbops.language.loading.load import kinds
+from bbops.language.reference import read_reference
 from bbops.language.resources._crud import Crud
 from bbops.language.steps._aggregate import FUNCTIONS_OF
 from bbops.language.steps._base import step_kinds
@@ -204,6 +205,8 @@ def test_all_that_the_language_has_is_a_word() -> None:
     words: dict[str, set[str]] = {}
     for one in TOPICS:
         words.setdefault(one.group, set()).add(one.name)
+    assert words["type"] == set(read_reference()["type"])
+    assert words["operator"] == set(read_reference()["operator"])
     assert words["filter"] == set(FILTERS)
     assert words["function"] == {*FUNCTIONS, *RELATED_WORDS, *WINDOWS, *FUNCTIONS_OF}
     assert words["step"] >= set(step_kinds())
@@ -222,11 +225,38 @@ def test_all_that_the_language_has_is_a_word() -> None:
 def test_a_filter_is_explained_with_how_it_is_written_and_an_example() -> None:
     assert explain("filter", "startsWith").stdout == (
         "startsWith (filter)\n\n"
-        "    text | startsWith(other) → boolean\n\n"
+        "    text | startsWith(other: text) → boolean\n\n"
         "Whether the text begins with another; case counts.\n\n"
         "    'hello' | startsWith('he')  →  true\n\n"
-        "Runs on columns, too.\n"
+        "Runs on columns, too. The text that is searched for has at most 1,000 characters.\n\n"
+        "    value: string \"hello\"\n    value | startsWith('he')  →  true\n"
     )
+
+
+def test_a_date_filter_is_explained_with_its_letters() -> None:
+    told = explain("filter", "date").stdout
+    assert "date(form: text, zone?: text) → text" in told
+    assert "'%B'    month's name" in told
+
+
+def test_a_type_is_explained_with_what_it_takes_and_where_it_is_stored() -> None:
+    told = explain("type", "decimal").stdout
+    assert told.startswith("decimal (type)\n\n    decimal: JSON number or text → JSON text\n")
+    assert '    9.99  →  "9.99"\n' in told
+    assert "Stored as 'TEXT' on SQLite and 'numeric' on PostgreSQL." in told
+
+
+@pytest.mark.parametrize("words", [["not in"], ["not", "in"]])
+def test_an_operator_of_two_words_is_explained(words: list[str]) -> None:
+    assert explain("operator", *words).stdout.startswith("not in (operator)\n")
+
+
+def test_a_filter_is_explained_as_data() -> None:
+    told = json.loads(explain("filter", "round", "--json").stdout)
+    assert (told["kind"], told["name"], told["gives"]) == ("filter", "round", "number")
+    assert told["arguments"] == [{"name": "places", "takes": "integer", "is_optional": True}]
+    assert told["example"] == {"expression": "2.345 | round(2)", "result": 2.35}
+    assert told["difference"]["on_postgres"] == 123456789012345.67
 
 
 def test_a_name_that_several_have_is_explained_of_each() -> None:
@@ -245,9 +275,12 @@ def test_those_of_a_kind_are_listed() -> None:
 
 @pytest.mark.parametrize(("words", "told", "cure"), [
     (["filter", "ad"], "there is no filter 'ad'", "did you mean 'add'?"),
+    (["type", "decmal"], "there is no type 'decmal'", "did you mean 'decimal'?"),
+    (["operator", "nt in"], "there is no operator 'nt in'", "did you mean 'not in'?"),
+    (["function", "nwo"], "there is no function 'nwo'", "did you mean 'now'?"),
     (["filter", "qqqqqq"], "there is no filter 'qqqqqq'", "'bbops explain filter' lists all"),
     (["qqqqqq"], "there is no code or word 'qqqqqq'", "'bbops explain' lists the codes"),
-    (["filters", "add"], "there is no kind 'filters'", "choose one of code, filter, function"),
+    (["filters", "add"], "there is no kind 'filters'", "choose one of code, type, operator"),
     (["a", "b", "c"], "got unexpected extra argument (c)", "see 'bbops explain --help'"),
 ])  # fmt: skip
 def test_what_is_not_there_is_said_with_what_is(words: list[str], told: str, cure: str) -> None:

@@ -135,6 +135,30 @@ def test_completion_offers_what_may_stand_there(project: Path) -> None:
     edit(project, test)
 
 
+DOCUMENTED = [
+    (NOTES, "type: text", "type: da¦", "datetime", "`timestamp with time zone` on PostgreSQL"),
+    (LIST, "done?: boolean", "done?: ¦", "decimal", "no digit is lost"),
+    (LIST, "user_id == vars.auth.userId", "no¦", "not", "The opposite of a condition."),
+    (LIST, "user_id == vars.auth.userId", "no¦", "now", "The time, the same all through a step."),
+    (LIST, SELECT, "select: { a: created_at | ¦ }", "date", "'06.03.2026 00:30'"),
+]
+
+
+@pytest.mark.long
+def test_completion_shows_the_reference(project: Path) -> None:
+    async def test(editor: Client) -> None:
+        for path, old, new, label, text in DOCUMENTED:
+            at = typed(editor, path, old, new)
+            params = lsp.CompletionParams(editor.document(path), at)
+            found = await editor.client.text_document_completion_async(params)
+            (item,) = (one for one in found or () if one.label == label)
+            assert isinstance(item.documentation, lsp.MarkupContent), label
+            assert text in item.documentation.value
+            editor.show(path, editor.read(path))
+
+    edit(project, test)
+
+
 @pytest.mark.long
 def test_completion_works_in_a_file_that_is_broken_elsewhere(project: Path) -> None:
     async def test(editor: Client) -> None:

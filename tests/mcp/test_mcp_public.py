@@ -135,6 +135,8 @@ def test_what_is_not_run_is_told_by_the_language_itself(nobody: Agent) -> None:
 def test_addons_are_listed_and_told_in_detail(nobody: Agent) -> None:
     addons = {one["id"]: one for one in nobody.result("addon_list")["addons"]}
     assert addons["chatModel"]["secrets"] == ["apiKey"]
+    assert addons["email"]["service"] == "SendGrid"
+    assert addons["email"]["keySource"] == "https://app.sendgrid.com/settings/api_keys"
     (one,) = nobody.result("addon_list", {"addon": "chatModel"})["addons"]
     assert one["steps"][0]["parameters"][0]["name"] == "model"
     assert "did you mean 'chatModel'?" in nobody.refusal("addon_list", {"addon": "chatModl"})

@@ -55,6 +55,14 @@ def test_number_of_a_body_is_read_from_its_text(bench: Bench, written: str) -> N
     assert (reply.status, reply.json) == (200, [wanted, {"a": [1.5, 2]}, 2.5, 3])
 
 
+@pytest.mark.parametrize("written", ["1e3", '"1E+3"', "0.1e4", "1000"])
+def test_decimal_with_an_exponent_is_answered_as_a_plain_number(
+    bench: Bench, written: str
+) -> None:
+    echo = "input: { price: decimal }\nsteps:\n  - return: { value: '${ input.price }' }\n"
+    assert send(bench, echo, f'{{"price": {written}}}').json == "1000"
+
+
 @pytest.mark.parametrize("written", ["1e400", "[-1e400]", '{"a": 1e999999999}'])
 def test_number_beyond_any_float_in_json_is_rejected(bench: Bench, written: str) -> None:
     reply = send(bench, ADD, f'{{"price": 1, "meta": {written}}}')

@@ -131,6 +131,22 @@ cases:
     expect:
       published: [{ realtime: board, event: note.added, params: { id: a }, payload: { id: 1 } }]
 """,
+    "channels/machines.yaml": "name: Machines\nbasePath: /machines\nauthentication: API Key\n",
+    "functions/who.yaml": "steps: [{ return: { value: '${ vars.apiKey }' } }]\n",
+    "endpoints/who.yaml": """
+channel: machines
+method: GET
+path: /who
+function: who
+description: The caller.
+""",
+    "tests/who.yaml": """
+endpoint: who
+cases:
+  - name: known
+    apiKey: { id: key-1, name: Partner, claims: { tier: gold } }
+    expect: { value: { id: key-1, name: Partner, claims: { tier: gold } } }
+""",
     "functions/changed.yaml": """
 steps:
   - log: { message: "${ trigger.newRow.title } was ${ trigger.oldRow.title }" }

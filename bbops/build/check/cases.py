@@ -40,6 +40,7 @@ from bbops.language.steps._base import find_step_kind, step_kinds, variables
 _RESULT = {
     "result": ANY, "status": INTEGER, "headers": map_of({}, "headers", rest=TEXT.or_null()),
 }  # fmt: skip
+_KEY_PARTS = {"id": "text", "name": "text", "claims": "map"}
 _MISSING = dict.fromkeys(
     ("vars", "input", "query", "params", "env"), "a check sees 'result', 'status' and 'headers'"
 )
@@ -242,6 +243,12 @@ def _case(
     outside.value(case.input, *path, "input")
     for part in ("user_id", "email", "role", "claims") if case.auth else ():
         outside.value(getattr(case.auth, part), *path, "auth")
+    for part, wanted in _KEY_PARTS.items() if case.api_key else ():
+        value = getattr(case.api_key, part)
+        found = outside.value(value, *path, "apiKey", part)
+        if value is not None and not fits(found, wanted):
+            message = f"'apiKey.{part}' needs a {wanted}, got {found}"
+            yield Diagnostic(test.place(*path, "apiKey", part), "type", message)
     if case.event is not None:
         outside.value(case.event.payload, *path, "event", "payload")
     for value in (case.trigger.new_row, case.trigger.old_row) if case.trigger else ():
@@ -260,6 +267,12 @@ def _keys(
     project: CheckedProject, test: Resource[Test], case: Case, path: tuple[str | int, ...]
 ) -> Iterator[Diagnostic]:
     """A request has no event, and a path has just its own parameters."""
+    if case.api_key is not None and test.model.endpoint is None and test.model.function is None:
+        yield Diagnostic(
+            test.place(*path, "apiKey", key=True), "test-case",
+            "'apiKey' is for tests of endpoints and functions; a trigger or task has no caller",
+            "remove it",
+        )  # fmt: skip
     if test.model.endpoint is None:
         return
     for key in ("event", "trigger"):
@@ -271,6 +284,23 @@ def _keys(
     route = next((one for one in project.routes if one.endpoint.name == test.model.endpoint), None)
     if route is not None:
         yield from _parameters(test, case, path, route)
+        yield from _api_key(test, case, path, route)
+
+
+def _api_key(
+    test: Resource[Test], case: Case, path: tuple[str | int, ...], route: Route
+) -> Iterator[Diagnostic]:
+    """Yield a key for an endpoint that reads none."""
+    if case.api_key is None or route.authentication == "API Key":
+        return
+    hint = "remove it"
+    if route.channel is not None:
+        hint = f"remove it, or write 'authentication: API Key' in {route.channel.file}"
+    yield Diagnostic(
+        test.place(*path, "apiKey", key=True), "test-case",
+        f"endpoint '{route.endpoint.name}' takes no API key: its authentication is"
+        f" {route.authentication}", hint,
+    )  # fmt: skip
 
 
 def _parameters(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -14,6 +15,7 @@ from bbops.build.testing.client import Client
 from bbops.build.testing.outcome import Answer
 from bbops.language.project import Route
 from bbops.language.resources.test import Case, SentFile
+from bbops.runtime.auth.issued_keys import issue_key
 from bbops.runtime.auth.tokens import Tokens
 from bbops.runtime.flow.run import Function, Run
 from bbops.runtime.flow.streamed import SentStream
@@ -21,6 +23,7 @@ from bbops.runtime.http.in_flight import ActiveRequest
 from bbops.runtime.http.sent_events import STREAM, parse_events
 from bbops.runtime.http.stream_answers import read_events
 from bbops.runtime.values.failures import InvalidInput
+from bbops.runtime.values.operators import kind
 from bbops.runtime.values.queries import refuse_unknown, spread
 
 _BOUNDARY: Final = "bbops-test-0f3a6c9e5d1b4872"
@@ -32,7 +35,7 @@ async def ask_endpoint(
     """Send the request of a case through everything that stands before the function.
 
     Args:
-        given: the parts of the case as plain values: `auth`, `params`, `query`, `input` and so on.
+        given: the parts of the case as plain values: `auth`, `api_key`, `params` and so on.
     """
     path = "/".join(
         quote(text_of(given["params"][part[1:]]), safe="") if part.startswith(":") else part
@@ -41,6 +44,8 @@ async def ask_endpoint(
     headers = {name: text_of(value) for name, value in given["headers"].items()}
     if given["auth"] is not None:
         headers["authorization"] = f"Bearer {issue(client.release.answering.tokens, given['auth'])}"
+    if given["api_key"] is not None:
+        headers["x-api-key"] = await issue_api_key(client, given["api_key"])
     query = urlencode(list(_pairs(given["query"])))
     body = given["input"] if case.input is not None else None
     raw = None
@@ -92,7 +97,7 @@ async def ask_function(client: Client, function: Function, given: Mapping[str, A
 
 
 _KEY: Final = "00000000-0000-4000-8000-000000000000"
-"""The `job.key` of functions that a test runs without a job."""
+"""The `job.key` and the id of the API key in tests of functions."""
 
 
 def fill(run: Run, function: Function, given: Mapping[str, Any]) -> None:
@@ -105,6 +110,8 @@ def fill(run: Run, function: Function, given: Mapping[str, Any]) -> None:
     run.auth = (
         {"email": None, "role": None, "claims": {}, **given["auth"]} if given["auth"] else None
     )
+    if given["api_key"] is not None:
+        run.api_key = {"id": _KEY, **_key_of(given["api_key"])}
     run.event, run.trigger = given["event"], given["trigger"]
     run.job = {"id": f"functions/{function.name}@test", "attempt": 1, "key": _KEY}
     errors: dict[str, list[str]] = {}
@@ -134,6 +141,34 @@ def issue(tokens: Tokens | None, auth: Mapping[str, Any]) -> str:
         raise BbopsError("'auth' needs a signing key", hint="declare 'auth' in project.yaml")
     others = {name: auth.get(name) for name in ("email", "role", "claims")}
     return tokens.issue(auth["userId"], **others)
+
+
+_RENAME: Final = "UPDATE _bbops_api_keys SET id = ? WHERE id = ?"
+
+
+async def issue_api_key(client: Client, given: Mapping[str, Any]) -> str:
+    """Store the API key of a case in its database, and return the key's text."""
+    key = _key_of(given)
+    host = replace(client.release.answering.host, database=client.database)
+    made = await issue_key(host, key["name"], None, key["claims"], None)
+    if "id" in key:
+        await client.database.write(_RENAME, (key["id"], made["id"]))
+    return made["key"]
+
+
+def _key_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `name` and `claims` of a case's API key, and its `id` if it is given.
+
+    Raises:
+        BbopsError: one of them has the wrong type.
+    """
+    found = {name: value for name, value in given.items() if value is not None}
+    for name in ("id", "name"):
+        if not isinstance(found.get(name, ""), str):
+            raise BbopsError(f"'apiKey.{name}' needs a text, got {kind(found[name])}")
+    if not isinstance(found.get("claims", {}), dict):
+        raise BbopsError(f"'apiKey.claims' needs a map, got {kind(found['claims'])}")
+    return {"name": "test", "claims": {}, **found}
 
 
 def read(body: bytes, headers: Mapping[str, str]) -> Any:

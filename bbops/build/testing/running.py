@@ -285,7 +285,9 @@ class _Attempt:
             self.rows = await read_tables(self.database, self.project.tables)
 
     def _given(self) -> dict[str, Any]:
-        parts = ("auth", "params", "query", "headers", "input", "event", "trigger")
+        parts = (
+            "auth", "api_key", "params", "query", "headers", "input", "event", "trigger",
+        )  # fmt: skip
         given = {part: compute_all(getattr(self.case, part), self.host) for part in parts}
         function = self.test.model.function
         if function is not None and given["event"] is not None:

@@ -10,11 +10,18 @@ from typing import Final
 from bbops.base.assets import asset_folder
 from bbops.source.tree import FolderTree
 
-GROUPS: Final = ("filter", "function", "step", "kind", "addon", "key")
+GROUPS: Final = (
+    "type", "operator", "filter", "function", "step", "kind", "addon", "key",
+)  # fmt: skip
 """What there is to explain beside codes, in the order in which it is listed."""
 
-_PAGES: Final = {"filters.md": "filter", "functions.md": "function"}
+_PAGES: Final = {
+    "types.md": "type", "operators.md": "operator", "filters.md": "filter",
+    "functions.md": "function",
+}  # fmt: skip
 """Pages with a section for each of their topics."""
+_SIGN: Final = re.compile(r".+ \(`(.+)`\)")
+"""The heading of an operator, which is named by its sign."""
 _HEADING: Final = re.compile(r"^## (.+)$", re.MULTILINE)
 _KEY: Final = re.compile(r"^\| `(\w+)` \|(.*)\|$", re.MULTILINE)
 _CELL: Final = re.compile(r"(?<!\\)\|")
@@ -76,7 +83,8 @@ def parse_topics(path: str, page: str) -> Iterator[Topic]:
 def _sections(group: str, path: str, text: str) -> Iterator[Topic]:
     _, *parts = _HEADING.split(text)
     for name, body in zip(parts[::2], parts[1::2], strict=True):
-        yield Topic(group, name.rstrip(" °"), body.strip(), path)
+        sign = _SIGN.fullmatch(name)
+        yield Topic(group, sign[1] if sign else name.rstrip(" °"), body.strip(), path)
 
 
 def _keys(kind: str, path: str, text: str) -> Iterator[Topic]:

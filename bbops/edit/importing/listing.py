@@ -18,6 +18,8 @@ class Listed:
     """One addon.
 
     Attributes:
+        service: the service that it calls; empty for own addons and those that run on the server.
+        key_source: the place where its key is made; empty if `endpoint` names another service.
         secrets: env variables that hold its secrets.
         uses: functions with the lines in them that are steps of it.
     """
@@ -26,6 +28,8 @@ class Listed:
     title: str
     is_own: bool
     enabled: bool
+    service: str
+    key_source: str
     hosts: tuple[str, ...]
     secrets: tuple[str, ...]
     steps: tuple[str, ...]
@@ -36,6 +40,7 @@ class Listed:
         """It, for JSON."""
         return {
             "name": self.name, "title": self.title, "own": self.is_own, "enabled": self.enabled,
+            "service": self.service, "keySource": self.key_source,
             "hosts": list(self.hosts), "secrets": list(self.secrets), "steps": list(self.steps),
             "uses": [{"function": one, "line": line} for one, line in self.uses],
         }  # fmt: skip
@@ -43,12 +48,14 @@ class Listed:
     @property
     def line(self) -> str:
         """It, for people."""
+        service = f"{self.service}, " if self.service else ""
         state = "enabled" if self.enabled else "disabled"
         where = f", {' and '.join(self.hosts)}" if self.hosts else ""
         used = len({one for one, _ in self.uses})
         by = f"{used} function" if used == 1 else f"{used} functions"
         count = f"{len(self.steps)} step" if len(self.steps) == 1 else f"{len(self.steps)} steps"
-        return f"{self.name}: {state}, {count}, used by {by}{where}"
+        line = f"{self.name}: {service}{state}, {count}, used by {by}{where}"
+        return f"{line}\n    key: {self.key_source}" if self.key_source else line
 
 
 def list_addons(change: Change) -> list[Listed]:
@@ -73,16 +80,18 @@ def _listed(
     if kind is not None:
         steps = tuple(find_steps(name))
         hosts = (urlsplit(address).netloc,) if address else kind.hosts
-        title = kind.title
+        title, service = kind.title, kind.service
+        is_moved = kind.address == "endpoint" and bool(address)
+        key_source = "" if is_moved else kind.key_source
     else:
         below = f"{name}/"
         own = [one.name for one in change.names() if one.folder == "addons"]
         steps = tuple(one.removeprefix(below) for one in own if one.startswith(below))
         hosts = (urlsplit(address).netloc,) if address else ()
-        title = str(root.get("description") or "")
+        title, service, key_source = str(root.get("description") or ""), "", ""
     return Listed(
-        name, title, kind is None, root.get("enabled") is True, tuple(filter(None, hosts)),
-        tuple(sorted(variables)), steps, uses,
+        name, title, kind is None, root.get("enabled") is True, service, key_source,
+        tuple(filter(None, hosts)), tuple(sorted(variables)), steps, uses,
     )  # fmt: skip
 
 

@@ -44,12 +44,19 @@ def command() -> None:
     """
 
 
-@examples("bbops addon list", "bbops addon list --json")
+@examples("bbops addon list", "bbops addon list --catalog")
 @command.command("list")
 @path_option
+@click.option("--catalog", is_flag=True, help="List every addon that bbops has, not the project's.")
 @as_json_option
-def list_command(folder: Path, *, as_json: bool) -> None:
-    """List the project's addons, with their steps and the functions that use them."""
+def list_command(folder: Path, *, catalog: bool, as_json: bool) -> None:
+    """List the project's addons, with the service that each calls and where its key is made.
+
+    Each line also counts the steps of an addon, and the functions that use them.
+    """
+    if catalog:
+        _list_catalog(as_json=as_json)
+        return
     change = open_change(folder)
     from bbops.edit.importing.listing import list_addons  # noqa: PLC0415 - after cheap answers
 
@@ -60,7 +67,24 @@ def list_command(folder: Path, *, as_json: bool) -> None:
     for one in found:
         say(one.line)
     if not found:
-        say("no addons; 'bbops new addon NAME' or 'bbops addon add' makes one")
+        say("no addons; 'bbops addon enable NAME' or 'bbops addon add' makes one")
+        say("'bbops addon list --catalog' lists the names")
+
+
+def _list_catalog(*, as_json: bool) -> None:
+    """Print each addon of the catalog with its service."""
+    from bbops.language.addons._base import kinds  # noqa: PLC0415 - after cheap answers
+
+    if as_json:
+        say(json.dumps([
+            {"name": name, "title": kind.title, "text": kind.about, "service": kind.service,
+             "keySource": kind.key_source, "hosts": kind.hosts, "steps": list(kind.actions)}
+            for name, kind in kinds().items()
+        ]))  # fmt: skip
+        return
+    for name, kind in kinds().items():
+        say(f"{name}: {kind.service or 'on the server'}")
+        say(f"    {' '.join(filter(None, [kind.summary, kind.key_hint]))}")
 
 
 @examples(
@@ -229,14 +253,20 @@ def enable(name: str, folder: Path, *, as_json: bool) -> None:
     """Enable an addon; one of the catalog that is not there yet gets its file."""
     change = open_change(folder)
     from bbops.edit.importing.switching import switch_on  # noqa: PLC0415 - after cheap answers
+    from bbops.language.addons._base import kind as addon_kind  # noqa: PLC0415 - see above
 
     variables = switch_on(change, name)
     if not change.files and not as_json:
         say(f"{printable(name)} is already enabled")
         return
     finish(change, as_json=as_json, more={"env": variables})
-    for variable in variables if not as_json else ():
+    if as_json:
+        return
+    for variable in variables:
         say(f"next: bbops env set {variable}")
+    kind = addon_kind(name)
+    if kind is not None and variables:
+        say(kind.key_hint)
 
 
 @examples("bbops addon disable payments")

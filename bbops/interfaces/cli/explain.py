@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -36,7 +36,7 @@ class _Entry:
     told: dict[str, str]
 
 
-@examples("bbops explain unknown-column", "bbops explain filter add")
+@examples("bbops explain unknown-column", "bbops explain filter date")
 @click.command()
 @click.argument("words", nargs=-1, metavar="[KIND] [NAME]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
@@ -45,8 +45,9 @@ def command(words: tuple[str, ...], *, as_json: bool) -> None:
 
     Codes are those of diagnostics, plans, publications (such as EnvMissing), responses and jobs.
 
-    KIND is code, filter, function, step, kind, addon or key; without it whatever has the NAME is
-    explained. Without a NAME those of a KIND are listed, without both the codes.
+    KIND is code, type, operator, filter, function, step, kind, addon or key. A NAME without a KIND
+    is explained for each KIND that has it. A KIND without a NAME is listed; without both, the
+    codes are.
     """
     entries = _read()
     kind, name = _asked(words, list(dict.fromkeys(one.kind for one in entries)))
@@ -57,10 +58,19 @@ def command(words: tuple[str, ...], *, as_json: bool) -> None:
         return
     found = _find(name, entries)
     if as_json:
-        told = [one.told for one in found]
+        told = [{**one.told, **_data(one)} for one in found]
         say(json.dumps(told[0] if len(told) == 1 else told))
         return
     say("\n\n".join(map(_explained, found)))
+
+
+def _data(entry: _Entry) -> dict[str, Any]:
+    """Return the fields of a type, operator, filter or function; empty for other entries."""
+    from bbops.language.reference import read_reference  # noqa: PLC0415 - only for `--json`
+
+    groups = {str(group): entries for group, entries in read_reference().items()}
+    found = groups.get(entry.kind, {}).get(entry.name)
+    return found.as_json() if found is not None else {}
 
 
 def _read() -> list[_Entry]:
@@ -94,6 +104,8 @@ def _read() -> list[_Entry]:
 
 def _asked(words: Sequence[str], kinds: Sequence[str]) -> tuple[str, str]:
     """Return the kind and the name that were asked for; empty where one was not."""
+    if words[:3] == ("operator", "not", "in"):
+        words = ("operator", "not in", *words[3:])
     if words[2:]:
         raise click.UsageError(f"got unexpected extra argument ({' '.join(words[2:])})")
     first, second = (*words, "", "")[:2]
@@ -104,7 +116,7 @@ def _asked(words: Sequence[str], kinds: Sequence[str]) -> tuple[str, str]:
 
 def _find(name: str, entries: Sequence[_Entry]) -> list[_Entry]:
     """Return what has a name; in any case, where nothing has it as it is written."""
-    name = name.strip("[]")
+    name = name.strip("[]") or name
     found = [one for one in entries if one.name == name]
     found = found or [one for one in entries if one.name.lower() == name.lower()]
     if found:

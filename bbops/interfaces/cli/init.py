@@ -20,31 +20,39 @@ from bbops.interfaces.cli._examples import examples
 MESSAGE = "Start the project"
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _LONGEST_NAME = 63
+_OF_EVERY_PROJECT = (".gitignore", ".vscode/", ".agents/", "AGENTS.md")
+"""Files of the template that are in every project, besides project.yaml."""
+_FIRST = ("edit, then git commit", "functions/notes/create.yaml is a good place to start")
+_FIRST_OF_EMPTY = ("bbops new table notes", "add a first resource; then edit, and git commit")
 _NAME_LINE = re.compile(rb"^name:.*$", re.MULTILINE)
 # What some reader of YAML takes for something else than text.
 _YAML_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 
-@examples("bbops init my-backend", "bbops init services/shop --name shop")
+@examples("bbops init my-backend", "bbops init services/shop --empty")
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--name", help="The project's name; made from DIR if not given.")
+@click.option("--empty", is_flag=True, help="Leave out accounts, notes and uploads.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was made as JSON.")
-def command(folder: Path, name: str | None, *, as_json: bool) -> None:
+def command(folder: Path, name: str | None, *, empty: bool, as_json: bool) -> None:
     """Make a project in the new folder DIR: a git repository with accounts and notes.
 
-    It has one commit on the branch main. DIR may exist if it is empty.
+    It has one commit on the branch main. DIR may exist if it is empty. With --empty, the project
+    has its name, and what editors and coding agents read, but no tables, functions or endpoints.
     """
     require_empty(folder)
     chosen = slug(folder.resolve().name) if name is None else _checked(name)
-    files = template_files(chosen)
+    files = empty_files(chosen) if empty else template_files(chosen)
     from bbops.source.git.store import init  # noqa: PLC0415 - git only where it is needed
 
     commit = init(folder, files, message=MESSAGE)
     made = {"path": str(folder.resolve()), "name": chosen, "branch": "main", "commit": commit}
-    say(
-        json.dumps({**made, "files": sorted(files)}, indent=2) if as_json else _next(folder, chosen)
-    )
+    if as_json:
+        say(json.dumps({**made, "files": sorted(files)}, indent=2))
+        return
+    first = _FIRST_OF_EMPTY if empty else _FIRST
+    say(_next(folder, chosen, first))
 
 
 def require_empty(folder: Path) -> None:
@@ -70,6 +78,16 @@ def template_files(name: str) -> dict[str, bytes]:
     files = {str(one.path): texts[one.blob] for one in entries}
     files["project.yaml"] = rename(files["project.yaml"], name)
     return files
+
+
+def empty_files(name: str) -> dict[str, bytes]:
+    """Return the files of a project without resources: its name, and files for editors and agents.
+
+    The README of the template describes accounts and notes, so it is left out.
+    """
+    kept = {path: text for path, text in template_files(name).items()
+            if path.startswith(_OF_EVERY_PROJECT)}  # fmt: skip
+    return {**kept, "project.yaml": rename(b"bbops: 1\nname: my-backend\n", name)}
 
 
 def rename(project_yaml: bytes, name: str) -> bytes:
@@ -98,11 +116,11 @@ def _checked(name: str) -> str:
     return name
 
 
-def _next(folder: Path, name: str) -> str:
+def _next(folder: Path, name: str, first: tuple[str, str]) -> str:
     steps = [
         ("bbops dev", "run it, and see every change as you save it"),
         ("bbops serve", "run what is committed; a commit on main changes it"),
-        ("edit, then git commit", "functions/notes/create.yaml is a good place to start"),
+        first,
     ]
     widest = max(len(step) for step, _ in steps)
     lines = [f"  {step.ljust(widest)}  {why}" for step, why in steps]

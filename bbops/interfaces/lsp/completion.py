@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from lsprotocol import types as lsp
 
 from bbops.build.check import CheckedProject
-from bbops.interfaces.lsp.descriptions import about_key, about_model, signature, summary, written
+from bbops.interfaces.lsp.descriptions import about_key, about_model, brief, written
 from bbops.interfaces.lsp.folder import Folder, kind_of
 from bbops.interfaces.lsp.names import fields_of, known, known_of_relations, named_at
 from bbops.interfaces.lsp.repair import WORD, Repaired, expression_in, repair
 from bbops.interfaces.lsp.scopes import Here, look, takes_arrow
 from bbops.interfaces.lsp.slots import Slot, fields, node_at, slot_at, step_model
 from bbops.interfaces.lsp.text import Lines
+from bbops.language.addons._base import kind as addon_kind
 from bbops.language.addons._base import step_keys
 from bbops.language.expressions.nodes import Filter, Literal, Member
 from bbops.language.expressions.related import RELATED_WORDS
 from bbops.language.expressions.types import Type, fits
 from bbops.language.expressions.windows import WINDOWS
+from bbops.language.reference import as_markdown, read_reference
 from bbops.language.steps._aggregate import FUNCTIONS_OF
 from bbops.language.steps._base import Step, step_kinds
 from bbops.runtime.values.filters import FILTERS, FUNCTIONS
@@ -140,8 +142,15 @@ def _step_keys(
             yield Offer(key, Kind.Function, action.title or "addon", insert=key + after)
     for key in step_keys():
         if key.partition(".")[0] in enabled:
-            yield Offer(key, Kind.Function, "addon", insert=key + after)
+            detail, text = _of_addon(key)
+            yield Offer(key, Kind.Function, detail, text, key + after)
     yield from _model_keys(Step, given, after)
+
+
+def _of_addon(key: str) -> tuple[str, str]:
+    """Return the service that a step calls, and the text of its addon."""
+    kind = addon_kind(key.partition(".")[0])
+    return (kind.service or "addon", kind.about) if kind is not None else ("addon", "")
 
 
 # ---- values
@@ -154,8 +163,13 @@ def _start_of_value(at: Repaired) -> int:
 def _values(
     project: CheckedProject, kind: str, name: str, at: Repaired, slot: Slot
 ) -> Iterator[Offer]:
+    types = read_reference()["type"] if slot.is_type else {}
     for option in slot.options:
-        yield Offer(option, Kind.EnumMember)
+        entry = types.get(option)
+        yield Offer(
+            option, Kind.EnumMember, entry.signature if entry else "",
+            as_markdown(entry) if entry else "",
+        )  # fmt: skip
     root, path = at.document.root, at.spot.path
     named = named_at(kind, name, root, path, is_key=False)
     if named is None:
@@ -190,22 +204,31 @@ def _in_expression(here: Here) -> Iterator[Offer]:
 def _names(here: Here) -> Iterator[Offer]:
     yield from _typed(here.columns, Kind.Field)
     yield from _of_related(here.many)
-    for name, words in WINDOWS.items() if here.windows else ():
-        yield Offer(name, Kind.Function, words, insert=f"{name}(")
+    yield from _of_queries(WINDOWS if here.windows else {})
     yield from _typed(here.roots, Kind.Variable)
     yield Offer("vars", Kind.Variable, "results of steps, and variables")
     for name, function in FUNCTIONS.items():
         call = _called(name, function.most)
-        yield Offer(name, Kind.Function, signature(name), summary(function), call)
+        entry = read_reference()["function"][name]
+        yield Offer(name, Kind.Function, entry.signature, brief(entry), call)
+    operators = read_reference()["operator"]
     for word in _KEYWORDS:
-        yield Offer(word, Kind.Keyword)
+        known = operators.get(word)
+        text = (known.signature, brief(known)) if known else ()
+        yield Offer(word, Kind.Keyword, *text)
 
 
 def _of_related(relations: Collection[str]) -> Iterator[Offer]:
     for name in relations:
         yield Offer(name, Kind.Reference, "rows that refer to this one")
-    for name, words in RELATED_WORDS.items() if relations else ():
-        yield Offer(name, Kind.Function, words, insert=f"{name}(")
+    yield from _of_queries(RELATED_WORDS if relations else {})
+
+
+def _of_queries(words: Mapping[str, str]) -> Iterator[Offer]:
+    """Yield functions that queries have, with how each is written in this place."""
+    entries = read_reference()["function"]
+    for name, signature in words.items():
+        yield Offer(name, Kind.Function, signature, entries[name].summary, f"{name}(")
 
 
 def _of_groups(at: Repaired) -> list[Offer]:
@@ -213,9 +236,7 @@ def _of_groups(at: Repaired) -> list[Offer]:
     is_value = at.spot.path[-3:-1] == ("aggregate", "values")
     if not is_value or str(at.spot.value) != WORD:
         return []
-    return [
-        Offer(name, Kind.Function, words, insert=f"{name}(") for name, words in FUNCTIONS_OF.items()
-    ]
+    return list(_of_queries(FUNCTIONS_OF))
 
 
 def _called(name: str, most: int) -> str:
@@ -231,7 +252,8 @@ def _filters(of: Type | None) -> Iterator[Offer]:
     for name, one in FILTERS.items():
         if of is None or any(fits(of, kind) for kind in one.takes.split()):
             insert = f"{name}(" if one.least else name
-            yield Offer(name, Kind.Method, signature(name), summary(one), insert)
+            entry = read_reference()["filter"][name]
+            yield Offer(name, Kind.Method, entry.signature, brief(entry), insert)
 
 
 def _arrows(node: Filter) -> Iterator[Offer]:

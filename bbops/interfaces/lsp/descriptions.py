@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
@@ -12,8 +9,9 @@ from bbops.base.model import Model
 from bbops.interfaces.lsp.key_words import KEYS
 from bbops.interfaces.lsp.slots import field_slot, fields
 from bbops.interfaces.lsp.takes import takes
+from bbops.language.reference import Entry, as_literal
+from bbops.language.reference.markdown import example_line
 from bbops.language.steps._base import Step, find_step_kind
-from bbops.runtime.values.filters import FILTERS, FUNCTIONS
 
 
 def about_model(model: type[BaseModel]) -> str:
@@ -57,61 +55,10 @@ def written(field: FieldInfo, key: str = "") -> str:
     return text
 
 
-_GIVES = {"same": "the same type", "item": "a member", "any": "any value"}
-
-
-def signature(name: str) -> str:
-    """Return how a filter or function is written, and what it gives."""
-    one: Any = FILTERS.get(name) or FUNCTIONS[name]
-    is_filter = name in FILTERS
-    code = one.apply.__code__
-    hidden = 1 if is_filter or one.needs_host else 0
-    names = list(code.co_varnames[hidden : code.co_argcount])
-    arrows = one.arrows if is_filter else {}
-    names = [f"row => {n}" if at in arrows else n for at, n in enumerate(names)]
-    arguments = [n if at < one.least else f"{n}?" for at, n in enumerate(names)]
-    if code.co_flags & 0x04:  # inspect.CO_VARARGS
-        arguments.append(f"{code.co_varnames[code.co_argcount + code.co_kwonlyargcount]}…")
-    inner = ", ".join(arguments)
-    if not is_filter:
-        return f"{name}({inner}) → {_GIVES.get(one.gives, one.gives)}"
-    taken = one.takes.replace("any", "any value").replace(" ", " or ").replace("any or", "any")
-    given = _GIVES.get(one.gives, one.gives)
-    return f"{taken} | {name}{f'({inner})' if inner else ''} → {given}"
-
-
-ASKED = {
-    "exists": "Whether there is such a row.",
-    "count": "How many rows there are; with a condition, how many meet it.",
-    "countDistinct": "How many different values there are; null is none.",
-    "sum": "The sum of the values, 0 where there are none.",
-    "avg": "The average of the values, null where there are none.",
-    "min": "The least of the values, null where there are none.",
-    "max": "The greatest of the values, null where there are none.",
-    "first": "The value of the first row in the order of the key, null where there is none.",
-    "last": "The value of the last row in the order of the key, null where there is none.",
-    "list": "The values of the rows, as a list.",
-    "rank": "The place of the row in an order, from 1 on; ties share one.",
-    "rowNumber": "The place of the row in an order, from 1 on; ties go by the key.",
-}  # fmt: skip
-"""What the functions of queries give."""
-
-
-def summary(one: Any) -> str:
-    """Return what a filter or function does, with its example."""
-    text, result = one.example
-    return f"{one.summary}\n\n```\n{text}  →  {as_literal(result)}\n```"
-
-
-def as_literal(value: object) -> str:
-    """Return a value as an expression has it: `'text'`, `true`, `null`, `[1, 2]`."""
-    if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{name}: {as_literal(one)}' for name, one in value.items())} }}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(as_literal, value))}]"
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
-        return f"'{escaped}'"
-    if value is None or isinstance(value, bool):
-        return "null" if value is None else str(value).lower()
-    return str(value)
+def brief(entry: Entry) -> str:
+    """Return the summary of an entry of the reference, with an example."""
+    shown = [example_line(entry.example)] if entry.example is not None else []
+    shown = shown or [f"{one.expression}  →  {as_literal(one.results)}"
+                      for one in entry.query_examples[:1]]  # fmt: skip
+    example = "\n".join(shown)
+    return f"{entry.summary}\n\n```\n{example}\n```" if example else entry.summary

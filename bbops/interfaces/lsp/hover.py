@@ -4,20 +4,33 @@ from __future__ import annotations
 
 from lsprotocol import types as lsp
 
-from bbops.interfaces.lsp.descriptions import ASKED, about_key, signature, summary, written
+from bbops.interfaces.lsp.descriptions import about_key, brief, written
 from bbops.interfaces.lsp.folder import Folder
 from bbops.interfaces.lsp.names import OWN_STEPS, describe, known, resources
 from bbops.interfaces.lsp.pointed import Pointed, point
 from bbops.interfaces.lsp.slots import fields, node_at, slot_at, step_model
 from bbops.interfaces.lsp.spots import start_of
 from bbops.interfaces.lsp.text import Lines
-from bbops.language.expressions.nodes import Call, Filter, Literal, Member, Name, Node
+from bbops.language.expressions.nodes import (
+    Binary,
+    Call,
+    Choice,
+    Compare,
+    Filter,
+    Index,
+    Literal,
+    Logic,
+    Member,
+    Name,
+    Node,
+    Unary,
+)
 from bbops.language.expressions.related import RELATED_WORDS
 from bbops.language.expressions.types import Type
 from bbops.language.expressions.values import Expression
 from bbops.language.expressions.windows import WINDOWS
+from bbops.language.reference import Entry, Group, as_markdown, read_reference
 from bbops.language.steps._aggregate import FUNCTIONS_OF
-from bbops.runtime.values.filters import FILTERS, FUNCTIONS
 
 _MOST_FIELDS = 30
 _OF_ROWS = {**RELATED_WORDS, **WINDOWS}
@@ -28,7 +41,7 @@ def explain(folder: Folder, path: str, lines: Lines, offset: int) -> lsp.Hover |
     at = point(folder, path, lines, offset)
     if at is None:
         return None
-    text = _expression(at) if at.node is not None else _name(at) or _key(at)
+    text = _expression(at) if at.node is not None else _name(at) or _type(at) or _key(at)
     if not text:
         return None
     start, end = at.spot.mark.start, at.spot.mark.end
@@ -50,25 +63,41 @@ def _extent(node: Node) -> tuple[int, int]:
 # ---- expressions
 def _expression(at: Pointed) -> str:
     node = at.node
-    if isinstance(node, Filter) and node.name in FILTERS:
+    if isinstance(node, Filter) and (known := _known("filter", node.name)):
         is_name = node.name_start <= at.offset <= node.name_start + len(node.name)
-        doc = _documented(signature(node.name), summary(FILTERS[node.name])) if is_name else ""
-        return doc or _typed("", at.type_of(node))
-    if isinstance(node, Call) and node.name in FUNCTIONS:
-        return _documented(signature(node.name), summary(FUNCTIONS[node.name]))
+        return _documented(known) if is_name else _typed("", at.type_of(node))
     if isinstance(node, Call) and node.name in {**FUNCTIONS_OF, **RELATED_WORDS, **WINDOWS}:
         is_value = "values" in at.spot.path and "aggregate" in at.spot.path
         words = FUNCTIONS_OF if is_value and node.name in FUNCTIONS_OF else _OF_ROWS
-        return _documented(words[node.name], ASKED[node.name]) if node.name in words else ""
+        known = _known("function", node.name)
+        return _documented(known, words[node.name]) if known and node.name in words else ""
+    if isinstance(node, Call) and (known := _known("function", node.name)):
+        return _documented(known)
     if isinstance(node, Literal) or node is None:
         return ""
+    if known := _known("operator", _operator(node)):
+        return "\n\n".join(filter(None, [_typed("", at.type_of(node)), _documented(known)]))
     name = node.name if isinstance(node, Name | Member) else ""
     column = at.column()
     return "\n\n".join(filter(None, [_typed(name, at.type_of(node)), _column(at, column)]))
 
 
-def _documented(head: str, text: str) -> str:
-    return f"```\n{head}\n```\n{text}"
+def _operator(node: Node) -> str:
+    """Return the operator that a node is written with; empty for other nodes."""
+    if isinstance(node, Binary | Compare | Logic | Unary):
+        return node.op
+    if isinstance(node, Choice):
+        return "if"
+    return "[]" if isinstance(node, Index) else ""
+
+
+def _known(group: Group, name: str) -> Entry | None:
+    return read_reference()[group].get(name)
+
+
+def _documented(entry: Entry, signature: str = "") -> str:
+    """Return an entry of the reference, with its signature or another one for this place."""
+    return f"```\n{signature or entry.signature}\n```\n{brief(entry)}"
 
 
 def _typed(name: str, of: Type | None) -> str:
@@ -137,6 +166,15 @@ def _own_step(at: Pointed, key: str) -> str:
     file = resources(at.project, OWN_STEPS)[key].file
     parts = [action.title, told, _typed("gives", action.gives), f"`{file}`"]
     return "\n\n".join(filter(None, parts))
+
+
+def _type(at: Pointed) -> str:
+    """Return the entry of the type under the cursor, such as `text[]?`."""
+    if at.spot.is_key or not isinstance(at.spot.value, str):
+        return ""
+    slot = slot_at(at.model, at.document.root, at.spot.path)
+    known = _known("type", at.spot.value.rstrip("?").removesuffix("[]"))
+    return as_markdown(known) if slot.is_type and known is not None else ""
 
 
 def _key(at: Pointed) -> str:

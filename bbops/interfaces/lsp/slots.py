@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from bbops.base.model import plain
 from bbops.language.expressions.values import read_bare, read_value
+from bbops.language.resources.table import Column
 from bbops.language.shape import TYPES, Field
 from bbops.language.steps._base import Step, find_step_kind, read_step
 from bbops.language.steps._shape import NestedFind, Selected, read_groups, read_select
@@ -68,6 +69,12 @@ class Slot:
 
     def _reads(self, reader: Any) -> bool:
         return any(reader in arm.readers for arm in self.arms)
+
+    @property
+    def is_type(self) -> bool:
+        """Whether the type of a column or of a field stands here."""
+        is_shape = any(arm.of is Field for arm in self.arms)
+        return is_shape or (self.key == "type" and self.owner in {Column, Field})
 
     @property
     def options(self) -> list[str]:

@@ -103,6 +103,27 @@ class AddonKind:
     """Whether its steps reach the addresses that functions and pages name."""
     scopes: tuple[str, ...] = ()
     """The least rights that its key needs, as its vendor calls them."""
+    service: str = ""
+    """The service that its steps call; empty if they run on the server."""
+    key_source: str = ""
+    """The page or the place where its key is made; empty if it needs no key."""
+
+    @property
+    def about(self) -> str:
+        """The text for lists and panels: its summary, its service, and the source of its key."""
+        if not self.service:
+            return f"{self.summary} It runs on the server, and needs no key."
+        return f"{self.summary} It calls {self.service}. {self.key_hint}"
+
+    @property
+    def key_hint(self) -> str:
+        """The sentence that says where its key is made, with the rights that the key needs."""
+        if not self.key_source:
+            return ""
+        place = self.key_source if self.key_source.startswith("https") else f"in {self.key_source}"
+        place = f"at {place}" if place == self.key_source else place
+        rights = f" Rights: {', '.join(self.scopes)}." if self.scopes else ""
+        return f"Its key is made {place}.{rights}"
 
     @property
     def needs_config(self) -> tuple[str, ...]:

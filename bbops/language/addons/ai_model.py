@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from bbops.base.model import Model
 from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, INTEGER, TEXT, map_of
@@ -14,8 +16,11 @@ class Config(Model):
     used as it is.
     """
 
-    api_key: Secret
-    endpoint: Setting | None = None
+    api_key: Secret = Field(description="An API key of OpenAI, or of the server at `endpoint`.")
+    endpoint: Setting | None = Field(
+        default=None,
+        description="The address of a server with the API of OpenAI, with or without `/v1`.",
+    )
 
 
 MODEL_SECONDS = 120.0
@@ -104,4 +109,6 @@ ADDON = AddonKind(
     },
     config_example="apiKey: ${ env.AI_API_KEY }",
     hosts=("api.openai.com",),
+    service="OpenAI",
+    key_source="https://platform.openai.com/api-keys",
 )

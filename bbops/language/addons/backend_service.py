@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from bbops.base.model import Model
 from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, list_of
@@ -10,8 +12,12 @@ from bbops.language.expressions.types import ANY, list_of
 class Config(Model):
     """The key passes by all rules, so it stays on the server."""
 
-    project_url: Setting
-    service_role_key: Secret
+    project_url: Setting = Field(
+        description="The address of the Supabase project, such as `https://abcd.supabase.co`."
+    )
+    service_role_key: Secret = Field(
+        description="A secret key of the Supabase project, `sb_secret_…`, or its service role key."
+    )
 
 
 ADDON = AddonKind(
@@ -79,4 +85,6 @@ ADDON = AddonKind(
     config_example="projectUrl: https://acme.example.com\n"
     "serviceRoleKey: ${ env.BACKEND_SERVICE_KEY }",
     address="projectUrl",
+    service="Supabase",
+    key_source="https://supabase.com/dashboard/project/_/settings/api-keys",
 )

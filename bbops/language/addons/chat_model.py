@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from bbops.base.model import Model
 from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, INTEGER, TEXT, map_of
@@ -10,8 +12,10 @@ from bbops.language.expressions.types import ANY, INTEGER, TEXT, map_of
 class Config(Model):
     """The key of the account that pays. `endpoint` is for a server with the same protocol."""
 
-    api_key: Secret
-    endpoint: Setting | None = None
+    api_key: Secret = Field(description="An API key of Anthropic, or of the server at `endpoint`.")
+    endpoint: Setting | None = Field(
+        default=None, description="The address of a server with the API of Anthropic."
+    )
 
 
 MODEL_SECONDS = 120.0
@@ -67,4 +71,6 @@ ADDON = AddonKind(
     config_example="apiKey: ${ env.CHAT_API_KEY }",
     hosts=("api.anthropic.com",),
     scopes=("a workspace's key with a spend limit",),
+    service="Anthropic",
+    key_source="https://console.anthropic.com/settings/keys",
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from bbops.base.model import Model
 from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may
 from bbops.language.expressions.types import TEXT, map_of
@@ -10,8 +12,12 @@ from bbops.language.expressions.types import TEXT, map_of
 class Config(Model):
     """The address is the right to write there, so it is a secret. `endpoint` is for a stand-in."""
 
-    webhook_url: Secret
-    endpoint: Setting | None = None
+    webhook_url: Secret = Field(
+        description="The URL of a webhook of Discord, which may write into its channel."
+    )
+    endpoint: Setting | None = Field(
+        default=None, description="The address of a stand-in for Discord, for tests."
+    )
 
 
 ADDON = AddonKind(
@@ -36,4 +42,6 @@ ADDON = AddonKind(
     },
     config_example="webhookUrl: ${ env.CHAT_WEBHOOK_URL }",
     hosts=("discord.com",),
+    service="Discord",
+    key_source="the settings of the channel, under Integrations and Webhooks",
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from bbops.base.model import Model
 from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, INTEGER, TEXT, list_of, map_of
@@ -18,8 +20,13 @@ _ISSUE = map_of(
 class Config(Model):
     """A token that may read and write issues. `endpoint` is for a server of your own."""
 
-    access_token: Secret
-    endpoint: Setting | None = None
+    access_token: Secret = Field(
+        description="A fine-grained token of GitHub that may read and write issues."
+    )
+    endpoint: Setting | None = Field(
+        default=None,
+        description="The address of a GitHub Enterprise server, such as `https://github.example.com/api/v3`.",
+    )
 
 
 ADDON = AddonKind(
@@ -79,4 +86,6 @@ ADDON = AddonKind(
     config_example="accessToken: ${ env.CODE_HOSTING_TOKEN }",
     hosts=("api.github.com",),
     scopes=("fine-grained token: Issues, read and write",),
+    service="GitHub",
+    key_source="https://github.com/settings/personal-access-tokens",
 )

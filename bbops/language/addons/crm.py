@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from bbops.base.model import Model
 from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, BOOLEAN, INTEGER, TEXT, list_of, map_of
@@ -15,8 +17,12 @@ _OBJECT = map_of(
 class Config(Model):
     """A service key. `endpoint` is for a stand-in."""
 
-    access_token: Secret
-    endpoint: Setting | None = None
+    access_token: Secret = Field(
+        description="A service key of HubSpot, or the access token of a private app."
+    )
+    endpoint: Setting | None = Field(
+        default=None, description="The address of a stand-in for HubSpot, for tests."
+    )
 
 
 ADDON = AddonKind(
@@ -84,4 +90,6 @@ ADDON = AddonKind(
     config_example="accessToken: ${ env.CRM_TOKEN }",
     hosts=("api.hubapi.com",),
     scopes=("crm.objects.contacts.read", "crm.objects.contacts.write", "crm.objects.deals.write"),
+    service="HubSpot",
+    key_source="HubSpot, under Development, Keys and Service keys",
 )

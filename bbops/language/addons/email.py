@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from bbops.base.model import Model
 from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
 from bbops.language.addons._parameters import MAIL
@@ -16,10 +18,15 @@ class Config(Model):
     `endpoint` is for its servers in Europe, https://api.eu.sendgrid.com, or for a stand-in.
     """
 
-    api_key: Secret
-    sender_email: Setting
-    sender_name: Setting
-    endpoint: Setting | None = None
+    api_key: Secret = Field(description="An API key of SendGrid that may send mails.")
+    sender_email: Setting = Field(
+        description="The address that mails come from, which SendGrid has verified."
+    )
+    sender_name: Setting = Field(description="The name that mails come from.")
+    endpoint: Setting | None = Field(
+        default=None,
+        description="SendGrid in Europe, `https://api.eu.sendgrid.com`, or a stand-in.",
+    )
 
 
 ADDON = AddonKind(
@@ -59,4 +66,6 @@ ADDON = AddonKind(
     "senderName: The Shop",
     hosts=("api.sendgrid.com",),
     scopes=("mail.send",),
+    service="SendGrid",
+    key_source="https://app.sendgrid.com/settings/api_keys",
 )

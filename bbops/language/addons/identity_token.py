@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model
@@ -35,9 +35,16 @@ class Config(Model):
     `getUser` needs it.
     """
 
-    project_id: Annotated[Setting, AfterValidator(check_project)]
-    service_account: Secret | None = None
-    endpoint: Setting | None = None
+    project_id: Annotated[Setting, AfterValidator(check_project)] = Field(
+        description="The id of the Firebase project, such as `shop-1a2b3`."
+    )
+    service_account: Secret | None = Field(
+        default=None, description="The JSON of a service account's key; only `getUser` needs it."
+    )
+    endpoint: Setting | None = Field(
+        default=None,
+        description="The address of a stand-in for Firebase Authentication, for tests.",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -90,4 +97,6 @@ ADDON = AddonKind(
     },
     config_example="projectId: my-project\nserviceAccount: ${ env.IDENTITY_SERVICE_ACCOUNT }",
     hosts=("www.googleapis.com", "oauth2.googleapis.com", "identitytoolkit.googleapis.com"),
+    service="Firebase Authentication",
+    key_source="https://console.firebase.google.com/, under Project settings and Service accounts",
 )

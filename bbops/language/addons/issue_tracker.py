@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from bbops.base.model import Model
 from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, TEXT, list_of, map_of
@@ -10,9 +12,13 @@ from bbops.language.expressions.types import ANY, TEXT, list_of, map_of
 class Config(Model):
     """The instance, and the account that acts there."""
 
-    instance_url: Setting
-    email: Setting
-    api_token: Secret
+    instance_url: Setting = Field(
+        description="The address of the Jira site, such as `https://example.atlassian.net`."
+    )
+    email: Setting = Field(
+        description="The email address of the Atlassian account that calls Jira."
+    )
+    api_token: Secret = Field(description="An API token of that account.")
 
 
 ADDON = AddonKind(
@@ -88,4 +94,6 @@ ADDON = AddonKind(
     "apiToken: ${ env.ISSUE_TRACKER_TOKEN }",
     address="instanceUrl",
     scopes=("read:jira-work", "write:jira-work"),
+    service="Jira",
+    key_source="https://id.atlassian.com/manage-profile/security/api-tokens",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model
@@ -37,7 +37,9 @@ class Config(Model):
     in a bucket; a draft has its own.
     """
 
-    base_directory: Annotated[Setting, AfterValidator(check_base)] = "./storage"
+    base_directory: Annotated[Setting, AfterValidator(check_base)] = Field(
+        default="./storage", description="The folder of the files, relative to the project."
+    )
 
 
 ADDON = AddonKind(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from bbops.base.model import Model
 from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need, run_file
 from bbops.language.expressions.types import DATETIME, INTEGER, TEXT, list_of, map_of
@@ -13,11 +15,15 @@ class Config(Model):
     `endpoint` is for storage of another vendor with the same protocol.
     """
 
-    access_key_id: Secret
-    secret_access_key: Secret
-    bucket: Setting
-    region: Setting
-    endpoint: Setting | None = None
+    access_key_id: Secret = Field(
+        description="The id of an access key of AWS, or of the storage at `endpoint`."
+    )
+    secret_access_key: Secret = Field(description="The secret of that access key.")
+    bucket: Setting = Field(description="The default bucket, for steps that name none.")
+    region: Setting = Field(description="The region of the bucket, such as `eu-central-1`.")
+    endpoint: Setting | None = Field(
+        default=None, description="The address of another storage with the API of Amazon S3."
+    )
 
 
 ADDON = AddonKind(
@@ -100,4 +106,6 @@ ADDON = AddonKind(
     "bucket: files\n"
     "region: eu-central-1",
     hosts=("*.amazonaws.com",),
+    service="Amazon S3",
+    key_source="https://console.aws.amazon.com/iam/, under Users and Security credentials",
 )

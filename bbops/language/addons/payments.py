@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from bbops.base.model import Model
 from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, BOOLEAN, INTEGER, TEXT, map_of
@@ -13,9 +15,16 @@ class Config(Model):
     `endpoint` is for a stand-in with the same protocol.
     """
 
-    secret_key: Secret
-    webhook_signing_secret: Secret | None = None
-    endpoint: Setting | None = None
+    secret_key: Secret = Field(
+        description="A secret or restricted key of Stripe, for tests or live."
+    )
+    webhook_signing_secret: Secret | None = Field(
+        default=None,
+        description="The signing secret of a webhook of Stripe, `whsec_…`.",
+    )
+    endpoint: Setting | None = Field(
+        default=None, description="The address of a stand-in for Stripe, for tests."
+    )
 
 
 ADDON = AddonKind(
@@ -140,4 +149,6 @@ ADDON = AddonKind(
     config_example="secretKey: ${ env.PAYMENTS_SECRET_KEY }\n"
     "webhookSigningSecret: ${ env.PAYMENTS_WEBHOOK_SECRET }",
     hosts=("api.stripe.com",),
+    service="Stripe",
+    key_source="https://dashboard.stripe.com/apikeys",
 )

@@ -15,12 +15,20 @@ class Config(Model):
     `apiKeySid` with `apiKeySecret` is instead of `authToken`; `endpoint` is for a stand-in.
     """
 
-    account_sid: Setting
-    auth_token: Secret | None = None
-    api_key_sid: Setting | None = None
-    api_key_secret: Secret | None = None
-    from_: Setting = Field(alias="from")
-    endpoint: Setting | None = None
+    account_sid: Setting = Field(description="The id of the Twilio account, `AC…`.")
+    auth_token: Secret | None = Field(
+        default=None, description="The auth token of the Twilio account."
+    )
+    api_key_sid: Setting | None = Field(
+        default=None, description="The id of an API key of Twilio, `SK…`, in place of `authToken`."
+    )
+    api_key_secret: Secret | None = Field(default=None, description="The secret of that API key.")
+    from_: Setting = Field(
+        alias="from", description="The number that sends, or the id of a messaging service, `MG…`."
+    )
+    endpoint: Setting | None = Field(
+        default=None, description="The address of a stand-in for Twilio, for tests."
+    )
 
 
 ADDON = AddonKind(
@@ -54,4 +62,6 @@ ADDON = AddonKind(
     },
     config_example='accountSid: AC123\nauthToken: ${ env.SMS_AUTH_TOKEN }\nfrom: "+15550100"',
     hosts=("api.twilio.com",),
+    service="Twilio",
+    key_source="https://console.twilio.com/, under Account Info, or API keys",
 )

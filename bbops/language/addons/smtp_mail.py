@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from bbops.base.model import Model
 from bbops.language.addons._base import Action, AddonKind, Secret, Setting
 from bbops.language.addons._parameters import MAIL
@@ -18,12 +20,20 @@ class Config(Model):
       for a server of one's own.
     """
 
-    server: Setting
-    sender_email: Setting
-    sender_name: Setting
-    user: Setting | None = None
-    password: Secret | None = None
-    ca_certificate: Secret | None = None
+    server: Setting = Field(
+        description="`smtp://HOST:587` (STARTTLS) or `smtps://HOST` (TLS); never without TLS."
+    )
+    sender_email: Setting = Field(description="The address that mails come from.")
+    sender_name: Setting = Field(description="The name that mails come from.")
+    user: Setting | None = Field(
+        default=None,
+        description="The user that signs in at the server; none by default.",
+    )
+    password: Secret | None = Field(default=None, description="The password of `user`.")
+    ca_certificate: Secret | None = Field(
+        default=None,
+        description="Certificates in PEM, trusted in place of the public ones.",
+    )
 
 
 ADDON = AddonKind(
@@ -50,4 +60,6 @@ ADDON = AddonKind(
     "senderEmail: hello@example.com\n"
     "senderName: The Shop",
     address="server",
+    service="an SMTP server",
+    key_source="the provider of the mail server",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model
@@ -29,11 +29,17 @@ class Config(Model):
       With both, `accessToken` counts.
     """
 
-    store_domain: Setting
-    access_token: Secret | None = None
-    client_id: Setting | None = None
-    client_secret: Secret | None = None
-    endpoint: Setting | None = None
+    store_domain: Setting = Field(
+        description="The domain of the store, such as `example.myshopify.com`."
+    )
+    access_token: Secret | None = Field(
+        default=None, description="The lasting access token of a Shopify app made before 2026."
+    )
+    client_id: Setting | None = Field(default=None, description="The client id of a Shopify app.")
+    client_secret: Secret | None = Field(default=None, description="The client secret of that app.")
+    endpoint: Setting | None = Field(
+        default=None, description="The address of a stand-in for Shopify, for tests."
+    )
 
     @model_validator(mode="after")
     def check_token(self) -> Self:
@@ -137,4 +143,6 @@ ADDON = AddonKind(
     config_example="storeDomain: acme.example.com\naccessToken: ${ env.STORE_TOKEN }",
     address="storeDomain",
     scopes=("read_products", "write_products", "read_orders", "write_inventory"),
+    service="Shopify",
+    key_source="https://dev.shopify.com/dashboard, in the settings of the app",
 )

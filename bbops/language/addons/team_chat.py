@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from bbops.base.model import Model
 from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import BOOLEAN, TEXT, map_of
@@ -14,8 +16,10 @@ _MARKDOWN = "Markdown of the chat; `&`, `<` and `>` in text from expressions are
 class Config(Model):
     """The token of a bot that is in the channels. `endpoint` is for a stand-in."""
 
-    bot_token: Secret
-    endpoint: Setting | None = None
+    bot_token: Secret = Field(description="The token of a bot of Slack, `xoxb-…`.")
+    endpoint: Setting | None = Field(
+        default=None, description="The address of a stand-in for Slack, for tests."
+    )
 
 
 ADDON = AddonKind(
@@ -49,4 +53,6 @@ ADDON = AddonKind(
     config_example="botToken: ${ env.TEAM_CHAT_TOKEN }",
     hosts=("slack.com",),
     scopes=("chat:write", "im:write", "chat:write.public"),
+    service="Slack",
+    key_source="https://api.slack.com/apps, under OAuth & Permissions",
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from bbops.base.model import Model
 from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, BOOLEAN, TEXT, list_of, map_of
@@ -18,8 +20,10 @@ _PAGE = map_of(
 class Config(Model):
     """Databases must be shared with the integration first. `endpoint` is for a stand-in."""
 
-    integration_token: Secret
-    endpoint: Setting | None = None
+    integration_token: Secret = Field(description="The token of an integration of Notion, `ntn_…`.")
+    endpoint: Setting | None = Field(
+        default=None, description="The address of a stand-in for Notion, for tests."
+    )
 
 
 _PER_SECOND = 3.0
@@ -90,4 +94,6 @@ ADDON = AddonKind(
     config_example="integrationToken: ${ env.WORKSPACE_DOCS_TOKEN }",
     hosts=("api.notion.com",),
     scopes=("read content", "update content", "insert content"),
+    service="Notion",
+    key_source="https://www.notion.so/profile/integrations",
 )

@@ -21,7 +21,7 @@ _GIVES = {
     "text": t.TEXT, "number": t.NUMBER, "integer": t.INTEGER, "boolean": t.BOOLEAN,
     "datetime": t.DATETIME, "any": t.ANY, "map": Type("map"), "list": t.list_of(t.ANY),
 }  # fmt: skip
-_ARGUMENTS = {
+ARGUMENTS = {
     "slice": ("integer", "integer?"), "replace": ("text", "text"), "split": ("text",),
     "join": ("text",), "startsWith": ("text",), "endsWith": ("text",), "matches": ("text",),
     "sort": ("text?", "text"), "pluck": ("text",), "round": ("integer",), "min": ("number",),
@@ -81,7 +81,7 @@ def check_filter(at: Checks, node: s.Filter) -> Type:
     if not known.accepts_null:
         of = at.without_null(node.of, of, f"filter '{node.name}'")
     kinds = ("text",) if node.name == "contains" and of.kind == "text" else None
-    args = _check_arguments(at, node, args, kinds or _ARGUMENTS.get(node.name, ()))
+    args = _check_arguments(at, node, args, kinds or ARGUMENTS.get(node.name, ()))
     if known.least <= len(args) <= known.most and t.NEVER not in args:
         check_constants(at, node, of)
     if _has_wrong_members(at, node, of) or check_members(at, node, of) or _misnames(at, node, of):
@@ -103,7 +103,7 @@ def check_call(at: Checks, node: s.Call) -> Type:
         return at.wrong(node.start, "unknown-function-call", message, hint)
     args = [at.infer(arg) for arg in node.args]
     _check_count(at, node, node.start, known.least, known.most)
-    args = _check_arguments(at, node, args, _ARGUMENTS.get(node.name, ()))
+    args = _check_arguments(at, node, args, ARGUMENTS.get(node.name, ()))
     found = t.list_of(t.INTEGER) if known.gives == "list" else _GIVES[known.gives]
     return t.concealed(found, by=args)
 

@@ -36,7 +36,11 @@ class Debounce(Model):
 
 
 class Retry(Model):
-    """How often a failing run is tried, and how long it waits before the second one."""
+    """How often a failing run is tried, and how long it waits before the second one.
+
+    Without `retry`, a run has 5 attempts: the second one after 5 s, and each wait is three times
+    the one before, at most an hour. With it, a key that is left out has the value below.
+    """
 
     attempts: Annotated[int, Field(ge=1, le=100)] = 3
     backoff: Duration = "1s"

@@ -1,4 +1,4 @@
-"""task: a function that runs at times."""
+"""task: a function that runs on a schedule."""
 
 from __future__ import annotations
 
@@ -19,28 +19,30 @@ _FOR_OTHERS: Final = frozenset({"lane", "unique", "debounce"})
 
 
 class Task(Kind):
-    """A function that runs at times.
+    """A function that runs on a schedule.
 
     - Either `schedule` or `every`. A cron line has five fields: minute, hour, day of the month,
       month, day of the week; it needs quotes where it begins with `*`, which YAML takes for
       an alias.
     - `timezone` is the time zone of `schedule`.
     - `overlap` says what happens when the run before has not ended: `skip` leaves this one out,
-      `queue` waits for the other, `allow` runs both.
+      `queue` lets one run wait for it and leaves out others, `allow` runs both.
     - `missed` says what happens when nothing ran at the time, because the server was down: `once`
       makes up for the newest time if that is less than a day ago, `skip` for none, `all` for
       each, at most 100.
-    - Each run is a job: one that fails is tried again, up to 5 times unless `retry` says otherwise,
-      and what it writes to the project's tables happens once. `timeout` is for one attempt, by
-      default 15 minutes, `priority` for jobs that wait for room.
+    - Each run is a job. A failed run is tried again: it has 5 attempts without `retry`, and with
+      `retry` as many as its `attempts`, 3 if left out. What it writes to the project's tables
+      happens once. `timeout` is for one attempt, by default 15 minutes, `priority` for jobs that
+      wait for room.
     - `jitter` lets each run begin up to so much later, so that tasks of one time do not all begin
       at once.
     - `input` is what the function gets as `input`: constants that fit what it declares.
     - `onDead` is a function that runs when a run has failed for the last time, with the event
       `bbops.job-dead`. `renamedFrom` is the name that the task had before: its runs and its next
       time go on under the new one.
-    - Its function gets no request: `params`, `query`, `headers`, `request` and `vars.auth`
-      are mistakes there. What it returns is ignored.
+    - Its function gets no request: `params`, `query`, `headers`, `request`, `vars.auth` and
+      `vars.apiKey` are mistakes there. It reads `input`, `env` and `job`. What it returns is
+      ignored.
     """
 
     folder: ClassVar[str] = "tasks"

@@ -61,6 +61,14 @@ class User(Model):
     claims: ValueField | None = None
 
 
+class CallerKey(Model):
+    """The API key of a case; it opens every channel, and a case without one sends no key."""
+
+    id: ValueField | None = None
+    name: ValueField | None = None
+    claims: ValueField | None = None
+
+
 class SentFile(Model):
     """A file that a case sends: its name, and what is in it."""
 
@@ -141,6 +149,7 @@ class Case(Model):
 
     name: Annotated[str, Field(min_length=1)]
     auth: User | None = None
+    api_key: CallerKey | None = None
     params: dict[str, ValueField] = {}
     query: dict[str, ValueField] = {}
     headers: dict[str, ValueField] = {}
@@ -172,6 +181,9 @@ class Test(Kind):
       events, each `{ event, data }`.
     - Values under `params` and `query` arrive as a request brings them. A case without `auth` asks
       without a token.
+    - `apiKey` is a key that exists for this case, and that its request sends: `apiKey: {}`, or with
+      the `id`, `name` and `claims` that `vars.apiKey` then holds. Endpoints that take no keys
+      refuse it.
     - `files` are uploads by their names in the endpoint, one of each; beside them the fields of
       `input` are those of a form. A test of a function has none.
     - The steps `emit`, `enqueue` and `send` start nothing in a test: `expect.events` names the
@@ -192,8 +204,9 @@ class Test(Kind):
     - Without `expect.status` any answer below 500 will do. `value` and `calls` show parts: maps may
       have more keys.
     - A test of a function runs neither middleware nor authentication: `auth` is its `vars.auth`,
-      and one that reads what middleware sets is tested by its endpoint. `event.payload` and the
-      rows of `trigger` become what the function's `payload` and the trigger's table make of them.
+      `apiKey` its `vars.apiKey`. Functions that read variables of middleware are tested by their
+      endpoint. `event.payload` and the rows of `trigger` become what the function's `payload` and
+      the trigger's table make of them.
     - Rows under `data` are complete: columns that take no null and have no default are given. The
       filter `bcrypt` is there in tests only.
     """

@@ -16,7 +16,7 @@ from bbops.runtime.values.times import STARTS, find_zone, read_step
 _ZONE_AT: Final = {"date": 1, "startOf": 1, "add": 1, "difference": 2}
 MOMENT_FILTERS: Final = frozenset({*_ZONE_AT, *SECONDS})
 _LETTER: Final = re.compile("%(.)", re.DOTALL)
-_NOT_IN_SQL: Final = frozenset("eswzZ")
+NOT_IN_SQL: Final = frozenset("eswzZ")
 """Letters of a format that PostgreSQL's `to_char` lacks."""
 _MOMENTS: Final = frozenset({"datetime", "date"})
 
@@ -31,7 +31,7 @@ def moment(query: Parts, node: s.Filter) -> Template:
     is_date, zone = query.type_of(node.of).kind == "date", _zone(query, node)
     if node.name == "date":
         form = _constant(node, "format")
-        if lacking := [letter for letter in _LETTER.findall(form) if letter in _NOT_IN_SQL]:
+        if lacking := [letter for letter in _LETTER.findall(form) if letter in NOT_IN_SQL]:
             message = f"'%{lacking[0]}' has no equal in SQL"
             hint = "format the value in a step after this one"
             raise NotInSql(node.args[0].start, message, hint)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
@@ -12,10 +11,12 @@ from pydantic import Field, PlainValidator, SerializeAsAny, model_validator
 from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model
+from bbops.language.expressions.emit import load
 from bbops.language.expressions.types import ANY, NULL, TEXT, Type, fits, list_of, map_of
 from bbops.language.expressions.values import Constant, Expression, Value, ValueField
-from bbops.language.steps._base import Checking, Example, Static, Step, read_step
+from bbops.language.steps._base import Checking, Example, Step, read_step
 from bbops.language.steps._flow import Flow
+from bbops.runtime.http import content_types
 from bbops.source.yaml.document import Mark
 
 
@@ -31,7 +32,7 @@ class ReturnParameters(Model):
         Field(alias="from", description="where `file` is, if it is not a file of this run"),
     ] = None
     headers: ValueField | None = None
-    content_type: Static | None = None
+    content_type: ValueField | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -61,6 +62,10 @@ class Return(Step):
       browser would run, need it said. A GET may ask for a part of it.
     - With `from: localStorage`, `file` is the path of a file that the addon keeps. Such an answer
       has an `etag`; one that is not there is 404.
+    - `contentType` may be an expression, such as `${ vars.row.type }`; a text that is not a media
+      type gets 400. If it is HTML or SVG, the value is escaped as with `contentType: text/html`. A
+      file or `binary` value whose computed type a browser would run is sent as
+      `application/octet-stream`.
     - A `value` of type `binary` with a `contentType` is sent as the bytes that it is.
     - `stream` answers with what a step of a model gives, piece by piece, as server-sent events:
       `text` with `{ text }` as the vendor sends them, and at the end `done` with what the step
@@ -116,11 +121,21 @@ class Return(Step):
                 message, hint = "'from' says where a 'file' is, and there is none", "remove it"
                 at.report(self.place("from"), "bad-value", message, hint)
         at.headers(answer.headers, "this answer's headers")
-        if answer.content_type is not None and not _CONTENT_TYPE(answer.content_type):
-            message = f"expected a content type such as 'text/html', got '{answer.content_type}'"
-            at.report(self.place("contentType"), "bad-value", message)
+        self.check_type(at, answer.content_type)
         at.ends()
         return NULL
+
+    def check_type(self, at: Checking, content_type: Value | None) -> None:
+        """Report a content type that is not a text, may be null, or cannot be sent."""
+        if content_type is None:
+            return
+        place = self.place("contentType")
+        at.need(content_type, "text", "'contentType'", place)
+        if not isinstance(content_type, Constant) or not isinstance(content_type.value, str):
+            return
+        if not content_types.is_content_type(content_type.value):
+            message = f"expected a content type such as 'text/html', got '{content_type.value}'"
+            at.report(place, "bad-value", message)
 
     def check_stream(self, at: Checking, step: Step) -> None:
         """A stream is no value either: it begins here, and ends behind the function."""
@@ -189,35 +204,69 @@ class Return(Step):
         if answer.stream is not None:
             found = flow.temporary()
             begun = answer.stream.stream_code(flow, found)
-            headers, kind = flow.value(answer.headers), ast.Constant("text/event-stream")
+            headers, sent = flow.value(answer.headers), ast.Constant("text/event-stream")
             given = flow.run(
-                f"return (200, {found}, headers, kind)", headers=headers, kind=kind
+                f"return (200, {found}, headers, sent)", headers=headers, sent=sent
             )  # fmt: skip
             return [*begun, *given]
         if answer.file is not None:
             return self.file_code(flow, answer.file)
+        kind, begun = self.type_code(flow, "file_type" if self.is_bytes(flow) else "written_type")
         value = flow.use("bbops.runtime.values.failures:NOTHING")
         if "value" in answer.model_fields_set:  # null is a value too
-            value = self.written(flow)
-        return flow.run(
+            value = self.written(flow, kind)
+        given = flow.run(
             "return (status, value, headers, contentType)",
             status=flow.value(answer.status),
             value=value,
             headers=flow.value(answer.headers),
-            contentType=ast.Constant(_with_charset(answer.content_type)),
+            contentType=load(kind) if kind else ast.Constant(_with_charset(self.fixed_type)),
         )
+        return [*begun, *given]
+
+    @property
+    def fixed_type(self) -> str | None:
+        """The content type that stands in the file; None where there is none, or an expression."""
+        said = self.return_.content_type
+        return str(said.value) if isinstance(said, Constant) else None
+
+    def is_bytes(self, flow: Flow) -> bool:
+        """Return whether the value is of type binary."""
+        value = self.return_.value
+        return isinstance(value, Expression) and flow.type_of(value).kind == "binary"
+
+    def type_code(self, flow: Flow, read: str) -> tuple[str, list[ast.stmt]]:
+        """Return the name that holds a computed content type, with its code; empty for others.
+
+        Args:
+            read: the function of `bbops.runtime.http.content_types` that checks it.
+        """
+        said = self.return_.content_type
+        if said is None or isinstance(said, Constant):
+            return "", []
+        name = flow.temporary()
+        code = flow.run(
+            f"{name} = read(said)", read=f"bbops.runtime.http.content_types:{read}",
+            said=flow.value(said),
+        )  # fmt: skip
+        return name, code
 
     def file_code(self, flow: Flow, file: Value) -> list[ast.stmt]:
         """Return the code that answers with a file, which is looked for at this line."""
+        kind, begun = self.type_code(flow, "file_type")
+        said = load(kind) if kind else ast.Constant(self.fixed_type)
+        return [*begun, *self.found_code(flow, file, said)]
+
+    def found_code(self, flow: Flow, file: Value, said: ast.expr) -> list[ast.stmt]:
+        """Return the code that finds a file, whose content type is `said`, and answers with it."""
         answer, found = self.return_, flow.temporary()
-        said = None if answer.content_type is None else str(answer.content_type)
         if answer.from_ is not None:
             return flow.run(
                 "return await answer(run, status, path, headers, contentType)",
                 answer="bbops.runtime.http.stored_answers:answer_stored",
                 path=flow.value(file),
                 status=flow.value(answer.status), headers=flow.value(answer.headers),
-                contentType=ast.Constant(said),
+                contentType=said,
             )  # fmt: skip
         return flow.run(
             f"{found} = await find(folder, path, contentType)\n"
@@ -225,21 +274,27 @@ class Return(Step):
             find="bbops.runtime.http.file_answers:find_file",
             folder=flow.root("folder"), path=flow.value(file),
             status=flow.value(answer.status), headers=flow.value(answer.headers),
-            contentType=ast.Constant(said),
+            contentType=said,
         )  # fmt: skip
 
-    def written(self, flow: Flow) -> ast.expr:
-        """Return the code of the value; into markup, text from outside is escaped."""
+    def written(self, flow: Flow, kind: str) -> ast.expr:
+        """Return the code of the value; into markup, text from outside is escaped.
+
+        Args:
+            kind: the name that holds a computed content type; empty without one.
+        """
         answer = self.return_
         if answer.value is None or answer.content_type is None:
             return flow.value(answer.value)
-        kind = answer.content_type.partition(";")[0].strip().lower()
-        is_bytes = (
-            isinstance(answer.value, Expression) and flow.type_of(answer.value).kind == "binary"
-        )
-        if kind not in _MARKUP or is_bytes:
+        if self.is_bytes(flow):
             return flow.value(answer.value)
-        return flow.html(answer.value)
+        if kind:
+            asked = flow.expression(
+                f"is_markup({kind})", is_markup="bbops.runtime.http.content_types:is_markup"
+            )
+            return ast.IfExp(asked, flow.html(answer.value), flow.value(answer.value))
+        is_markup = self.fixed_type is not None and content_types.is_markup(self.fixed_type)
+        return flow.html(answer.value) if is_markup else flow.value(answer.value)
 
 
 _STREAMED = ("aiModel.chatCompletion", "chatModel.createMessage")
@@ -247,16 +302,11 @@ _EVENTS = list_of(map_of({"event": TEXT, "data": ANY}, "the event"))
 """What a test sees of a stream."""
 _KEYS = {"from_": "from", "content_type": "contentType"}
 _EMPTY = frozenset({204, 304})
-_MARKUP = frozenset({"text/html", "application/xhtml+xml", "image/svg+xml"})
 _WRITTEN = "text number boolean datetime date binary"
-_CONTENT_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+( *; *[\w-]+=[\w.\"+-]+)*", re.ASCII).fullmatch
 
 
 def _with_charset(content_type: str | None) -> str | None:
-    """Texts are sent as UTF-8; without saying so, clients guess."""
-    if content_type is None or not content_type.startswith("text/") or "charset" in content_type:
-        return None if content_type is None else str(content_type)
-    return f"{content_type}; charset=utf-8"
+    return None if content_type is None else content_types.with_charset(content_type)
 
 
 def _is_status(status: object) -> bool:

@@ -111,7 +111,7 @@ def _output(step: Step, scope: Scope) -> Iterator[Output]:
         if answer.stream is not None:
             yield Output(200, stream_schema(answer.stream), EVENTS)
         elif answer.file is not None and status not in {204, 304}:
-            yield Output(status, BINARY, str(answer.content_type or UNKNOWN))
+            yield Output(status, BINARY, step.fixed_type or UNKNOWN)
         elif "value" not in answer.model_fields_set or status in {204, 304}:
             yield Output(status, None, "")
         elif answer.value is None:
@@ -119,13 +119,17 @@ def _output(step: Step, scope: Scope) -> Iterator[Output]:
         elif answer.content_type is not None:
             is_bytes = type_of(answer.value, scope).kind == "binary"
             written: Schema = BINARY if is_bytes else {"type": "string"}
-            yield Output(status, written, str(answer.content_type))
+            yield Output(status, written, step.fixed_type or _ANY)
         else:
             yield Output(status, type_schema(type_of(answer.value, scope)))
     elif isinstance(step, Throw) and "status" in step.throw.model_fields_set:
         value = step.throw.value
         schema = None if value is None else type_schema(type_of(value, scope))
         yield Output(_status(step.throw.status), schema, is_error=True)
+
+
+_ANY = "*/*"
+"""The content type of an answer that computes it (OpenAPI 3.1, section 4.8.14)."""
 
 
 def _status(value: Value) -> int | None:

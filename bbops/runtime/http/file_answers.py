@@ -15,6 +15,7 @@ from typing import Any, Final
 from bbops.base.storage import Folder
 from bbops.runtime.flow.run import Answer
 from bbops.runtime.http.compression import is_known
+from bbops.runtime.http.content_types import is_run_by_browsers
 from bbops.runtime.http.headers import Headers, find_header
 from bbops.runtime.http.ranges import Range, read_range
 from bbops.runtime.http.responses import BODYLESS, Answering
@@ -74,7 +75,7 @@ async def find_type(path: str, read: Read) -> str:
     """Return the type by name and content; never one whose content a browser would run."""
     named, packed = _names.guess_type(path)
     found = content_type(await read(0, HEAD_BYTES), "" if packed else named or "")
-    return UNKNOWN if found.endswith(("html", "xml")) or "script" in found else found
+    return UNKNOWN if is_run_by_browsers(found) else found
 
 
 async def send_file(answering: Answering, send: Any, scope: Any, answer: Answer) -> None:

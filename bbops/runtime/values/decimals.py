@@ -39,12 +39,20 @@ def parse_decimal(value: Any) -> Any:
     of = type(value)
     if of is str:
         is_one = len(value) <= _LONGEST and _DECIMAL.fullmatch(value)
-        return Decimal(value) if is_one else NOTHING
+        return _plain(Decimal(value)) if is_one else NOTHING
     if of is float:
         value = Decimal(repr(value))
     elif of is int:
         return Decimal(value)
-    return value if type(value) is Decimal and value.is_finite() else NOTHING
+    return _plain(value) if type(value) is Decimal and value.is_finite() else NOTHING
+
+
+def _plain(value: Decimal) -> Decimal:
+    """Return 1E+3 as 1000; a decimal with too many digits stays as it is."""
+    exponent = value.as_tuple().exponent
+    if type(exponent) is int and 0 < exponent and value.adjusted() < MOST_DIGITS:
+        return Decimal(format(value, "f"))
+    return value
 
 
 def fits(value: Decimal) -> bool:

@@ -50,6 +50,8 @@ class Addon(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """One addon: what `addons/<id>.yaml` must hold, and which of it are secrets.
 
     Attributes:
+        service: the service that its steps call; empty if they run on the server.
+        key_source: where its key is made.
         not_supported: this version runs none of its steps yet.
     """
 
@@ -60,6 +62,8 @@ class Addon(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     secrets: list[str]
     steps: list[Step]
     url: str
+    service: str = ""
+    key_source: str = ""
     not_supported: bool = False
     example: str = ""
 
@@ -102,7 +106,8 @@ def _addon(at: PublicContext, id_: str, kind: AddonKind) -> Addon:
     ]
     return Addon(
         id_, kind.title, kind.summary, list(kind.needs_config), sorted(kind.secrets), steps,
-        at.link(f"/docs/language/addons/{id_}.md"), _is_unsupported(id_),
+        at.link(f"/docs/language/addons/{id_}.md"), kind.service, kind.key_source,
+        _is_unsupported(id_),
     )  # fmt: skip
 
 
