@@ -56,9 +56,7 @@ def test_number_of_a_body_is_read_from_its_text(bench: Bench, written: str) -> N
 
 
 @pytest.mark.parametrize("written", ["1e3", '"1E+3"', "0.1e4", "1000"])
-def test_decimal_with_an_exponent_is_answered_as_a_plain_number(
-    bench: Bench, written: str
-) -> None:
+def test_decimal_with_an_exponent_is_answered_as_a_plain_number(bench: Bench, written: str) -> None:
     echo = "input: { price: decimal }\nsteps:\n  - return: { value: '${ input.price }' }\n"
     assert send(bench, echo, f'{{"price": {written}}}').json == "1000"
 

@@ -50,7 +50,7 @@ def parse_decimal(value: Any) -> Any:
 def _plain(value: Decimal) -> Decimal:
     """Return 1E+3 as 1000; a decimal with too many digits stays as it is."""
     exponent = value.as_tuple().exponent
-    if type(exponent) is int and 0 < exponent and value.adjusted() < MOST_DIGITS:
+    if type(exponent) is int and exponent > 0 and value.adjusted() < MOST_DIGITS:
         return Decimal(format(value, "f"))
     return value
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import parse_qs
 
 import msgspec
@@ -20,14 +20,19 @@ import msgspec
 from bbops_server.data_plane.drafts import pages as draft_pages
 from bbops_server.data_plane.drafts.cookies import (
     Headers,
-    only_own,
     own_names,
-    read_token,
     token_cookie,
 )
+from bbops_server.data_plane.drafts.draft import Asked, Draft
 from bbops_server.data_plane.drafts.keys import Marks, find_mark
-from bbops_server.data_plane.drafts.origin import drop_passwords, guard, keep_passing
+from bbops_server.data_plane.drafts.origin import guard, keep_passing
 from bbops_server.data_plane.drafts.passing import pass_on
+from bbops_server.data_plane.drafts.requests import (
+    inner_scope,
+    is_of_another_page,
+    is_preflight,
+    mark_of,
+)
 from bbops_server.data_plane.drafts.sockets import MOST_SOCKETS, pass_socket
 from bbops_server.data_plane.live.directory import read_host
 from bbops_server.data_plane.pages.frontend import wants_page
@@ -37,7 +42,6 @@ from bbops_server.process.forks.limits import MOST_REQUESTS
 from bbops_server.process.messages.data.place import DraftPlace
 
 MARK: Final = "/~drafts/"
-TOKEN_HEADER: Final = b"x-draft-token"
 WAKING_SECONDS: Final = 25.0
 """How long a request waits for a draft that sleeps."""
 
@@ -51,41 +55,6 @@ _FEWEST_STATUS, _MOST_STATUS = 200, 599
 _BUSY_SECONDS: Final = 5
 _GONE: Final = b'{"error":{"code":"draftGone","message":"the branch of this draft is gone"}}'
 """To what waited for it."""
-
-
-class Draft:
-    """One draft; it sleeps while it has neither a `socket` to ask nor a `refusal`."""
-
-    def __init__(self, place: DraftPlace) -> None:
-        self.place = place
-        self.socket = ""
-        self.refusal: bytes | None = None
-        self.is_busy = False
-        self.in_flight = self.sockets = 0
-        self.told_at = 0.0
-        self.is_ready = asyncio.Event()
-
-    def be(self, socket: str, refusal: bytes | None, *, is_busy: bool) -> None:
-        """Answer from there from now on, or with that."""
-        self.socket, self.refusal, self.is_busy = socket, refusal, is_busy
-        if socket or refusal is not None:
-            self.is_ready.set()
-        else:
-            self.is_ready.clear()
-            self.told_at = 0.0
-
-
-class Asked(NamedTuple):
-    """A request for a draft: `prefix` leads to it, empty on a host of its own."""
-
-    name: str
-    draft: Draft
-    prefix: str
-
-    @property
-    def is_own_host(self) -> bool:
-        """Whether nothing live answers on this host."""
-        return not self.prefix
 
 
 class Drafts:
@@ -150,21 +119,21 @@ class Drafts:
         path = scope["path"][cut:] or "/"
         key, now = bytes.fromhex(draft.place.key), time.time()  # noqa: TID251 - expiry
         end, opened_by = draft_pages.find_end(path, key, now)
-        mark = _find_mark(scope, draft)
+        mark = mark_of(scope, draft)
         if path == _ENTER and scope["method"] == "POST":
             await self._enter(asked, scope, receive, send)
         elif end and not asked.is_own_host and self._admits(asked, opened_by):
             self._use(asked)
             sending = draft_pages.opening(_marking(asked, scope, send))
-            if _is_preflight(scope):
+            if is_preflight(scope):
                 await draft_pages.answer_preflight(sending)
             else:
-                await self._pass_on(asked, _cut(scope, asked, cut + end), receive, sending)
+                await self._pass_on(asked, inner_scope(scope, asked, cut + end), receive, sending)
         elif mark is None or not self._admits(asked, mark):
             await self._meet(asked, scope, cut, receive, send)
         else:
             self._use(asked)
-            inner, sending = _cut(scope, asked, cut), _marking(asked, scope, send)
+            inner, sending = inner_scope(scope, asked, cut), _marking(asked, scope, send)
             leads = not asked.is_own_host and wants_page(inner)
             if await self._pass_on(asked, inner, receive, sending, leads=leads) == "leads":
                 await _send(sending, 303, b"", [(b"location", _address(draft, inner, now, mark))])
@@ -180,13 +149,13 @@ class Drafts:
         key, now = bytes.fromhex(asked.draft.place.key), time.time()  # noqa: TID251 - expiry
         end, opened_by = draft_pages.find_end(scope["path"][cut:], key, now)
         if end and not asked.is_own_host and self._admits(asked, opened_by):
-            inner = _cut(scope, asked, cut + end)
+            inner = inner_scope(scope, asked, cut + end)
         else:
-            mark = _find_mark(scope, asked.draft)
-            if mark is None or not self._admits(asked, mark) or _is_of_another_page(scope):
+            mark = mark_of(scope, asked.draft)
+            if mark is None or not self._admits(asked, mark) or is_of_another_page(scope):
                 await refuse_socket(send, 401, _how_to_enter(asked.draft))
                 return
-            inner = _cut(scope, asked, cut)
+            inner = inner_scope(scope, asked, cut)
         if inner["path"] != REALTIME:
             await refuse_socket(send, 404, "no topics here")
             return
@@ -253,10 +222,10 @@ class Drafts:
         That neither wakes a draft nor says what is wrong with it.
         """
         draft, sending = asked.draft, _marking(asked, scope, send, is_named=False)
-        if not _is_preflight(scope):
+        if not is_preflight(scope):
             await _close(asked, scope, send)
         elif draft.socket and draft.refusal is None:
-            await self._pass_on(asked, _cut(scope, asked, cut), receive, sending)
+            await self._pass_on(asked, inner_scope(scope, asked, cut), receive, sending)
         else:
             await draft_pages.answer_preflight(draft_pages.opening(sending))
 
@@ -325,50 +294,10 @@ class Drafts:
         return outcome
 
 
-def _cut(scope: Any, asked: Asked, end: int) -> Any:
-    """Return a request as the project sees it: without what leads to the draft, and its token."""
-    headers = only_own(scope["headers"])
-    if not asked.is_own_host:
-        headers = drop_passwords(headers)
-    return {
-        **scope, "path": scope["path"][end:] or "/",
-        "raw_path": (scope.get("raw_path") or b"")[end:] or b"/",
-        "root_path": scope["path"][:end],
-        "headers": [one for one in headers if one[0] != TOKEN_HEADER],
-    }  # fmt: skip
-
-
 def _address(draft: Draft, inner: Any, now: float, mark: str) -> bytes:
     key, query = bytes.fromhex(draft.place.key), inner["query_string"]
     path = draft_pages.address_of(key, inner["raw_path"].decode("latin-1"), now, mark)
     return draft.place.prefix.encode() + path.encode("latin-1") + (b"?" + query if query else b"")
-
-
-def _find_mark(scope: Any, draft: Draft) -> str | None:
-    given = read_token(scope["headers"])
-    for name, value in scope["headers"]:
-        if name == TOKEN_HEADER:
-            given = value.decode("latin-1")
-    return find_mark(given, bytes.fromhex(draft.place.key), time.time())  # noqa: TID251 - expiry
-
-
-def _is_of_another_page(scope: Any) -> bool:
-    """Return whether a page of another origin opens a websocket by the cookie of this host.
-
-    Browsers let every page open one, and send cookies along.
-    """
-    headers = dict(scope["headers"])
-    origin = headers.get(b"origin")
-    if TOKEN_HEADER in headers or origin is None:
-        return False
-    return bool(origin.partition(b"://")[2] != headers.get(b"host"))
-
-
-def _is_preflight(scope: Any) -> bool:
-    """Return whether a browser asks what it may send: it never sends a token with that."""
-    return scope["method"] == "OPTIONS" and any(
-        name == b"access-control-request-method" for name, _ in scope["headers"]
-    )
 
 
 async def _close(asked: Asked, scope: Any, send: Any) -> None:

@@ -1,0 +1,54 @@
+"""Requests for drafts: their tokens, and their form without what leads to the draft."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final
+
+from bbops_server.data_plane.drafts.cookies import only_own, read_token
+from bbops_server.data_plane.drafts.draft import Asked, Draft
+from bbops_server.data_plane.drafts.keys import find_mark
+from bbops_server.data_plane.drafts.origin import drop_passwords
+
+TOKEN_HEADER: Final = b"x-draft-token"
+
+
+def inner_scope(scope: Any, asked: Asked, end: int) -> Any:
+    """Return a request as the project sees it: without what leads to the draft, and its token."""
+    headers = only_own(scope["headers"])
+    if not asked.is_own_host:
+        headers = drop_passwords(headers)
+    return {
+        **scope, "path": scope["path"][end:] or "/",
+        "raw_path": (scope.get("raw_path") or b"")[end:] or b"/",
+        "root_path": scope["path"][:end],
+        "headers": [one for one in headers if one[0] != TOKEN_HEADER],
+    }  # fmt: skip
+
+
+def mark_of(scope: Any, draft: Draft) -> str | None:
+    """Return whose token a request has; None without a valid one."""
+    given = read_token(scope["headers"])
+    for name, value in scope["headers"]:
+        if name == TOKEN_HEADER:
+            given = value.decode("latin-1")
+    return find_mark(given, bytes.fromhex(draft.place.key), time.time())  # noqa: TID251 - expiry
+
+
+def is_of_another_page(scope: Any) -> bool:
+    """Return whether a page of another origin opens a websocket by the cookie of this host.
+
+    Browsers let every page open one, and send cookies along.
+    """
+    headers = dict(scope["headers"])
+    origin = headers.get(b"origin")
+    if TOKEN_HEADER in headers or origin is None:
+        return False
+    return bool(origin.partition(b"://")[2] != headers.get(b"host"))
+
+
+def is_preflight(scope: Any) -> bool:
+    """Return whether a browser asks what it may send: it never sends a token with that."""
+    return scope["method"] == "OPTIONS" and any(
+        name == b"access-control-request-method" for name, _ in scope["headers"]
+    )
