@@ -21,7 +21,7 @@ from tests.support.small_project import endpoint
 __all__ = ["receiver", "sending"]
 
 TOPIC: Final = "topic"
-DRAFT_SECRET: Final = f"whsec_{base64.b64encode(b'only-for-drafts.').decode()}"
+DRAFT_SECRET: Final = f"whsec_{base64.b64encode(b'only-for-drafts.' * 2).decode()}"
 IN_DRAFT: Final = ("--draft", TOPIC)
 EMIT: Final = """
 input: { number: integer }
