@@ -23,7 +23,7 @@ EXAMPLES = [
     pytest.param(example, id=f"{one.group} {one.name}: {example.expression}")
     for one in ENTRIES for example in one.decimal_examples
 ]  # fmt: skip
-"""Those of filters run in tests/runtime/test_filters_through_the_compiler.py."""
+"""Examples of filters run in tests/runtime/test_filters_through_the_compiler.py instead."""
 SAMPLES = [
     pytest.param(sample, id=f"{one.group} {one.name}: {sample.given} {sample.expression}")
     for one in ENTRIES for sample in one.samples if sample.column_type not in {"email", "url"}

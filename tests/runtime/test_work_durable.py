@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -14,15 +14,12 @@ from bbops.runtime.work.durable import durable
 from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.values import FencedError
+from tests.support.mortal import KilledError, Mortal
 from tests.support.work_bench import Bench, Work, bench, job, place
 
 __all__ = ["bench", "place"]
 
 NOTE = "INSERT INTO _bbops_notes (name, text) VALUES (?, ?) RETURNING name, text"
-
-
-class KilledError(BaseException):
-    """The process ends here."""
 
 
 @dataclass
@@ -79,31 +76,6 @@ async def function(host: Host, recorded: Recorded) -> None:
     changed = await host.database.change("UPDATE _bbops_notes SET text = 'x' WHERE text = ''")
     recorded.enter("4")
     await host.events.emit("done", {"changed": changed})  # type: ignore[union-attr]
-
-
-class Mortal:
-    """A database whose process ends behind its nth commit."""
-
-    def __init__(self, door: Any, commits: int) -> None:
-        self.door, self.left = door, commits
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.door, name)
-
-    def count(self) -> None:
-        self.left -= 1
-        if self.left == 0:
-            raise KilledError
-
-    async def write(self, *given: Any, **more: Any) -> Any:
-        found = await self.door.write(*given, **more)
-        self.count()
-        return found
-
-    async def write_all(self, statements: Sequence[Any], **more: Any) -> Any:
-        found = await self.door.write_all(statements, **more)
-        self.count()
-        return found
 
 
 async def attempt(on: Bench, world: World, name: str, commits: int) -> bool:

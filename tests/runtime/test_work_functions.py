@@ -11,7 +11,8 @@ from bbops.base.host import HttpResponse
 from bbops.build.testing.host import FakeHttp
 from bbops.runtime.values.failures import PayloadFailure
 from bbops.runtime.work.values import HeldError
-from tests.support.work_shop import FULFIL, KilledError, Shop, run
+from tests.support.mortal import KilledError
+from tests.support.work_shop import FULFIL, Shop, run
 
 
 async def to_its_end(shop: Shop, commits: int) -> tuple[Any, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.source.tree import MemoryTree
 from tests.conftest import Files
+from tests.support.mortal import KilledError, Mortal
 
 LINES = """
 columns:
@@ -86,51 +87,6 @@ steps:
             - delete: { table: lines, where: id == vars.line.id }
   - log: { message: "sent ${ event.payload.number }" }
 """
-
-
-class KilledError(BaseException):
-    """The process ends here."""
-
-
-class Mortal:
-    """A database whose process ends behind its nth commit."""
-
-    def __init__(self, door: Any, commits: int) -> None:
-        self.door, self.left = door, commits
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.door, name)
-
-    def count(self) -> None:
-        self.left -= 1
-        if self.left == 0:
-            raise KilledError
-
-    async def write(self, *given: Any, **more: Any) -> Any:
-        found = await self.door.write(*given, **more)
-        self.count()
-        return found
-
-    async def write_all(self, statements: Sequence[Any]) -> Any:
-        found = await self.door.write_all(statements)
-        self.count()
-        return found
-
-    def transaction(self) -> Any:
-        return _Transaction(self)
-
-
-class _Transaction:
-    def __init__(self, mortal: Mortal) -> None:
-        self.mortal, self.inner = mortal, mortal.door.transaction()
-
-    async def __aenter__(self) -> Any:
-        return await self.inner.__aenter__()
-
-    async def __aexit__(self, *given: object) -> None:
-        await self.inner.__aexit__(*given)
-        if given[0] is None:
-            self.mortal.count()
 
 
 class Flaky(FakeHttp):

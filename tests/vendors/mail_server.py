@@ -24,7 +24,7 @@ PASSWORD = "canary-of-a-password"
 
 
 def certificate(name: str) -> str:
-    """Return a certificate of a name, signed by itself."""
+    """Return a self-signed certificate of a name."""
     now, named = datetime.now(UTC), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     other = x509.IPAddress(ip_address(name)) if name[0].isdigit() else x509.DNSName(name)
     made = (
@@ -39,7 +39,7 @@ def certificate(name: str) -> str:
 
 
 class Handler:
-    """Keeps mails; refuses whom `no` names, and answers DATA as told."""
+    """Stores mails, rejects the recipients in `no`, and answers DATA from a script."""
 
     def __init__(self) -> None:
         self.got: list[Any] = []
@@ -97,6 +97,6 @@ class Server:
         self.url = f"{scheme}://127.0.0.1:{self.server.port}"
 
     def mails(self) -> list[Any]:
-        """Return what was sent, parsed."""
+        """Return the parsed mails."""
         policy = email.policy.default
         return [email.message_from_bytes(one.content, policy=policy) for one in self.handler.got]

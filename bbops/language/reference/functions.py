@@ -36,7 +36,7 @@ _SUMMARIES: Final = {
     "rank": "The place of the row in an order, from 1 on; ties share one.",
     "rowNumber": "The place of the row in an order, from 1 on; ties go by the key.",
 }
-"""What the functions of queries give."""
+"""Results of the functions of queries, in words."""
 
 _OF_AUTHORS: Final = {
     "exists": ("exists(books, price > 10)", (True, True)),

@@ -18,12 +18,12 @@ LETTERS: Final = {
     "z": "offset of the zone", "Z": "name of the zone", "s": "seconds since 1970",
     "%": "a percent sign",
 }  # fmt: skip
-"""What each letter of `date` stands for."""
+"""The meaning of each letter of `date`."""
 DURATIONS: Final = {
     "ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks",
     "mo": "months", "y": "years",
 }  # fmt: skip
-"""What each unit of a duration stands for."""
+"""The meaning of each unit of a duration."""
 _MOMENT: Final = datetime(2026, 3, 5, 9, 7, 2, 500000, UTC)
 
 

@@ -37,9 +37,9 @@ def _parts(entry: Entry) -> Iterator[str]:
     yield entry.columns
     if entry.group != "type" and entry.samples:
         yield _code("\n".join(map(_selected, entry.samples)))
-    for one in entry.query_examples:
-        result = as_literal(one.results)
-        yield f"{_PLACES[one.place]}:\n\n{_code(f'{one.expression}  →  {result}')}"
+    for example in entry.query_examples:
+        result = as_literal(example.results)
+        yield f"{_PLACES[example.place]}:\n\n{_code(f'{example.expression}  →  {result}')}"
     if entry.storage:
         stored = (f"`{of}` on {database}" for database, of in entry.storage.items())
         yield f"Stored as {' and '.join(stored)}."

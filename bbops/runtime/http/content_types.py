@@ -47,7 +47,7 @@ def written_type(value: Any) -> str:
 
 
 def file_type(value: Any) -> str:
-    """Return a computed media type of a file; one that a browser would run becomes unknown.
+    """Return a computed media type of a file; types that browsers run become unknown.
 
     Raises:
         FlowError: it is not a media type.

@@ -135,7 +135,7 @@ def _receiving(wire: Wire) -> Callable[[], Awaitable[Any]]:
 
 
 def _hearing(wire: Wire) -> Callable[[], Awaitable[Any]]:
-    """Return what reads the messages of a websocket: first that it begins."""
+    """Return the `receive` of a websocket; its first message is `websocket.connect`."""
     has_begun = False
 
     async def receive() -> Any:
@@ -154,7 +154,7 @@ def _hearing(wire: Wire) -> Callable[[], Awaitable[Any]]:
 
 
 def _talking(wire: Wire) -> Callable[[Any], Awaitable[None]]:
-    """Return what writes a websocket; to a client that has left, nothing."""
+    """Return the `send` of a websocket; it writes nothing to a client that has left."""
     answer = _sending(wire)
 
     async def send(message: Any) -> None:

@@ -30,7 +30,7 @@ class Draft:
             self.told_at = 0.0
 
 
-class Asked(NamedTuple):
+class DraftRequest(NamedTuple):
     """A request for a draft: `prefix` leads to it, empty on a host of its own."""
 
     name: str

@@ -23,7 +23,7 @@ from bbops_server.data_plane.drafts.cookies import (
     own_names,
     token_cookie,
 )
-from bbops_server.data_plane.drafts.draft import Asked, Draft
+from bbops_server.data_plane.drafts.draft import Draft, DraftRequest
 from bbops_server.data_plane.drafts.keys import Marks, find_mark
 from bbops_server.data_plane.drafts.origin import guard, keep_passing
 from bbops_server.data_plane.drafts.passing import pass_on
@@ -99,7 +99,7 @@ class Drafts:
         return bool(self._suffix) and read_host(scope).endswith(self._suffix)
 
     def are_asked(self, scope: Any) -> bool:
-        """Whether a request is for a draft, even for one that is gone."""
+        """Whether a request is for a draft, which may be gone."""
         return MARK in scope["path"] or self.is_own_host(scope)
 
     async def answer(self, scope: Any, receive: Any, send: Any) -> bool:
@@ -163,7 +163,7 @@ class Drafts:
         await self._wait(asked)
         await self._pass_socket(asked, inner, receive, send)
 
-    async def _pass_socket(self, asked: Asked, scope: Any, receive: Any, send: Any) -> None:
+    async def _pass_socket(self, asked: DraftRequest, scope: Any, receive: Any, send: Any) -> None:
         draft = asked.draft
         if draft.refusal is not None or not draft.socket:
             draft.told_at = 0.0
@@ -183,25 +183,25 @@ class Drafts:
             elif outcome == "gone":
                 await refuse_socket(send, 404, "this draft has no topics, or has just ended")
 
-    def _find(self, scope: Any) -> Asked | None:
+    def _find(self, scope: Any) -> DraftRequest | None:
         host = read_host(scope)
         if found := self._by_host.get(host):
-            return Asked(*found, "")
+            return DraftRequest(*found, "")
         path: bytes = scope.get("raw_path") or scope["path"].encode()
         at = path.find(MARK.encode())
         end = path.find(b"/", at + len(MARK))
         prefix = path if end < 0 else path[:end]
         for name, draft in self._by_prefix.get(prefix, ()) if at >= 0 else ():
             if not draft.place.hosts or host.decode("latin-1") in draft.place.hosts:
-                return Asked(name, draft, draft.place.prefix)
+                return DraftRequest(name, draft, draft.place.prefix)
         return None
 
-    def _admits(self, asked: Asked, mark: str | None) -> bool:
+    def _admits(self, asked: DraftRequest, mark: str | None) -> bool:
         """Return whether somebody still has a role in the project, or it is the server itself."""
         project = asked.name.partition(MARK)[0]
         return not mark or any(mark in self._members.get(one, ()) for one in ("", project))
 
-    async def _enter(self, asked: Asked, scope: Any, receive: Any, send: Any) -> None:
+    async def _enter(self, asked: DraftRequest, scope: Any, receive: Any, send: Any) -> None:
         """Take the token of a form that the control plane's page sent, and keep it in a cookie."""
         place, is_own_host = asked.draft.place, asked.is_own_host
         fields = parse_qs((await _read_body(receive)).decode("latin-1"))
@@ -216,7 +216,9 @@ class Drafts:
         headers = [(b"location", asked.prefix.encode() + b"/"), (b"set-cookie", cookie.encode())]
         await _send(send, 303, b"", headers, is_own_host=is_own_host)
 
-    async def _meet(self, asked: Asked, scope: Any, cut: int, receive: Any, send: Any) -> None:
+    async def _meet(
+        self, asked: DraftRequest, scope: Any, cut: int, receive: Any, send: Any
+    ) -> None:
         """Answer who has no token: a browser that asks what it may send never has one.
 
         That neither wakes a draft nor says what is wrong with it.
@@ -229,13 +231,13 @@ class Drafts:
         else:
             await draft_pages.answer_preflight(draft_pages.opening(sending))
 
-    def _use(self, asked: Asked) -> None:
+    def _use(self, asked: DraftRequest) -> None:
         now, draft = time.monotonic(), asked.draft
         if now - draft.told_at > draft.place.tell_seconds:
             draft.told_at = now
             self._tell(asked.name)
 
-    async def _wait(self, asked: Asked) -> None:
+    async def _wait(self, asked: DraftRequest) -> None:
         """Return once the draft can answer, or nobody waits any longer.
 
         The parent is told again and again: it may have heard before its process had ended.
@@ -249,7 +251,7 @@ class Drafts:
             self._tell(asked.name)
 
     async def _pass_on(
-        self, asked: Asked, scope: Any, receive: Any, sending: Any, *, leads: bool = False
+        self, asked: DraftRequest, scope: Any, receive: Any, sending: Any, *, leads: bool = False
     ) -> str:
         """Let the draft answer, or say why it does not; return `leads` where nothing was sent."""
         draft = asked.draft
@@ -273,7 +275,7 @@ class Drafts:
         return "answered"
 
     async def _answer(
-        self, asked: Asked, scope: Any, receive: Any, sending: Any, *, leads: bool
+        self, asked: DraftRequest, scope: Any, receive: Any, sending: Any, *, leads: bool
     ) -> str:
         draft, socket = asked.draft, asked.draft.socket
         draft.in_flight += 1
@@ -300,7 +302,7 @@ def _address(draft: Draft, inner: Any, now: float, mark: str) -> bytes:
     return draft.place.prefix.encode() + path.encode("latin-1") + (b"?" + query if query else b"")
 
 
-async def _close(asked: Asked, scope: Any, send: Any) -> None:
+async def _close(asked: DraftRequest, scope: Any, send: Any) -> None:
     """Keep out who has no token: people are shown the way in."""
     if wants_page(scope):
         await draft_pages.show_way_in(
@@ -321,14 +323,14 @@ async def _read_body(receive: Any) -> bytes:
     return b""
 
 
-def _move(asked: Asked, scope: Any) -> bytes:
+def _move(asked: DraftRequest, scope: Any) -> bytes:
     """Return where a draft with a host of its own answers what was asked on the live host."""
     path = (scope.get("raw_path") or b"")[len(asked.prefix) :] or b"/"
     query: bytes = scope["query_string"]
     return asked.draft.place.url.encode() + path + (b"?" + query if query else b"")
 
 
-def _marking(asked: Asked, scope: Any, send: Any, *, is_named: bool = True) -> Any:
+def _marking(asked: DraftRequest, scope: Any, send: Any, *, is_named: bool = True) -> Any:
     """Return a `send` that lets an answer of a draft through: whose it is, and nothing beyond it.
 
     Informational answers and trailers stay behind. Strangers are not told the branch: `is_named`.

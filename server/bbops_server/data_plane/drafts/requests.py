@@ -6,14 +6,14 @@ import time
 from typing import Any, Final
 
 from bbops_server.data_plane.drafts.cookies import only_own, read_token
-from bbops_server.data_plane.drafts.draft import Asked, Draft
+from bbops_server.data_plane.drafts.draft import Draft, DraftRequest
 from bbops_server.data_plane.drafts.keys import find_mark
 from bbops_server.data_plane.drafts.origin import drop_passwords
 
 TOKEN_HEADER: Final = b"x-draft-token"
 
 
-def inner_scope(scope: Any, asked: Asked, end: int) -> Any:
+def inner_scope(scope: Any, asked: DraftRequest, end: int) -> Any:
     """Return a request as the project sees it: without what leads to the draft, and its token."""
     headers = only_own(scope["headers"])
     if not asked.is_own_host:
@@ -27,7 +27,7 @@ def inner_scope(scope: Any, asked: Asked, end: int) -> Any:
 
 
 def mark_of(scope: Any, draft: Draft) -> str | None:
-    """Return whose token a request has; None without a valid one."""
+    """Return the owner of a request's token; None without a valid token."""
     given = read_token(scope["headers"])
     for name, value in scope["headers"]:
         if name == TOKEN_HEADER:
