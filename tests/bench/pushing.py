@@ -10,7 +10,7 @@ from statistics import median
 import httpx
 
 from bbops.source.git import store
-from bbops_server.process.messages.build.releases.check_push import CheckedPush, CheckPush
+from bbops_server.process.messages.builds import CheckedPush, CheckPush
 from bbops_server.publish.build.worker import Builder
 from tests.bench.again import again
 from tests.bench.figures import Figure

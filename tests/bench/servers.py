@@ -16,9 +16,8 @@ from bbops.database.schema.place import write_place
 from bbops_server.data_plane.live.bell import make_bell
 from bbops_server.data_plane.realtime.fanout.stream import CENTER
 from bbops_server.process.children import Child
-from bbops_server.process.messages.data.link_release import LinkRelease
-from bbops_server.process.messages.data.listen import Listen
-from bbops_server.process.messages.data.swap_release import SwapRelease
+from bbops_server.process.messages.lifecycle import Listen
+from bbops_server.process.messages.projects import LinkRelease, SwapRelease
 from tests.bench import processes, project
 from tests.bench.apps import DATABASE
 from tests.bench.databases import Lend, in_postgres, in_sqlite, prepare

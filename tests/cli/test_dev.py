@@ -26,7 +26,7 @@ from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.log import JsonLog
 from bbops_server.process.host.random import SystemRandom
 from bbops_server.process.messages.channel import Channel
-from bbops_server.process.messages.data.request_answered import RequestAnswered
+from bbops_server.process.messages.reports import RequestAnswered
 from tests.support.patience import wait_for
 from tests.support.served import ADA, Served, environment, make_project
 from tests.support.small_project import endpoint, write_project

@@ -15,13 +15,15 @@ from bbops_server.commands._report import Terminal
 from bbops_server.data_plane.live.lines import MOST_WAITING
 from bbops_server.data_plane.work.lines import WorkLines
 from bbops_server.process.messages.channel import Channel
-from bbops_server.process.messages.data.event_logged import EventLogged
-from bbops_server.process.messages.data.job_ended import JobEnded
-from bbops_server.process.messages.data.job_started import JobStarted
-from bbops_server.process.messages.data.lines_missed import LinesMissed
-from bbops_server.process.messages.data.message_published import MessagePublished
-from bbops_server.process.messages.data.reported import Reported
-from bbops_server.process.messages.data.task_ticked import TaskTicked
+from bbops_server.process.messages.reports import (
+    EventLogged,
+    JobEnded,
+    JobStarted,
+    LinesMissed,
+    MessagePublished,
+    Reported,
+    TaskTicked,
+)
 from tests.support.realtime import talker
 from tests.support.served import Served
 from tests.support.small_project import endpoint, write_project

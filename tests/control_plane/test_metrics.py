@@ -13,7 +13,7 @@ from bbops.runtime.work.values import Cause, Claim
 from bbops_server.accounts.rules import Caller, GrantScope, Permission, Role, Scope, may
 from bbops_server.control_plane.projects.metrics import METRICS, render_metrics
 from bbops_server.data_plane.work.counting import MOST_SERIES, OTHER, WorkCounts
-from bbops_server.process.messages.data.read_metrics import Sample
+from bbops_server.process.messages.lifecycle import Sample
 
 LINE = re.compile(r'bbops_[a-z_]+\{([a-z]+="(?:[^"\\\n]|\\[\\"n])*",?)*\} (-?[0-9.e+-]+|\+Inf|NaN)')
 """A sample in the text format, as Prometheus reads it."""

@@ -13,8 +13,8 @@ import pytest
 
 from bbops.base.errors import BbopsError
 from bbops_server.process.forks.limits import DRAFT_BUILD_SECONDS, DRAFT_DATABASE_BYTES
-from bbops_server.process.messages.build.releases.build_release import BuildRelease
-from bbops_server.process.messages.build.tables.expand import Expand, Expanded
+from bbops_server.process.messages.builds import BuildRelease
+from bbops_server.process.messages.tables import Expand, Expanded
 from bbops_server.publish.processes.draft_build import DraftBuild, DraftTooLong
 from tests.support.drafting import branch, enter, find, served
 from tests.support.patience import wait_for

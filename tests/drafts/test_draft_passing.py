@@ -18,7 +18,7 @@ from bbops_server.data_plane.drafts.keys import make_token
 from bbops_server.data_plane.drafts.passing import CutOff, pass_on
 from bbops_server.data_plane.drafts.wire import Head, Part, Start, Wire
 from bbops_server.process.forks.limits import MOST_REQUESTS
-from bbops_server.process.messages.data.place import DraftPlace
+from bbops_server.process.messages.drafts import DraftPlace
 
 pytestmark = pytest.mark.quick
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from bbops_server.data_plane.pages.start_page import MOST_ROUTES, render
-from bbops_server.process.messages.data.link_release import Start
+from bbops_server.process.messages.projects import Start
 from tests.support.hostile_drafts import enter, make, push
 from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.served import Served

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import ServerError
-from bbops_server.process.messages.data.sign_in import SignIn
+from bbops_server.process.messages.drafts import SignIn
 from tests.support.agents_at_server import House, ServedAgent
 from tests.support.checkouts import make_repository
 from tests.support.small_project import FILES

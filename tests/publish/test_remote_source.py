@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bbops.base.errors import GitError
 from bbops.source.git.address import Address
-from bbops_server.process.messages.build.repositories.fetch import Fetch, Fetched
+from bbops_server.process.messages.repositories import Fetch, Fetched
 from bbops_server.publish.sources import remote
 from bbops_server.publish.sources.remote import LONGEST_PAUSE_SECONDS, RemoteSource, pause_seconds
 from bbops_server.publish.status.status import Stalled

@@ -15,14 +15,10 @@ import pytest
 from bbops.base.errors import BbopsError, DatabaseError, GitError, MigrationRefused, ServerError
 from bbops.source.git.store import commit, init
 from bbops_server.process.children import Child
-from bbops_server.process.messages.build.releases.build_release import BuildRelease
-from bbops_server.process.messages.build.releases.end_tests import EndTests
-from bbops_server.process.messages.build.repositories.resolve import Resolve
-from bbops_server.process.messages.build.tables.expand import Expand
-from bbops_server.process.messages.build.tables.rehearse import Rehearsal, Rehearse
-from bbops_server.process.messages.build.tables.settle import Settle
-from bbops_server.process.messages.build.tables.try_statements import TryStatements
+from bbops_server.process.messages.builds import BuildRelease, EndTests
+from bbops_server.process.messages.repositories import Resolve
 from bbops_server.process.messages.request import Done, Request
+from bbops_server.process.messages.tables import Expand, Rehearsal, Rehearse, Settle, TryStatements
 from tests.support.child_requests import Unknown
 from tests.support.small_project import FILES, hello, write_project
 

@@ -22,7 +22,7 @@ from bbops.runtime.auth.keys import MAKING, make_key, name_key, read_key
 from bbops.runtime.values.failures import FlowError
 from bbops.source.tree import MemoryTree
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.process.messages.data.place import Place
+from bbops_server.process.messages.projects import Place
 from bbops_server.publish.build.smoke import try_release
 from tests.conftest import Files, run
 from tests.support.doors import Door

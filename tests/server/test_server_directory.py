@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bbops_server.data_plane.gateway.forwarded import Proxies
 from bbops_server.data_plane.live.directory import Directory
-from bbops_server.process.messages.data.place import Place
+from bbops_server.process.messages.projects import Place
 from tests.support.doors import Door, run
 from tests.support.patience import eventually, settle
 

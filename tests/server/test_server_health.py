@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from bbops_server.process.children import Child, Health, LivingChild
-from bbops_server.process.messages.lifecycle.ping import Ping
+from bbops_server.process.messages.lifecycle import Ping
 from bbops_server.process.messages.request import A, Request
 from tests.support.child_requests import Block, Grow
 from tests.support.clock import MovedTimersLoop, move_clock

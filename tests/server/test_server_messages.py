@@ -18,7 +18,13 @@ from bbops.base.errors import MigrationRefused, ServerError
 from bbops_server.process.children import Child, ChildGone, LivingChild
 from bbops_server.process.messages.channel import Channel
 from bbops_server.process.messages.failures import pack_error, unpack_error
-from bbops_server.process.messages.frames import MAX_FRAME_BYTES, Asked, Failed, Sent, encode
+from bbops_server.process.messages.frames import (
+    MAX_FRAME_BYTES,
+    ErrorFrame,
+    EventFrame,
+    RequestFrame,
+    encode,
+)
 from bbops_server.process.messages.request import Reader, read_answer
 from bbops_server.process.messages.service import Service
 from tests.support.child_requests import (
@@ -69,7 +75,7 @@ class Child:
         time.sleep(60)
 
     async def announce(self, request):
-        self.channel.tell(Announced(request.text))
+        self.channel.post(Announced(request.text))
         return Done()
 
     async def main(self):
@@ -112,11 +118,11 @@ def run_child(module: str, test: Callable[[Child], Awaitable[None]], nice: int =
 
 def test_frames_arrive_whole_and_in_order() -> None:
     async def test(ours: Channel, theirs: Channel) -> None:
-        sent = [Asked(n, encode(Echo("x" * (n * 100_000)))) for n in range(4)]
+        sent = [RequestFrame(n, encode(Echo("x" * (n * 100_000)))) for n in range(4)]
         writing = asyncio.gather(*(ours.write(frame) for frame in sent))
         for frame in sent:
             found = await theirs.read()
-            assert isinstance(found, Asked)
+            assert isinstance(found, RequestFrame)
             assert (found.number, bytes(found.request)) == (frame.number, bytes(frame.request))
         await writing
 
@@ -134,9 +140,9 @@ def test_an_end_reads_as_none() -> None:
 def test_a_frame_above_the_bound_is_not_sent() -> None:
     async def test(ours: Channel, theirs: Channel) -> None:
         with pytest.raises(ServerError, match="expected at most"):
-            await ours.write(Sent(encode(Announced("x" * MAX_FRAME_BYTES))))
-        await ours.write(Failed(1, "ServerError", "no", ""))
-        assert await theirs.read() == Failed(1, "ServerError", "no", "")
+            await ours.write(EventFrame(encode(Announced("x" * MAX_FRAME_BYTES))))
+        await ours.write(ErrorFrame(1, "ServerError", "no", ""))
+        assert await theirs.read() == ErrorFrame(1, "ServerError", "no", "")
 
     run_pair(test)
 
@@ -149,7 +155,7 @@ def test_what_is_no_frame_is_said_so() -> None:
         ours._writer.write(b"\x00\x00\x00\x01\xc1")
         with pytest.raises(ServerError, match="invalid frame"):
             await theirs.read()
-        for odd in (Echo(1), ["Asked", "one", None], ["Nothing", 1], [], 1):
+        for odd in (Echo(1), ["RequestFrame", "one", None], ["Nothing", 1], [], 1):
             ours._writer.write(_framed(odd))
             with pytest.raises(ServerError, match="invalid frame"):
                 await theirs.read()
@@ -168,9 +174,9 @@ def test_an_answer_that_cannot_be_sent_is_an_error_answer() -> None:
 
     async def test(ours: Channel, theirs: Channel) -> None:
         answering = asyncio.create_task(Service("a child", {Echo: big}).run(theirs))
-        await ours.write(Asked(1, encode(Echo(1))))
+        await ours.write(RequestFrame(1, encode(Echo(1))))
         answer = await ours.read()
-        assert isinstance(answer, Failed)
+        assert isinstance(answer, ErrorFrame)
         assert answer.kind == "ServerError"
         await ours.close()
         await answering
@@ -186,7 +192,7 @@ def test_a_known_error_keeps_its_kind_message_and_hint() -> None:
 
 def test_an_error_of_unknown_kind_is_still_one_of_ours() -> None:
     for name in ("Sequence", "ProjectError", "nothing"):
-        assert unpack_error(Failed(1, name, "a", "b")).message == "a"
+        assert unpack_error(ErrorFrame(1, name, "a", "b")).message == "a"
 
 
 def test_answers_come_by_number_not_in_order(module: str) -> None:

@@ -29,7 +29,7 @@ from bbops_server.accounts.people import NewPerson, Person
 from bbops_server.accounts.rules import Role
 from bbops_server.control_plane.app import create_control
 from bbops_server.control_plane.web.state import ControlState
-from bbops_server.process.messages.data.read_metrics import Sample
+from bbops_server.process.messages.lifecycle import Sample
 from bbops_server.publish.status.status import Written
 from bbops_server.settings import Settings
 

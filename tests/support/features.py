@@ -48,7 +48,7 @@ from bbops.review.contract.export import FORMATS
 from bbops.runtime.vendors import find_steps, link_addons
 from bbops.source.tree import FolderTree, MemoryTree, Tree
 from bbops_server.data_plane.live import swap
-from bbops_server.process.messages.build.releases.build_release import BuildRelease
+from bbops_server.process.messages.builds import BuildRelease
 from bbops_server.publish.build.worker import Builder
 from tests.conftest import BESIDE, ROOT, TEMPLATE, sample
 from tests.docs.examples import project_of, upcoming_files

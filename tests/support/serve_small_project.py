@@ -18,11 +18,8 @@ from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import Condition, ServerStatus, Status
 from bbops_server.commands._main import run
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.process.messages.build.releases.build_release import BuildRelease
-from bbops_server.process.messages.build.tables.expand import Expand
-from bbops_server.process.messages.build.tables.narrow import Narrow
-from bbops_server.process.messages.build.tables.settle import Settle
-from bbops_server.process.messages.build.tables.try_statements import TryStatements
+from bbops_server.process.messages.builds import BuildRelease
+from bbops_server.process.messages.tables import Expand, Narrow, Settle, TryStatements
 from bbops_server.publish.processes.link import Link
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.settings import Settings

@@ -20,7 +20,7 @@ from bbops.runtime.values.failures import Failure, FlowError, Thrown
 from bbops.runtime.vendors._paths import read_base
 from bbops.runtime.vendors._work import AddonFailure, Work
 from bbops.runtime.vendors.local_storage import STEPS, from_bytes, to_bytes
-from bbops_server.process.messages.data.link_release import Bucket
+from bbops_server.process.messages.projects import Bucket
 from bbops_server.process.storage.bucket import BucketStorage
 from bbops_server.process.storage.disk import DiskStorage
 from bbops_server.process.storage.usage import Held

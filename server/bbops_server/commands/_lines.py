@@ -8,14 +8,16 @@ from typing import Final
 import click
 
 from bbops.base.render import one_line, plural
-from bbops_server.process.messages.data.event_logged import EventLogged
-from bbops_server.process.messages.data.job_ended import JobEnded
-from bbops_server.process.messages.data.job_started import JobStarted
-from bbops_server.process.messages.data.lines_missed import LinesMissed
-from bbops_server.process.messages.data.message_published import MessagePublished
-from bbops_server.process.messages.data.reported import Reported
-from bbops_server.process.messages.data.request_answered import RequestAnswered
-from bbops_server.process.messages.data.task_ticked import TaskTicked
+from bbops_server.process.messages.reports import (
+    EventLogged,
+    JobEnded,
+    JobStarted,
+    LinesMissed,
+    MessagePublished,
+    Reported,
+    RequestAnswered,
+    TaskTicked,
+)
 
 _STATUS: Final = {2: "green", 3: "cyan", 4: "yellow", 5: "red"}
 """Colours of a status by its first digit."""

@@ -13,13 +13,15 @@ from bbops.base.console import say, wants_color
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.base.render import printable, render
 from bbops_server.commands._lines import lines_of
-from bbops_server.process.messages.data.event_logged import EventLogged
-from bbops_server.process.messages.data.job_ended import JobEnded
-from bbops_server.process.messages.data.job_started import JobStarted
-from bbops_server.process.messages.data.lines_missed import LinesMissed
-from bbops_server.process.messages.data.message_published import MessagePublished
-from bbops_server.process.messages.data.request_answered import RequestAnswered
-from bbops_server.process.messages.data.task_ticked import TaskTicked
+from bbops_server.process.messages.reports import (
+    EventLogged,
+    JobEnded,
+    JobStarted,
+    LinesMissed,
+    MessagePublished,
+    RequestAnswered,
+    TaskTicked,
+)
 from bbops_server.publish.status.events import (
     Applied,
     Event,

@@ -13,7 +13,7 @@ from bbops_server.commands._main import Make, run
 from bbops_server.commands._report import Terminal, print_json
 from bbops_server.commands._seat import take_seat
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.process.messages.data.reported import Reported
+from bbops_server.process.messages.reports import Reported
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.publish.status.events import Serving, Tell
 from bbops_server.settings import ProjectSettings, Settings

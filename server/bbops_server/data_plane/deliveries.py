@@ -17,11 +17,18 @@ from bbops.runtime.work.messages import WEBHOOKS
 from bbops.runtime.work.sent_log import Sent, SentLog
 from bbops_server.data_plane.jobs import answers_about, database_of
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.process.messages.data.enable_receiver import Enabled, EnableReceiver
-from bbops_server.process.messages.data.list_deliveries import Deliveries, ListDeliveries
-from bbops_server.process.messages.data.list_receivers import ListReceivers, ReceiverList
-from bbops_server.process.messages.data.repeat_delivery import RepeatDelivery, Repeated
-from bbops_server.process.messages.data.show_delivery import ShowDelivery, ShownDelivery
+from bbops_server.process.messages.deliveries import (
+    Deliveries,
+    Enabled,
+    EnableReceiver,
+    ListDeliveries,
+    ListReceivers,
+    ReceiverList,
+    RepeatDelivery,
+    Repeated,
+    ShowDelivery,
+    ShownDelivery,
+)
 from bbops_server.process.messages.service import Handlers
 
 DeliveryRequest: TypeAlias = (

@@ -18,9 +18,14 @@ from bbops.runtime.work.values import Event
 from bbops.runtime.work.webhooks import shown_event
 from bbops_server.data_plane.jobs import answers_about, database_of
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.process.messages.data.emit_event import EmitEvent, Emitted
-from bbops_server.process.messages.data.list_events import ListEvents, LoggedEvents
-from bbops_server.process.messages.data.replay_events import Replayed, ReplayEvents
+from bbops_server.process.messages.events import (
+    EmitEvent,
+    Emitted,
+    ListEvents,
+    LoggedEvents,
+    Replayed,
+    ReplayEvents,
+)
 from bbops_server.process.messages.service import Handlers
 
 EventRequest: TypeAlias = ListEvents | EmitEvent | ReplayEvents

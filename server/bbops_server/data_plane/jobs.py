@@ -17,10 +17,16 @@ from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.values import RESTORED, Listed
 from bbops.runtime.work.writes import unheard
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.process.messages.data.change_jobs import Changed, ChangeJobs
-from bbops_server.process.messages.data.count_jobs import CountJobs, JobCounts
-from bbops_server.process.messages.data.list_jobs import Jobs, ListJobs
-from bbops_server.process.messages.data.show_job import ShowJob, ShownJob
+from bbops_server.process.messages.jobs import (
+    Changed,
+    ChangeJobs,
+    CountJobs,
+    JobCounts,
+    Jobs,
+    ListJobs,
+    ShowJob,
+    ShownJob,
+)
 from bbops_server.process.messages.request import Answer
 from bbops_server.process.messages.service import Handler, Handlers
 

@@ -17,10 +17,15 @@ from bbops.runtime.linking.release import Release
 from bbops.runtime.values.durations import seconds
 from bbops.runtime.values.failures import Failure
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.process.messages.data.issue_key import Issued, IssueKey
-from bbops_server.process.messages.data.list_keys import Keys, ListKeys
-from bbops_server.process.messages.data.revoke_key import Revoked, RevokeKey
-from bbops_server.process.messages.data.rotate_key import RotateKey
+from bbops_server.process.messages.api_keys import (
+    Issued,
+    IssueKey,
+    Keys,
+    ListKeys,
+    Revoked,
+    RevokeKey,
+    RotateKey,
+)
 from bbops_server.process.messages.request import Answer
 from bbops_server.process.messages.service import Handler, Handlers
 

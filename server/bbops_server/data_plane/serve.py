@@ -37,23 +37,33 @@ from bbops_server.process.host.interpreter import share_interpreter
 from bbops_server.process.host.log import start_logging
 from bbops_server.process.host.random import SystemRandom
 from bbops_server.process.messages.channel import Channel
-from bbops_server.process.messages.data.admit_members import AdmitMembers
-from bbops_server.process.messages.data.arrange_drafts import ArrangeDrafts
-from bbops_server.process.messages.data.arrange_projects import ArrangeProjects
-from bbops_server.process.messages.data.draft_wanted import DraftWanted
-from bbops_server.process.messages.data.drain import Drain
-from bbops_server.process.messages.data.hold import Hold
-from bbops_server.process.messages.data.leave import Leave
-from bbops_server.process.messages.data.link_release import Linked, LinkRelease
-from bbops_server.process.messages.data.listen import Listen
-from bbops_server.process.messages.data.read_metrics import Metrics, ReadMetrics, Sample
-from bbops_server.process.messages.data.read_status import ProcessStatus, ReadStatus
-from bbops_server.process.messages.data.refuse import Refuse
-from bbops_server.process.messages.data.report_requests import ReportRequests
-from bbops_server.process.messages.data.resume import Resume
-from bbops_server.process.messages.data.swap_release import SwapRelease
-from bbops_server.process.messages.data.update_draft import UpdateDraft
-from bbops_server.process.messages.lifecycle.stop import Stop
+from bbops_server.process.messages.drafts import (
+    AdmitMembers,
+    ArrangeDrafts,
+    DraftWanted,
+    UpdateDraft,
+)
+from bbops_server.process.messages.lifecycle import (
+    Leave,
+    Listen,
+    Metrics,
+    ProcessStatus,
+    ReadMetrics,
+    ReadStatus,
+    Sample,
+    Stop,
+)
+from bbops_server.process.messages.projects import (
+    ArrangeProjects,
+    Drain,
+    Hold,
+    Linked,
+    LinkRelease,
+    Refuse,
+    Resume,
+    SwapRelease,
+)
+from bbops_server.process.messages.reports import ReportRequests
 from bbops_server.process.messages.request import Done
 from bbops_server.process.messages.service import Handlers, Service
 from bbops_server.process.sockets.serving import Server
@@ -246,7 +256,7 @@ async def _run(control: int, listening: int, bell: int, center: str, shared: Seq
         )  # fmt: skip
 
     channel = await Channel.open(_adopt(control))
-    drafts = Drafts(lambda name: channel.tell(DraftWanted(name)))
+    drafts = Drafts(lambda name: channel.post(DraftWanted(name)))
     process = DataProcess(Directory(make), drafts, _adopt(listening), http, channel, ring, end)
     share_interpreter()
     # a full collection over all that was imported would stop requests for tens of milliseconds

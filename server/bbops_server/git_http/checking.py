@@ -24,10 +24,8 @@ from bbops_server.git_http.refs import (
 )
 from bbops_server.git_http.repository import Follower, Repository
 from bbops_server.process.children import LivingChild
-from bbops_server.process.messages.build.releases.check_push import CheckedPush, CheckPush
-from bbops_server.process.messages.build.repositories.check_dirty import CheckDirty
-from bbops_server.process.messages.build.repositories.measure_push import MeasurePush
-from bbops_server.process.messages.build.repositories.read_trees import ReadTrees
+from bbops_server.process.messages.builds import CheckedPush, CheckPush
+from bbops_server.process.messages.repositories import CheckDirty, MeasurePush, ReadTrees
 from bbops_server.publish.processes.draft_build import DraftBuild
 from bbops_server.publish.sources.record import read_live_commit
 

@@ -14,7 +14,7 @@ from bbops.source.git.parts import Part
 from bbops_server.accounts.rules import Caller, Permission, may
 from bbops_server.git_http.repository import Repository
 from bbops_server.process.children import LivingChild
-from bbops_server.process.messages.build.repositories.find_touched import FindTouched
+from bbops_server.process.messages.repositories import FindChangedParts
 
 REACH_SECONDS: Final = 60.0
 
@@ -52,7 +52,7 @@ class Asking:
     async def _find_touched(self, commits: Sequence[str], quarantine: str) -> Sequence[bool]:
         followers = self.repository.followers
         parts = [Part(one.source.branch, one.source.path) for one in followers]
-        asked = FindTouched(
+        asked = FindChangedParts(
             str(followers[0].source.repository), quarantine, list(commits),
             self.repository.main_branch, parts,
         )  # fmt: skip

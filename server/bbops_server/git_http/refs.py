@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bbops_server.process.messages.build.repositories.measure_push import PushSize
+from bbops_server.process.messages.repositories import PushSize
 
 MOST_OBJECTS: Final = 100_000
 LARGEST_OBJECT_BYTES: Final = 64 << 20

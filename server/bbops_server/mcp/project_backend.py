@@ -52,10 +52,10 @@ from bbops_server.mcp.serialization import (
 from bbops_server.mcp.served import WORDS, Around, Served
 from bbops_server.mcp.served_addons import test_addon
 from bbops_server.mcp.served_jobs import ServedJobs
-from bbops_server.process.messages.build.proposals.do_work import DoWork
-from bbops_server.process.messages.build.releases.run_commit_tests import RunCommitTests
-from bbops_server.process.messages.build.repositories.resolve import Resolve
-from bbops_server.process.messages.data.sign_in import SignIn
+from bbops_server.process.messages.builds import RunCommitTests
+from bbops_server.process.messages.drafts import SignIn
+from bbops_server.process.messages.proposals import DoWork
+from bbops_server.process.messages.repositories import Resolve
 from bbops_server.publish.drafts.draft_names import draft_name
 from bbops_server.publish.projects.protocols import DraftSource
 from bbops_server.publish.projects.waking import wake

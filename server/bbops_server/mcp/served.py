@@ -18,7 +18,7 @@ from bbops_server.git_http.request import Refusal
 from bbops_server.git_http.serving import GitHttp
 from bbops_server.mcp.accounts_call import ask
 from bbops_server.mcp.fair_queue import OneAtATime
-from bbops_server.process.messages.build.proposals.do_work import Workbench
+from bbops_server.process.messages.proposals import Workbench
 from bbops_server.publish.projects.protocols import StatusSource
 from bbops_server.publish.proposals.proposing import Proposing
 from bbops_server.publish.sources.remote import RemoteSource

@@ -20,9 +20,15 @@ from bbops_server.process.host.memory import memory_bytes
 from bbops_server.process.host.secrets import KEY_VARIABLE
 from bbops_server.process.messages.channel import Channel
 from bbops_server.process.messages.failures import unpack_error
-from bbops_server.process.messages.frames import Answered, Asked, Failed, Frame, Sent, encode
-from bbops_server.process.messages.lifecycle.ping import Ping
-from bbops_server.process.messages.lifecycle.stop import Stop
+from bbops_server.process.messages.frames import (
+    AnswerFrame,
+    ErrorFrame,
+    EventFrame,
+    Frame,
+    RequestFrame,
+    encode,
+)
+from bbops_server.process.messages.lifecycle import Ping, Stop
 from bbops_server.process.messages.request import A, Event, Reader, Request, read_answer
 
 _log = logging.getLogger(__name__)
@@ -136,7 +142,7 @@ class Child:
             self._fail_waiting()
         try:
             async with asyncio.timeout(timeout_seconds):
-                await self._channel.write(Asked(number, encode(request)))
+                await self._channel.write(RequestFrame(number, encode(request)))
                 return read_answer(request, await answer, f"process '{self._module}'")
         except TimeoutError:
             raise ChildSilent(
@@ -223,11 +229,11 @@ class Child:
 
     def _take(self, frame: Frame) -> None:
         match frame:
-            case Sent():
+            case EventFrame():
                 self._hear(frame.event)
-            case Answered() if waiting := self._find_waiting(frame.number):
+            case AnswerFrame() if waiting := self._find_waiting(frame.number):
                 waiting.set_result(frame.answer)
-            case Failed() if waiting := self._find_waiting(frame.number):
+            case ErrorFrame() if waiting := self._find_waiting(frame.number):
                 waiting.set_exception(unpack_error(frame))
 
     def _find_waiting(self, number: int) -> asyncio.Future[msgspec.Raw] | None:

@@ -14,7 +14,7 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import read
 from bbops_server.control_plane.web.visit import Here
-from bbops_server.process.messages.data.read_metrics import Sample
+from bbops_server.process.messages.lifecycle import Sample
 
 MEDIA_TYPE: Final = "text/plain; version=0.0.4"
 Kind = Literal["counter", "gauge", "histogram"]

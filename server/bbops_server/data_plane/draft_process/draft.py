@@ -36,18 +36,18 @@ from bbops_server.process.host.interpreter import share_interpreter
 from bbops_server.process.host.log import JsonLog, start_logging
 from bbops_server.process.host.random import SystemRandom
 from bbops_server.process.messages.channel import Channel
-from bbops_server.process.messages.data.allow_egress import AllowEgress
-from bbops_server.process.messages.data.drain import Drain
-from bbops_server.process.messages.data.end_streams import EndStreams
-from bbops_server.process.messages.data.hold import Hold
-from bbops_server.process.messages.data.link_release import Linked, LinkRelease
-from bbops_server.process.messages.data.read_status import ProcessStatus, ReadStatus
-from bbops_server.process.messages.data.resume import Resume
-from bbops_server.process.messages.data.run_draft_jobs import RunDraftJobs, RunningJobs
-from bbops_server.process.messages.data.sign_in import SignedIn, SignIn
-from bbops_server.process.messages.data.swap_release import SwapRelease
-from bbops_server.process.messages.forks.fork_draft import ForkDraft
-from bbops_server.process.messages.lifecycle.stop import Stop
+from bbops_server.process.messages.drafts import AllowEgress, EndStreams, SignedIn, SignIn
+from bbops_server.process.messages.forks import ForkDraft
+from bbops_server.process.messages.jobs import RunDraftJobs, RunningJobs
+from bbops_server.process.messages.lifecycle import ProcessStatus, ReadStatus, Stop
+from bbops_server.process.messages.projects import (
+    Drain,
+    Hold,
+    Linked,
+    LinkRelease,
+    Resume,
+    SwapRelease,
+)
 from bbops_server.process.messages.request import Done
 from bbops_server.process.messages.service import Handlers, Service
 

@@ -8,7 +8,7 @@ from bbops.base.errors import ServerError
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.values.identifiers import quote
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.process.messages.data.sign_in import SignIn
+from bbops_server.process.messages.drafts import SignIn
 
 LASTS_SECONDS: Final = 60.0
 

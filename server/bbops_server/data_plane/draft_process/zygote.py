@@ -14,7 +14,7 @@ signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 from bbops_server.data_plane.draft_process.draft import run, warm  # noqa: E402 - see above
 from bbops_server.process.forks.zygote import serve  # noqa: E402 - see above
-from bbops_server.process.messages.forks.fork_draft import ForkDraft  # noqa: E402 - see above
+from bbops_server.process.messages.forks import ForkDraft  # noqa: E402 - see above
 
 if __name__ == "__main__":
     warm()

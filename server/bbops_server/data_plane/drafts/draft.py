@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from bbops_server.process.messages.data.place import DraftPlace
+from bbops_server.process.messages.drafts import DraftPlace
 
 
 class Draft:

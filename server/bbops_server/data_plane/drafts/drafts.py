@@ -39,7 +39,7 @@ from bbops_server.data_plane.pages.frontend import wants_page
 from bbops_server.data_plane.realtime.serving import PATH as REALTIME
 from bbops_server.data_plane.realtime.serving import refuse_socket
 from bbops_server.process.forks.limits import MOST_REQUESTS
-from bbops_server.process.messages.data.place import DraftPlace
+from bbops_server.process.messages.drafts import DraftPlace
 
 MARK: Final = "/~drafts/"
 WAKING_SECONDS: Final = 25.0

@@ -17,7 +17,7 @@ from bbops_server.data_plane.drafts.keys import PREFIX, find_mark, make_token
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.data_plane.pages.frontend import wants_page
 from bbops_server.data_plane.pages.start_page import render_links, render_page, send_page
-from bbops_server.process.messages.data.place import DraftPlace
+from bbops_server.process.messages.drafts import DraftPlace
 
 MARK: Final = "/~as/"
 LASTS_SECONDS: Final = 12 * 3600

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.process.messages.data.place import EVERYWHERE, Place
+from bbops_server.process.messages.projects import EVERYWHERE, Place
 
 _ByPrefix = dict[bytes, Live]
 

@@ -7,8 +7,7 @@ from typing import Final
 import msgspec
 
 from bbops_server.process.messages.channel import Channel
-from bbops_server.process.messages.data.lines_missed import LinesMissed
-from bbops_server.process.messages.data.message_published import MessagePublished
+from bbops_server.process.messages.reports import LinesMissed, MessagePublished
 from bbops_server.process.messages.request import Event
 
 MOST_WAITING: Final = 500
@@ -28,9 +27,9 @@ class Lines:
             self._missed += 1
             return
         if self._missed:
-            self._channel.tell(LinesMissed(self._missed))
+            self._channel.post(LinesMissed(self._missed))
             self._missed = 0
-        self._channel.tell(event)
+        self._channel.post(event)
 
     def published(self, topic: str, data: bytes) -> None:
         """Report a message of a topic; what it holds is not told."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bbops.database.schema.place import read_place
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.process.messages.data.link_release import Linked, LinkRelease
+from bbops_server.process.messages.projects import Linked, LinkRelease
 
 
 async def link(live: Live, request: LinkRelease) -> Linked:

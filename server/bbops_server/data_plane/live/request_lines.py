@@ -13,7 +13,7 @@ from bbops.runtime.flow.masking import mask_text
 from bbops.runtime.http.responses import Trace
 from bbops_server.data_plane.live.directory import Directory
 from bbops_server.process.messages.channel import Channel
-from bbops_server.process.messages.data.request_answered import RequestAnswered
+from bbops_server.process.messages.reports import RequestAnswered
 
 MOST_WAITING: Final = 500
 """Lines that wait for a terminal which is slower than the requests; others are only counted."""
@@ -56,7 +56,7 @@ class RequestLines:
             trace.code, trace.at, self._missed,
         )  # fmt: skip
         self._missed = 0
-        self._channel.tell(event)
+        self._channel.post(event)
 
     def _mask(self, scope: Any, trace: Trace) -> str:
         live = self._directory.only

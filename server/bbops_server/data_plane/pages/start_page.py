@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from bbops_server.data_plane.pages.frontend import wants_page
-from bbops_server.process.messages.data.link_release import Start
+from bbops_server.process.messages.projects import Start
 
 MOST_ROUTES: Final = 12
 

@@ -10,7 +10,7 @@ from typing import Final
 from bbops.runtime.work.attempts import Attempt
 from bbops.runtime.work.happenings import Happening, Started, Ticked
 from bbops.runtime.work.messages import WEBHOOKS
-from bbops_server.process.messages.data.read_metrics import Sample
+from bbops_server.process.messages.lifecycle import Sample
 
 BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 600.0, 3600.0)
 """The upper ends of buckets, in seconds."""

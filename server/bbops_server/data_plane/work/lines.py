@@ -6,10 +6,7 @@ from bbops.runtime.http.responses import blame
 from bbops.runtime.work.attempts import Attempt
 from bbops.runtime.work.happenings import Happening, Logged, Started, Ticked
 from bbops_server.data_plane.live.lines import Lines
-from bbops_server.process.messages.data.event_logged import EventLogged
-from bbops_server.process.messages.data.job_ended import JobEnded
-from bbops_server.process.messages.data.job_started import JobStarted
-from bbops_server.process.messages.data.task_ticked import TaskTicked
+from bbops_server.process.messages.reports import EventLogged, JobEnded, JobStarted, TaskTicked
 
 
 class WorkLines(Lines):

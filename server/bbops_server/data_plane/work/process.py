@@ -36,16 +36,23 @@ from bbops_server.process.host.interpreter import share_interpreter
 from bbops_server.process.host.log import start_logging
 from bbops_server.process.host.random import SystemRandom
 from bbops_server.process.messages.channel import Channel
-from bbops_server.process.messages.data.arrange_projects import ArrangeProjects
-from bbops_server.process.messages.data.drain import Drain
-from bbops_server.process.messages.data.hold import Hold
-from bbops_server.process.messages.data.link_release import Linked, LinkRelease
-from bbops_server.process.messages.data.read_metrics import Metrics, ReadMetrics
-from bbops_server.process.messages.data.read_status import ProcessStatus, ReadStatus
-from bbops_server.process.messages.data.report_requests import ReportRequests
-from bbops_server.process.messages.data.resume import Resume
-from bbops_server.process.messages.data.swap_release import SwapRelease
-from bbops_server.process.messages.lifecycle.stop import Stop
+from bbops_server.process.messages.lifecycle import (
+    Metrics,
+    ProcessStatus,
+    ReadMetrics,
+    ReadStatus,
+    Stop,
+)
+from bbops_server.process.messages.projects import (
+    ArrangeProjects,
+    Drain,
+    Hold,
+    Linked,
+    LinkRelease,
+    Resume,
+    SwapRelease,
+)
+from bbops_server.process.messages.reports import ReportRequests
 from bbops_server.process.messages.request import Done
 from bbops_server.process.messages.service import Handlers, Service
 

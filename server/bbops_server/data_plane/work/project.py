@@ -29,8 +29,8 @@ from bbops_server.data_plane.live.swap import Live
 from bbops_server.data_plane.work.assigned import Assigned
 from bbops_server.data_plane.work.pins import Pins
 from bbops_server.data_plane.work.row_tail import RowTail, Tell
-from bbops_server.process.messages.data.link_release import LinkRelease
-from bbops_server.process.messages.data.read_metrics import Sample
+from bbops_server.process.messages.lifecycle import Sample
+from bbops_server.process.messages.projects import LinkRelease
 
 _PAUSE_SECONDS: Final = 1.0
 _SWEEP_SECONDS: Final = 600.0

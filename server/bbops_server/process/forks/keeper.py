@@ -18,11 +18,8 @@ from bbops.base.errors import BbopsError, ServerError
 from bbops_server.process.children import Child
 from bbops_server.process.host.niceness import stand_back
 from bbops_server.process.messages.channel import Channel
-from bbops_server.process.messages.forks.ended import Ended
-from bbops_server.process.messages.forks.fork_draft import ForkDraft
-from bbops_server.process.messages.forks.fork_test_run import ForkTestRun
-from bbops_server.process.messages.forks.kill import Kill
-from bbops_server.process.messages.lifecycle.ping import Ping
+from bbops_server.process.messages.forks import Ended, ForkDraft, ForkTestRun, Kill
+from bbops_server.process.messages.lifecycle import Ping
 
 ForkRequest: TypeAlias = ForkDraft | ForkTestRun
 

@@ -20,19 +20,17 @@ from typing import Any, Final, Generic, NoReturn, TypeVar
 
 from bbops.base.errors import ServerError
 from bbops_server.process.messages.failures import pack_error
-from bbops_server.process.messages.forks.ended import Ended
-from bbops_server.process.messages.forks.fork import Forked
-from bbops_server.process.messages.forks.kill import Kill
+from bbops_server.process.messages.forks import Ended, Forked, Kill
 from bbops_server.process.messages.frames import (
-    Answered,
-    Asked,
+    AnswerFrame,
+    EventFrame,
     Frame,
-    Sent,
+    RequestFrame,
     encode,
     pack,
     read_now,
 )
-from bbops_server.process.messages.lifecycle.ping import Ping
+from bbops_server.process.messages.lifecycle import Ping
 from bbops_server.process.messages.request import Answer, Done, Reader, Request, write_answer
 
 F = TypeVar("F", bound=Request[Forked])
@@ -89,14 +87,14 @@ class Zygote(Generic[F]):
             return False
         if frame is None:
             return False
-        if isinstance(frame, Asked):
+        if isinstance(frame, RequestFrame):
             self._say(self._reply(frame))
         return True
 
-    def _reply(self, asked: Asked) -> Frame:
+    def _reply(self, asked: RequestFrame) -> Frame:
         try:
             request = self._reader.read(asked.request)
-            return Answered(asked.number, write_answer(request, self._do(request)))
+            return AnswerFrame(asked.number, write_answer(request, self._do(request)))
         except Exception as error:  # noqa: BLE001 - the parent gets an answer to everything
             return pack_error(asked.number, error)
 
@@ -149,7 +147,7 @@ class Zygote(Generic[F]):
             self._living.discard(pid)
             cpu_seconds = used.ru_utime + used.ru_stime
             ended = Ended(pid, os.waitstatus_to_exitcode(status), cpu_seconds)
-            self._say(Sent(encode(ended)))
+            self._say(EventFrame(encode(ended)))
 
     def _kill(self, pid: int) -> None:
         """End a process with all that it has started; one that was reaped is nobody's any more."""

@@ -1,1 +1,1 @@
-"""Messages between the server's processes: typed, one file for each request with its answer."""
+"""Typed messages between the server's processes, one file per topic."""

@@ -1,4 +1,4 @@
-"""One end of a socket between two processes."""
+"""A connection to another process."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextlib import suppress
 
 from bbops_server.process.messages.frames import (
     LENGTH_BYTES,
+    EventFrame,
     Frame,
-    Sent,
     encode,
     pack,
     read_size,
@@ -19,27 +19,27 @@ from bbops_server.process.messages.request import Event
 
 
 class Channel:
-    """Reads and writes frames; the other end is a process."""
+    """Reads and writes frames."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
-        self._telling: set[asyncio.Task[None]] = set()
+        self._posting: set[asyncio.Task[None]] = set()
 
     @classmethod
     async def open(cls, end: socket.socket) -> Channel:
-        """Take over one end of a `socket.socketpair()`."""
+        """Open a channel on one end of a `socket.socketpair()`."""
         return cls(*await asyncio.open_unix_connection(sock=end))
 
     @classmethod
     async def connect(cls, path: str) -> Channel:
-        """Connect to a process that listens there. Raises: OSError: none does."""
+        """Connect to a Unix socket. Raises: OSError: the connection is refused."""
         return cls(*await asyncio.open_unix_connection(path))
 
     async def read(self) -> Frame | None:
-        """Return the next frame, None when the other process is gone.
+        """Return the next frame, None once the other process is gone.
 
         Raises:
-            ServerError: what came is not a frame.
+            ServerError: the bytes are not a frame.
         """
         try:
             size = read_size(await self._reader.readexactly(LENGTH_BYTES))
@@ -52,29 +52,29 @@ class Channel:
         """Send a frame.
 
         Raises:
-            ServerError: it is larger than MAX_FRAME_BYTES; nothing was sent.
+            ServerError: the frame exceeds MAX_FRAME_BYTES; nothing was sent.
             ConnectionError: the other process is gone.
         """
         self._writer.write(pack(frame))
         await self._writer.drain()
 
-    def tell(self, event: Event) -> None:
-        """Send what nobody asked for, soon; to a process that is gone, nothing."""
-        task = asyncio.create_task(self._tell(event))
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
+    def post(self, event: Event) -> None:
+        """Send an event in the background; drop it if the other process is gone."""
+        task = asyncio.create_task(self._post(event))
+        self._posting.add(task)
+        task.add_done_callback(self._posting.discard)
 
     @property
     def waiting(self) -> int:
-        """How many events the other process has not taken yet."""
-        return len(self._telling)
+        """The number of unsent events."""
+        return len(self._posting)
 
-    async def _tell(self, event: Event) -> None:
+    async def _post(self, event: Event) -> None:
         with suppress(ConnectionError):
-            await self.write(Sent(encode(event)))
+            await self.write(EventFrame(encode(event)))
 
     async def close(self) -> None:
-        """Let the other process read an end."""
+        """Close the connection; the other process reads its end."""
         self._writer.close()
         with suppress(ConnectionError):
             await self._writer.wait_closed()

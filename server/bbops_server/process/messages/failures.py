@@ -1,4 +1,4 @@
-"""Errors on their way from one process to another."""
+"""Transfer of errors between processes."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import logging
 
 import bbops.base.errors
 from bbops.base.errors import BbopsError
-from bbops_server.process.messages.frames import Failed
+from bbops_server.process.messages.frames import ErrorFrame
 
 _log = logging.getLogger(__name__)
 
 
-def pack_error(number: int, error: Exception) -> Failed:
-    """Return what may cross of the error that a request ended with; the log has the rest."""
+def pack_error(number: int, error: Exception) -> ErrorFrame:
+    """Return the error frame of a request. An unexpected error is logged, and only its type sent."""
     if isinstance(error, BbopsError):
-        return Failed(number, type(error).__name__, error.message, error.hint)
+        return ErrorFrame(number, type(error).__name__, error.message, error.hint)
     _log.error("unexpected %s", type(error).__name__, exc_info=error)
     message = f"unexpected error: {type(error).__name__}"
     hint = "this is a bug in bbops; see the server's log"
-    return Failed(number, "ServerError", message, hint)
+    return ErrorFrame(number, "ServerError", message, hint)
 
 
-def unpack_error(failed: Failed) -> BbopsError:
-    """Return the error that `pack_error` took apart; kinds it does not know become the base."""
+def unpack_error(failed: ErrorFrame) -> BbopsError:
+    """Return the error of a frame; an unknown class becomes `BbopsError`."""
     kind = getattr(bbops.base.errors, failed.kind, BbopsError)
     if not issubclass(kind, BbopsError) or kind is bbops.base.errors.ProjectError:
         kind = BbopsError

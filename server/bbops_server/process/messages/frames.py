@@ -1,6 +1,6 @@
-"""Frames between processes: four bytes of length, then MessagePack, which is one of four shapes.
+"""Frames between processes: four bytes of length, then MessagePack.
 
-What a frame carries stays encoded: only who knows its type decodes it (`request.py`).
+The payload stays encoded until `request.py` decodes it, which knows its type.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ LENGTH_BYTES: Final = 4
 
 
 class _Shape(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """An array that begins with its kind."""
+    """An array that starts with its kind."""
 
 
-class Asked(_Shape, frozen=True):
-    """A request; its answer carries the same number."""
+class RequestFrame(_Shape, frozen=True):
+    """A request. Its answer has the same number."""
 
     number: int
     request: msgspec.Raw
 
 
-class Answered(_Shape, frozen=True):
+class AnswerFrame(_Shape, frozen=True):
     """The answer to a request."""
 
     number: int
     answer: msgspec.Raw
 
 
-class Failed(_Shape, frozen=True):
-    """The error that a request ended with: the name of its class, its message and its hint."""
+class ErrorFrame(_Shape, frozen=True):
+    """The error of a request: name of its class, message and hint."""
 
     number: int
     kind: str
@@ -43,25 +43,25 @@ class Failed(_Shape, frozen=True):
     hint: str
 
 
-class Sent(_Shape, frozen=True):
-    """An event: nobody asked for it."""
+class EventFrame(_Shape, frozen=True):
+    """An event, sent without a request."""
 
     event: msgspec.Raw
 
 
-Frame: TypeAlias = Asked | Answered | Failed | Sent
+Frame: TypeAlias = RequestFrame | AnswerFrame | ErrorFrame | EventFrame
 
 _encode = msgspec.msgpack.Encoder().encode
 _decoder: msgspec.msgpack.Decoder[Frame] = msgspec.msgpack.Decoder(Frame)
 
 
 def encode(message: msgspec.Struct) -> msgspec.Raw:
-    """Return a message as a frame carries it."""
+    """Return a message as a frame's payload."""
     return msgspec.Raw(_encode(message))
 
 
 def pack(frame: Frame) -> bytes:
-    """Return a frame with its length before it. Raises: ServerError: it is too large."""
+    """Return a frame with its length. Raises: ServerError: it is too large."""
     data = _encode(frame)
     if len(data) > MAX_FRAME_BYTES:
         raise _too_large(len(data))
@@ -69,10 +69,10 @@ def pack(frame: Frame) -> bytes:
 
 
 def unpack(data: bytes) -> Frame:
-    """Return the frame that `pack` wrote, without its length.
+    """Return a frame from its bytes, without the length.
 
     Raises:
-        ServerError: it is not a frame.
+        ServerError: the bytes are not a frame.
     """
     try:
         return _decoder.decode(data)
@@ -81,7 +81,7 @@ def unpack(data: bytes) -> Frame:
 
 
 def read_size(head: bytes) -> int:
-    """Return the length that a frame begins with. Raises: ServerError: it is too large."""
+    """Return a frame's length. Raises: ServerError: it is too large."""
     size = int.from_bytes(head, "big")
     if size > MAX_FRAME_BYTES:
         raise _too_large(size)
@@ -89,10 +89,10 @@ def read_size(head: bytes) -> int:
 
 
 def read_now(end: socket.socket) -> Frame | None:
-    """Return the next frame, None when the other process is gone. Blocks: for no event loop.
+    """Return the next frame, None at the end of the stream. Blocks; not for an event loop.
 
     Raises:
-        ServerError: what came is not a frame.
+        ServerError: the bytes are not a frame.
     """
     head = end.recv(LENGTH_BYTES, socket.MSG_WAITALL)
     if len(head) < LENGTH_BYTES:

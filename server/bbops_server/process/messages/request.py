@@ -1,7 +1,7 @@
-"""What all messages have in common, and how they are decoded.
+"""Base classes of messages, and their decoding.
 
-A request names the type of its answer: `class Swap(Request[Done])`. It crosses with its class's
-name, so a process that does not know it can say so.
+A request names the type of its answer: `class Swap(Request[Done])`. A frame carries the name of the
+class, so that a process can reject an unknown request by name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from bbops.base.errors import ServerError
 from bbops_server.process.messages.frames import encode
 
-_CURE: Final = "its processes may be of different versions: restart the server"
+_FIX: Final = "its processes may be of different versions: restart the server"
 
 
 class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -23,7 +23,7 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Done(Answer, frozen=True):
-    """The answer of a request that has nothing to return."""
+    """The answer of a request without a result."""
 
 
 A = TypeVar("A", bound=Answer)
@@ -32,7 +32,7 @@ A = TypeVar("A", bound=Answer)
 class Message(
     msgspec.Struct, frozen=True, tag=True, tag_field="message", forbid_unknown_fields=True
 ):
-    """A request or an event. Its text never shows its values: some of them are secrets."""
+    """A request or an event. Its repr hides the values, because some are secrets."""
 
     def __repr__(self) -> str:
         """Return the name alone."""
@@ -40,30 +40,30 @@ class Message(
 
 
 class Request(Message, Generic[A], frozen=True):
-    """Asks for an answer of type `A`."""
+    """A message that gets an answer of type `A`."""
 
 
 class Event(Message, frozen=True):
-    """Says something that nobody asked for."""
+    """A message without an answer."""
 
 
 M = TypeVar("M", bound=Message)
 
 
 class Reader(Generic[M]):
-    """Decodes the messages that a process takes, and says what is wrong with others."""
+    """Decodes the messages that a process accepts, and reports the error of others."""
 
     def __init__(self, who: str, kinds: Iterable[type[M]]) -> None:
-        """`who` takes them, as an error names it."""
+        """Args: `who` is the process, as errors name it."""
         known = tuple(kinds)
-        self._who, self._names = who, {one.__name__ for one in known}
+        self._who, self._names = who, {kind.__name__ for kind in known}
         self._decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(Union[known])  # noqa: UP007 - of a tuple
 
     def read(self, data: msgspec.Raw) -> M:
         """Return a message.
 
         Raises:
-            ServerError: it is unknown here, or its values do not fit.
+            ServerError: the message is unknown or malformed.
         """
         try:
             found: M = self._decoder.decode(data)
@@ -74,8 +74,8 @@ class Reader(Generic[M]):
     def _refuse(self, data: msgspec.Raw, error: Exception) -> ServerError:
         name = _find_name(data)
         if name not in self._names:
-            return ServerError(f"{self._who} has no request '{name}'", hint=_CURE)
-        return ServerError(f"request '{name}' to {self._who} is malformed: {error}", hint=_CURE)
+            return ServerError(f"{self._who} has no request '{name}'", hint=_FIX)
+        return ServerError(f"request '{name}' to {self._who} is malformed: {error}", hint=_FIX)
 
 
 class _Named(msgspec.Struct):
@@ -91,7 +91,7 @@ def _find_name(data: msgspec.Raw) -> str:
 
 @functools.cache
 def answer_type(kind: type[Request[A]]) -> type[A]:
-    """Return what answers a kind of request."""
+    """Return the answer type of a request type."""
     (base,) = kind.__orig_bases__  # type: ignore[attr-defined]
     found: type[A] = get_args(base)[0]
     return found
@@ -103,19 +103,19 @@ def _answer_decoder(kind: type[Request[Any]]) -> msgspec.msgpack.Decoder[Any]:
 
 
 def read_answer(request: Request[A], data: msgspec.Raw, who: str) -> A:
-    """Return the answer that `who` gave to a request. Raises: ServerError: it is malformed."""
+    """Return the decoded answer of process `who`. Raises: ServerError: it is malformed."""
     try:
         answer: A = _answer_decoder(type(request)).decode(data)
     except msgspec.MsgspecError as error:
         name = type(request).__name__
         raise ServerError(
-            f"{who} sent a malformed answer to '{name}': {error}", hint=_CURE
+            f"{who} sent a malformed answer to '{name}': {error}", hint=_FIX
         ) from None
     return answer
 
 
 def write_answer(request: Request[Any], answer: Answer) -> msgspec.Raw:
-    """Return an answer as it crosses. Raises: TypeError: it is not the request's."""
+    """Return an encoded answer. Raises: TypeError: its type is not the request's."""
     if not isinstance(answer, answer_type(type(request))):
         raise TypeError(f"{type(answer).__name__} does not answer {type(request).__name__}")
     return encode(answer)

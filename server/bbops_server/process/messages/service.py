@@ -1,4 +1,4 @@
-"""The side that answers: a table of requests, and what answers each."""
+"""The answering side of a channel: handlers by request type."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from typing import Any, TypeAlias
 
 from bbops_server.process.messages.channel import Channel
 from bbops_server.process.messages.failures import pack_error
-from bbops_server.process.messages.frames import Answered, Asked
-from bbops_server.process.messages.lifecycle.ping import Ping
+from bbops_server.process.messages.frames import AnswerFrame, RequestFrame
+from bbops_server.process.messages.lifecycle import Ping
 from bbops_server.process.messages.request import Answer, Done, Reader, Request, write_answer
 
 Handler: TypeAlias = Callable[[Any], Awaitable[Answer]]
-"""Answers one kind of request, or raises BbopsError."""
+"""Answers a request, or raises BbopsError."""
 
 Handlers: TypeAlias = Mapping[type[Request[Any]], Handler]
 
 
 class Service:
-    """Answers requests side by side; `who` it is, is said to whoever asks what it does not know."""
+    """Answers requests concurrently. `who` names the process in errors about unknown requests."""
 
     def __init__(self, who: str, handlers: Handlers) -> None:
         self._handlers: Handlers = {Ping: _answer_ping, **handlers}
         self._reader: Reader[Request[Any]] = Reader(who, self._handlers)
 
     async def run(self, channel: Channel) -> None:
-        """Answer each request, whatever happens to the others, until the parent is gone."""
+        """Answer requests, each in its own task, until the parent is gone."""
         tasks: set[asyncio.Task[None]] = set()
         while (frame := await channel.read()) is not None:
-            if isinstance(frame, Asked):
+            if isinstance(frame, RequestFrame):
                 task = asyncio.create_task(self._answer(channel, frame))
                 tasks.add(task)
                 task.add_done_callback(tasks.discard)
 
     async def handle(self, request: Request[Any]) -> Answer:
-        """Return the answer to a request. Raises: BbopsError: it cannot be done."""
+        """Return the answer to a request. Raises: BbopsError: the request failed."""
         return await self._handlers[type(request)](request)
 
-    async def _answer(self, channel: Channel, asked: Asked) -> None:
+    async def _answer(self, channel: Channel, asked: RequestFrame) -> None:
         with suppress(ConnectionError):
             try:
                 request = self._reader.read(asked.request)
                 answer = write_answer(request, await self.handle(request))
-                await channel.write(Answered(asked.number, answer))
+                await channel.write(AnswerFrame(asked.number, answer))
             except ConnectionError:
-                raise  # the parent is gone, and with it whoever asked
-            except Exception as error:  # noqa: BLE001 - the parent gets an answer to everything
+                raise  # the parent is gone
+            except Exception as error:  # noqa: BLE001 - every request gets an answer
                 await channel.write(pack_error(asked.number, error))
 
 

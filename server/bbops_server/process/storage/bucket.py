@@ -21,7 +21,7 @@ from bbops.runtime.vendors._signing import Signer, query_of
 from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.egress import Egress
 from bbops_server.process.host.http import OutsideHttp
-from bbops_server.process.messages.data.link_release import Bucket
+from bbops_server.process.messages.projects import Bucket
 from bbops_server.process.storage.usage import Held
 
 SECONDS: Final = 60.0

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from bbops.base.storage import Storage
-from bbops_server.process.messages.data.link_release import KeptFiles
+from bbops_server.process.messages.projects import KeptFiles
 from bbops_server.process.storage.bucket import BucketStorage
 from bbops_server.process.storage.disk import DiskStorage
 from bbops_server.process.storage.usage import Held

@@ -23,7 +23,7 @@ from bbops.interfaces.mcp.tool import Refused
 from bbops.language.project import Project
 from bbops.source.git.store import Store
 from bbops.source.git.writing import Identity
-from bbops_server.process.messages.build.proposals.do_work import (
+from bbops_server.process.messages.proposals import (
     DoWork,
     Workbench,
     WorkDone,

@@ -11,7 +11,7 @@ from bbops.build.compile.release import Built, build
 from bbops.language.loading.load import MAX_FILE_BYTES
 from bbops.language.resources.project import Engine
 from bbops.source.tree import BlobId, Entry, Tree
-from bbops_server.process.messages.forks.run_tests import RunTests
+from bbops_server.process.messages.forks import RunTests
 
 MOST_BYTES: Final = 32 << 20
 """Of all resources together."""

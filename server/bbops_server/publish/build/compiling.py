@@ -18,15 +18,19 @@ from bbops.language.project import Project
 from bbops.language.resources.project import Engine
 from bbops.review.plan.hosts import find_hosts
 from bbops.source.tree import Tree
-from bbops_server.process.messages.build.releases.build_release import BuildRelease, BuiltRelease
-from bbops_server.process.messages.build.releases.check_push import CheckedPush, CheckPush
-from bbops_server.process.messages.build.releases.check_removal import CheckRemoval, Removal
-from bbops_server.process.messages.build.releases.publish_frontend import (
+from bbops_server.process.messages.builds import (
+    BuildRelease,
+    BuiltRelease,
+    CheckedPush,
+    CheckPush,
+    CheckRemoval,
     PublishedFrontend,
     PublishFrontend,
+    Removal,
+    RunCommitTests,
+    Summarize,
+    Summary,
 )
-from bbops_server.process.messages.build.releases.run_commit_tests import RunCommitTests
-from bbops_server.process.messages.build.releases.summarize import Summarize, Summary
 from bbops_server.publish.build.browser import warn_of_browser
 from bbops_server.publish.build.build_input import BuildInput
 from bbops_server.publish.build.executor import Works

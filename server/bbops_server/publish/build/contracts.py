@@ -11,7 +11,7 @@ from bbops.language.resources.project import Engine
 from bbops.review.contract.contract import Contract
 from bbops.review.contract.describe import describe, read_pages
 from bbops.review.contract.export import FORMATS
-from bbops_server.process.messages.build.releases.write_contract import (
+from bbops_server.process.messages.builds import (
     WriteContract,
     WrittenContract,
 )

@@ -8,9 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-from bbops_server.process.messages.build.repositories.fetch import Fetch
-from bbops_server.process.messages.build.repositories.list_remote_branches import ListRemoteBranches
-from bbops_server.process.messages.build.repositories.push_tag import PushTag
+from bbops_server.process.messages.repositories import Fetch, ListRemoteBranches, PushTag
 from bbops_server.process.messages.request import Answer, Request
 from bbops_server.process.messages.service import Handlers
 

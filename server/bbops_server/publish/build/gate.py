@@ -22,11 +22,8 @@ from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.process.children import Child, ChildGone, ChildSilent
 from bbops_server.process.forks.keeper import Zygotes
 from bbops_server.process.forks.limits import TRIAL
-from bbops_server.process.messages.build.releases.end_tests import EndTests
-from bbops_server.process.messages.build.releases.run_build_tests import RunBuildTests
-from bbops_server.process.messages.forks.case_started import CaseStarted
-from bbops_server.process.messages.forks.fork_test_run import ForkTestRun
-from bbops_server.process.messages.forks.run_tests import CaseReport
+from bbops_server.process.messages.builds import EndTests, RunBuildTests
+from bbops_server.process.messages.forks import CaseReport, CaseStarted, ForkTestRun
 from bbops_server.process.messages.request import Done
 from bbops_server.process.messages.service import Handlers
 from bbops_server.publish.build.build_input import BuildInput

@@ -14,12 +14,11 @@ from bbops.database.migrate.copying import copy_rows
 from bbops.database.migrate.serialization import as_json
 from bbops.database.schema.place import read_place
 from bbops.review.plan.question import Question, make_tree
-from bbops_server.process.messages.build.proposals.propose import Propose, ProposedChange
-from bbops_server.process.messages.build.proposals.weigh_tables import ImpactPlan, WeighTables
-from bbops_server.process.messages.build.releases.run_commit_tests import RunCommitTests
-from bbops_server.process.messages.build.tables.copy_rows import CopiedRows, CopyRows
-from bbops_server.process.messages.forks.run_tests import CaseReport
+from bbops_server.process.messages.builds import RunCommitTests
+from bbops_server.process.messages.forks import CaseReport
+from bbops_server.process.messages.proposals import ImpactPlan, Propose, ProposedChange, WeighTables
 from bbops_server.process.messages.service import Handlers
+from bbops_server.process.messages.tables import CopiedRows, CopyRows
 from bbops_server.publish.build.compiling import Compiling
 from bbops_server.publish.build.executor import Executor
 from bbops_server.publish.build.gate import Gate

@@ -8,10 +8,13 @@ from pathlib import Path
 from bbops.base.errors import GitError
 from bbops.source.git.address import Address
 from bbops.source.git.mirror import Mirror
-from bbops_server.process.messages.build.repositories.fetch import Fetch, Fetched
-from bbops_server.process.messages.build.repositories.list_branches import Branches
-from bbops_server.process.messages.build.repositories.list_remote_branches import ListRemoteBranches
-from bbops_server.process.messages.build.repositories.push_tag import PushTag
+from bbops_server.process.messages.repositories import (
+    Branches,
+    Fetch,
+    Fetched,
+    ListRemoteBranches,
+    PushTag,
+)
 from bbops_server.process.messages.request import Done
 
 

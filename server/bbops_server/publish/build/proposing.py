@@ -29,7 +29,7 @@ from bbops.review.plan.work import JobCounts
 from bbops.runtime.work.engine import now_ms
 from bbops.source.tree import Tree
 from bbops_server.process.host.clock import SystemClock
-from bbops_server.process.messages.build.proposals.propose import ProposedChange
+from bbops_server.process.messages.proposals import ProposedChange
 from bbops_server.publish.build.sources import Source, Sources
 from bbops_server.publish.holds.approvals import approve, keep_waiting, read_approved
 

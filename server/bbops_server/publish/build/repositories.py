@@ -7,22 +7,34 @@ from pathlib import Path
 
 from bbops.source.git.checkout import is_dirty
 from bbops.source.git.reach import find_touched
-from bbops_server.process.messages.build.repositories.check_descent import CheckDescent, Descent
-from bbops_server.process.messages.build.repositories.check_dirty import CheckDirty, Dirty
-from bbops_server.process.messages.build.repositories.count_commits import CommitCount, CountCommits
-from bbops_server.process.messages.build.repositories.fetch import Fetch
-from bbops_server.process.messages.build.repositories.find_touched import FindTouched, Touched
-from bbops_server.process.messages.build.repositories.list_branches import Branches, ListBranches
-from bbops_server.process.messages.build.repositories.list_remote_branches import ListRemoteBranches
-from bbops_server.process.messages.build.repositories.measure_push import MeasurePush, PushSize
-from bbops_server.process.messages.build.repositories.move_branch import MoveBranch
-from bbops_server.process.messages.build.repositories.push_tag import PushTag
-from bbops_server.process.messages.build.repositories.read_frontends import Frontends, ReadFrontends
-from bbops_server.process.messages.build.repositories.read_trees import ReadTrees, Trees
-from bbops_server.process.messages.build.repositories.read_versions import ReadVersions, Versions
-from bbops_server.process.messages.build.repositories.resolve import Resolve, Resolved
-from bbops_server.process.messages.build.repositories.restore_version import RestoreVersion
-from bbops_server.process.messages.build.repositories.tag_version import TagVersion
+from bbops_server.process.messages.repositories import (
+    Branches,
+    ChangedParts,
+    CheckDescent,
+    CheckDirty,
+    CommitCount,
+    CountCommits,
+    Descent,
+    Dirty,
+    Fetch,
+    FindChangedParts,
+    Frontends,
+    ListBranches,
+    ListRemoteBranches,
+    MeasurePush,
+    MoveBranch,
+    PushSize,
+    PushTag,
+    ReadFrontends,
+    ReadTrees,
+    ReadVersions,
+    Resolve,
+    Resolved,
+    RestoreVersion,
+    TagVersion,
+    Trees,
+    Versions,
+)
 from bbops_server.publish.build.executor import Works
 from bbops_server.publish.build.mirrors import Mirrors
 from bbops_server.publish.build.sources import Sources
@@ -40,7 +52,8 @@ class Repositories:
         return {
             Resolve: self._resolve, ListBranches: self._list_branches,
             CheckDescent: self._check_descent, CountCommits: self._count_commits,
-            CheckDirty: _check_dirty, ReadTrees: self._read_trees, FindTouched: self._find_touched,
+            CheckDirty: _check_dirty, ReadTrees: self._read_trees,
+            FindChangedParts: self._find_changed_parts,
             MeasurePush: self._measure_push, TagVersion: self._sources.tag,
             ReadVersions: self._read_versions, ReadFrontends: self._read_frontends,
             RestoreVersion: self._sources.restore, MoveBranch: self._sources.move,
@@ -72,11 +85,11 @@ class Repositories:
         store = self._sources.store(request.repository, request.quarantine)
         return Trees(store.trees(request.commits, request.folder))
 
-    def _find_touched(self, request: FindTouched) -> Touched:
+    def _find_changed_parts(self, request: FindChangedParts) -> ChangedParts:
         store = self._sources.store(request.repository, request.quarantine)
         found = [find_touched(store.place, one, request.parts, request.name)
                  for one in request.commits]  # fmt: skip
-        return Touched([any(each) for each in zip(*found, strict=True)])
+        return ChangedParts([any(each) for each in zip(*found, strict=True)])
 
     def _measure_push(self, request: MeasurePush) -> PushSize:
         store = self._sources.store(request.repository)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import msgspec
 
 from bbops_server.data_plane.pages.assets import folder_of, read_manifest
-from bbops_server.process.messages.build.releases.find_secret import FindSecret, SecretSearch
+from bbops_server.process.messages.builds import FindSecret, SecretSearch
 
 MOST_CLEAN: Final = 50_000
 

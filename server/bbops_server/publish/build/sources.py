@@ -22,16 +22,17 @@ from bbops.source.git.tree import GitTree
 from bbops.source.git.versions import add_version, read_versions
 from bbops.source.git.writing import Identity, make_commit, move_branch, write_tree
 from bbops.source.tree import FolderTree, Tree
-from bbops_server.process.messages.build.releases.publish_frontend import (
+from bbops_server.process.messages.builds import (
     PublishedFrontend,
     PublishFrontend,
 )
-from bbops_server.process.messages.build.repositories.move_branch import MoveBranch
-from bbops_server.process.messages.build.repositories.restore_version import (
+from bbops_server.process.messages.repositories import (
+    MoveBranch,
     Restored,
     RestoreVersion,
+    Tagged,
+    TagVersion,
 )
-from bbops_server.process.messages.build.repositories.tag_version import Tagged, TagVersion
 from bbops_server.process.messages.request import Done
 
 Source = Mapping[str, Any]

@@ -20,15 +20,22 @@ from bbops.database.open import throw_away
 from bbops.database.schema.place import Place, read_place
 from bbops.database.schema.row_events import ByTable, Listening
 from bbops.language.resources.table import Table
-from bbops_server.process.messages.build.tables.expand import Expand, Expanded
-from bbops_server.process.messages.build.tables.find_release import FindRelease, TablesRelease
-from bbops_server.process.messages.build.tables.narrow import Narrow, Narrowed
-from bbops_server.process.messages.build.tables.rehearse import Rehearsal, Rehearse
-from bbops_server.process.messages.build.tables.settle import Settle
-from bbops_server.process.messages.build.tables.switch import Switch
-from bbops_server.process.messages.build.tables.try_statements import TriedStatements, TryStatements
 from bbops_server.process.messages.request import Done
 from bbops_server.process.messages.service import Handlers
+from bbops_server.process.messages.tables import (
+    Expand,
+    Expanded,
+    FindRelease,
+    Narrow,
+    Narrowed,
+    Rehearsal,
+    Rehearse,
+    Settle,
+    Switch,
+    TablesRelease,
+    TriedStatements,
+    TryStatements,
+)
 from bbops_server.publish.build.executor import Works
 from bbops_server.publish.build.smoke import try_release
 from bbops_server.publish.holds.approvals import close_approval, keep_waiting, read_approved

@@ -13,7 +13,7 @@ from bbops.build.check._lfs import is_pointer, may_be_pointer
 from bbops.build.compile.release import Built
 from bbops.language.project import Project
 from bbops.source.tree import Tree
-from bbops_server.process.messages.build.releases.publish_frontend import (
+from bbops_server.process.messages.builds import (
     PublishedFrontend,
     PublishFrontend,
 )

@@ -24,14 +24,12 @@ from bbops.source.tree import MemoryTree
 from bbops_server.process.forks import limits
 from bbops_server.process.host.log import start_logging
 from bbops_server.process.messages.failures import pack_error
-from bbops_server.process.messages.forks.case_started import CaseStarted
-from bbops_server.process.messages.forks.fork_test_run import ForkTestRun
-from bbops_server.process.messages.forks.run_tests import CaseReport, RunTests
+from bbops_server.process.messages.forks import CaseReport, CaseStarted, ForkTestRun, RunTests
 from bbops_server.process.messages.frames import (
-    Answered,
-    Asked,
+    AnswerFrame,
+    EventFrame,
     Frame,
-    Sent,
+    RequestFrame,
     encode,
     pack,
     read_now,
@@ -132,14 +130,14 @@ def run(forked: ForkTestRun) -> None:
     with socket.socket(socket.AF_UNIX) as control:
         control.connect(forked.control)
         while (frame := read_now(control)) is not None:
-            if isinstance(frame, Asked):
+            if isinstance(frame, RequestFrame):
                 control.sendall(pack(_answer(frame, reader, control)))
 
 
-def _answer(asked: Asked, reader: Reader[RunTests], control: socket.socket) -> Frame:
+def _answer(asked: RequestFrame, reader: Reader[RunTests], control: socket.socket) -> Frame:
     try:
         request = reader.read(asked.request)
-        return Answered(asked.number, write_answer(request, _test(request, control)))
+        return AnswerFrame(asked.number, write_answer(request, _test(request, control)))
     except Exception as error:  # noqa: BLE001 - the parent gets an answer to everything
         return pack_error(asked.number, error)
 
@@ -147,7 +145,7 @@ def _answer(asked: Asked, reader: Reader[RunTests], control: socket.socket) -> F
 def _test(request: RunTests, control: socket.socket) -> CaseReport:
     def tell(chosen: Chosen) -> None:
         place = chosen.test.place("cases", chosen.at)
-        control.sendall(pack(Sent(encode(CaseStarted(place.file, place.line, place.column)))))
+        control.sendall(pack(EventFrame(encode(CaseStarted(place.file, place.line, place.column)))))
 
     trial = Trial(BuildInput.unpack(request).build(), request.seconds, tell)
     trial.run()

@@ -16,14 +16,14 @@ from bbops.database.sqlite.quota import limit_size
 from bbops.source.git.command import end_all
 from bbops_server.process.forks import limits
 from bbops_server.process.host.log import start_logging
-from bbops_server.process.messages.build.proposals.do_work import DoWork, WorkDone
-from bbops_server.process.messages.build.releases.find_secret import FindSecret
-from bbops_server.process.messages.build.releases.write_contract import (
+from bbops_server.process.messages.builds import (
+    FindSecret,
     WriteContract,
     WrittenContract,
 )
 from bbops_server.process.messages.channel import Channel
-from bbops_server.process.messages.lifecycle.stop import Stop
+from bbops_server.process.messages.lifecycle import Stop
+from bbops_server.process.messages.proposals import DoWork, WorkDone
 from bbops_server.process.messages.request import Done
 from bbops_server.process.messages.service import Handlers, Service
 from bbops_server.publish.build.compiling import Compiling

@@ -10,7 +10,7 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 from bbops_server.process.forks.zygote import serve  # noqa: E402 - see above
-from bbops_server.process.messages.forks.fork_test_run import ForkTestRun  # noqa: E402 - see above
+from bbops_server.process.messages.forks import ForkTestRun  # noqa: E402 - see above
 from bbops_server.publish.build.trial import run, warm  # noqa: E402 - see above
 
 if __name__ == "__main__":

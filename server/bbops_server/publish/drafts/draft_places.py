@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from bbops_server.process.messages.data.place import DraftPlace
+from bbops_server.process.messages.drafts import DraftPlace
 from bbops_server.publish.drafts.draft_names import draft_name, host_label, key_of
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.settings import ProjectSettings

@@ -22,8 +22,8 @@ from bbops.base.errors import BbopsError, ServerError
 from bbops.database.schema.place import write_place
 from bbops.interfaces.answers import DraftStatus
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.process.messages.build.tables.copy_rows import CopyRows
-from bbops_server.process.messages.data.place import DraftPlace
+from bbops_server.process.messages.drafts import DraftPlace
+from bbops_server.process.messages.tables import CopyRows
 from bbops_server.publish.drafts.draft_following import Draft, follow, state_of
 from bbops_server.publish.drafts.draft_hosts import allow, find_allowed, require_commit
 from bbops_server.publish.drafts.draft_names import choose, slug_of

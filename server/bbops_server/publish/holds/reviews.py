@@ -11,8 +11,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from bbops_server.process.messages.build.releases.check_removal import CheckRemoval
-from bbops_server.process.messages.build.repositories.count_commits import CountCommits
+from bbops_server.process.messages.builds import CheckRemoval
+from bbops_server.process.messages.repositories import CountCommits
 from bbops_server.publish.holds.held import SHORT, Held, accepting, read_accepted
 from bbops_server.publish.holds.rewritten import COMPARE_SECONDS
 from bbops_server.publish.sources.context import PublishContext

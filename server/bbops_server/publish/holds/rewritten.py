@@ -6,7 +6,7 @@ is live stays live, and one command says that the new history is meant.
 
 from __future__ import annotations
 
-from bbops_server.process.messages.build.repositories.check_descent import CheckDescent
+from bbops_server.process.messages.repositories import CheckDescent
 from bbops_server.publish.holds.held import SHORT, Held, accepting, read_accepted
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.record import applied_commit

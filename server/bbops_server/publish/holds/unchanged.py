@@ -9,7 +9,7 @@ import asyncio
 from dataclasses import dataclass
 
 from bbops.source.git.revisions import Revision
-from bbops_server.process.messages.build.repositories.read_trees import ReadTrees
+from bbops_server.process.messages.repositories import ReadTrees
 from bbops_server.publish.holds.rewritten import COMPARE_SECONDS
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.record import applied_commit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from bbops.base.json_addons import TestedAddon
-from bbops_server.process.messages.data.try_addon import TryAddon
+from bbops_server.process.messages.addons import TryAddon
 from bbops_server.publish.processes.jobs import at_once
 from bbops_server.publish.processes.plane import Plane
 

@@ -7,10 +7,7 @@ from typing import Any
 
 import msgspec
 
-from bbops_server.process.messages.data.issue_key import IssueKey
-from bbops_server.process.messages.data.list_keys import ListKeys
-from bbops_server.process.messages.data.revoke_key import RevokeKey
-from bbops_server.process.messages.data.rotate_key import RotateKey
+from bbops_server.process.messages.api_keys import IssueKey, ListKeys, RevokeKey, RotateKey
 from bbops_server.process.messages.request import A, Request
 from bbops_server.publish.processes.plane import Plane
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bbops_server.process.messages.data.arrange_projects import ArrangeProjects
-from bbops_server.process.messages.data.place import Place
+from bbops_server.process.messages.projects import ArrangeProjects, Place
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,11 +31,8 @@ from bbops_server.process.forks.limits import (
     MOST_MEMORY_BYTES,
     SILENCE_SECONDS,
 )
-from bbops_server.process.messages.data.admit_members import AdmitMembers
-from bbops_server.process.messages.data.end_streams import EndStreams
-from bbops_server.process.messages.data.sign_in import SignIn
-from bbops_server.process.messages.data.update_draft import UpdateDraft
-from bbops_server.process.messages.forks.fork_draft import ForkDraft
+from bbops_server.process.messages.drafts import AdmitMembers, EndStreams, SignIn, UpdateDraft
+from bbops_server.process.messages.forks import ForkDraft
 from bbops_server.process.messages.request import A, Request
 from bbops_server.publish.processes.draft_build import DraftBuild
 from bbops_server.publish.processes.link import Link

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from bbops.base.json_deliveries import Delivery, DeliveryStory, JsonReceiver
-from bbops_server.process.messages.data.enable_receiver import EnableReceiver
-from bbops_server.process.messages.data.list_deliveries import ListDeliveries
-from bbops_server.process.messages.data.list_receivers import ListReceivers
-from bbops_server.process.messages.data.repeat_delivery import RepeatDelivery
-from bbops_server.process.messages.data.show_delivery import ShowDelivery
+from bbops_server.process.messages.deliveries import (
+    EnableReceiver,
+    ListDeliveries,
+    ListReceivers,
+    RepeatDelivery,
+    ShowDelivery,
+)
 from bbops_server.process.messages.request import A, Request
 from bbops_server.publish.processes.jobs import at_once
 from bbops_server.publish.processes.plane import Plane

@@ -19,9 +19,7 @@ from bbops_server.process.forks.keeper import scrubbed_environment
 from bbops_server.process.forks.limits import DRAFT_BUILD, DRAFT_BUILD_SECONDS
 from bbops_server.process.host.memory import memory_bytes
 from bbops_server.process.host.niceness import stand_back
-from bbops_server.process.messages.build.releases.build_release import BuildRelease
-from bbops_server.process.messages.build.releases.check_push import CheckPush
-from bbops_server.process.messages.build.releases.write_contract import WriteContract
+from bbops_server.process.messages.builds import BuildRelease, CheckPush, WriteContract
 from bbops_server.process.messages.request import A, Request
 
 IDLE_SECONDS: Final = 300.0

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from bbops.base.json_events import LoggedEvent
-from bbops_server.process.messages.data.emit_event import EmitEvent
-from bbops_server.process.messages.data.list_events import ListEvents
-from bbops_server.process.messages.data.replay_events import ReplayEvents
+from bbops_server.process.messages.events import EmitEvent, ListEvents, ReplayEvents
 from bbops_server.process.messages.request import A, Request
 from bbops_server.publish.processes.jobs import at_once
 from bbops_server.publish.processes.plane import Plane

@@ -6,10 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from bbops.base.json_jobs import ChangedJobs, JobList, JobStory
-from bbops_server.process.messages.data.change_jobs import Action, ChangeJobs
-from bbops_server.process.messages.data.list_jobs import ListJobs
-from bbops_server.process.messages.data.run_draft_jobs import RunDraftJobs
-from bbops_server.process.messages.data.show_job import ShowJob
+from bbops_server.process.messages.jobs import Action, ChangeJobs, ListJobs, RunDraftJobs, ShowJob
 from bbops_server.process.messages.request import A, Request
 from bbops_server.publish.processes.plane import Plane
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from bbops.database.schema.place import Place as Data
 from bbops.database.schema.place import write_place
-from bbops_server.process.messages.data.link_release import KeptFiles, LinkRelease, Start
-from bbops_server.process.messages.data.swap_release import SwapRelease
+from bbops_server.process.messages.projects import KeptFiles, LinkRelease, Start, SwapRelease
 from bbops_server.settings import Durability
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Final
 
-from bbops_server.process.messages.data.read_metrics import ReadMetrics, Sample
+from bbops_server.process.messages.lifecycle import ReadMetrics, Sample
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.publish.processes.requests import ask_all
 

@@ -19,18 +19,16 @@ from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.data_plane.live.bell import make_bell
 from bbops_server.data_plane.live.shared import Shared
 from bbops_server.process.children import Child, ChildGone, LivingChild
-from bbops_server.process.messages.data.allow_egress import AllowEgress
-from bbops_server.process.messages.data.arrange_drafts import ArrangeDrafts
-from bbops_server.process.messages.data.draft_wanted import DraftWanted
-from bbops_server.process.messages.data.drain import Drain
-from bbops_server.process.messages.data.leave import Leave
-from bbops_server.process.messages.data.listen import Listen
-from bbops_server.process.messages.data.place import EVERYWHERE, DraftPlace
-from bbops_server.process.messages.data.read_status import ProcessStatus, ReadStatus
-from bbops_server.process.messages.data.report_requests import ReportRequests
-from bbops_server.process.messages.data.reported import REPORTED, Reported
-from bbops_server.process.messages.data.resume import Resume
-from bbops_server.process.messages.data.update_draft import UpdateDraft
+from bbops_server.process.messages.drafts import (
+    AllowEgress,
+    ArrangeDrafts,
+    DraftPlace,
+    DraftWanted,
+    UpdateDraft,
+)
+from bbops_server.process.messages.lifecycle import Leave, Listen, ProcessStatus, ReadStatus
+from bbops_server.process.messages.projects import EVERYWHERE, Drain, Resume
+from bbops_server.process.messages.reports import REPORTED, Reported, ReportRequests
 from bbops_server.process.messages.request import A, Request
 from bbops_server.publish.processes.arrangement import Arrangement
 from bbops_server.publish.processes.awake import AwakeDrafts

@@ -12,8 +12,7 @@ from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.data_plane.live.shared import Shared
 from bbops_server.data_plane.realtime.fanout.stream import CENTER
 from bbops_server.process.children import Child, LivingChild
-from bbops_server.process.messages.data.hold import Hold
-from bbops_server.process.messages.data.refuse import Refuse
+from bbops_server.process.messages.projects import Hold, Refuse
 from bbops_server.process.messages.request import A, Request
 from bbops_server.publish.processes.link import Link
 

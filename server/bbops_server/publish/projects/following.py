@@ -20,7 +20,7 @@ from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ServerStatus
 from bbops.source.git.address import Address
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.process.messages.data.place import EVERYWHERE, Place
+from bbops_server.process.messages.projects import EVERYWHERE, Place
 from bbops_server.publish.processes.arrangement import Arrangement
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.publish.projects.projects import Projects

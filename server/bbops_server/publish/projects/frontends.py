@@ -10,8 +10,8 @@ from msgspec.structs import asdict
 
 from bbops.base.errors import ServerError
 from bbops_server.process.children import LivingChild
-from bbops_server.process.messages.build.releases.publish_frontend import PublishFrontend
-from bbops_server.process.messages.build.repositories.read_frontends import ReadFrontends
+from bbops_server.process.messages.builds import PublishFrontend
+from bbops_server.process.messages.repositories import ReadFrontends
 from bbops_server.publish.sources.sources import BranchSource
 from bbops_server.publish.stages.contracts import live_source
 from bbops_server.publish.stages.loop import Reconciler

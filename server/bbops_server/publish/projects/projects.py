@@ -17,7 +17,7 @@ from bbops.base.errors import BbopsError, ServerError
 from bbops.interfaces.answers import Publication, ServerStatus, Status
 from bbops_server.process.host.files import note_schema
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.process.messages.data.read_metrics import Sample
+from bbops_server.process.messages.lifecycle import Sample
 from bbops_server.process.webhooks.outbox import Outbox
 from bbops_server.publish.drafts.drafts import Drafts
 from bbops_server.publish.processes.addons import ProjectAddons

@@ -12,7 +12,7 @@ from bbops.base.json_deliveries import Delivery, DeliveryStory, JsonReceiver
 from bbops.base.json_events import LoggedEvent
 from bbops.base.json_jobs import ChangedJobs, JobList, JobStory
 from bbops.interfaces.answers import DraftStatus, Publication, ServerStatus, Status
-from bbops_server.process.messages.data.read_metrics import Sample
+from bbops_server.process.messages.lifecycle import Sample
 from bbops_server.publish.status.signal import Signal
 from bbops_server.publish.status.status import Written
 

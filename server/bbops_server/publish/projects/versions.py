@@ -12,9 +12,7 @@ import msgspec
 from bbops.base.errors import ServerError
 from bbops.interfaces.answers import Publication
 from bbops.source.git.series import Version, find_version
-from bbops_server.process.messages.build.repositories.move_branch import MoveBranch
-from bbops_server.process.messages.build.repositories.read_versions import ReadVersions
-from bbops_server.process.messages.build.repositories.restore_version import RestoreVersion
+from bbops_server.process.messages.repositories import MoveBranch, ReadVersions, RestoreVersion
 from bbops_server.process.messages.request import A, Request
 from bbops_server.publish.holds.freezing import find_freeze
 from bbops_server.publish.holds.suspension import (

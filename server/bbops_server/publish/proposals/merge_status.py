@@ -11,7 +11,7 @@ from bbops.base.errors import BbopsError
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import Tests
 from bbops.source.git.proposals import Candidate, Forge, Proposal
-from bbops_server.process.messages.build.proposals.propose import ProposedChange
+from bbops_server.process.messages.proposals import ProposedChange
 from bbops_server.publish.proposals.parts import Part, Parts, Served, of_project
 from bbops_server.publish.proposals.proposal_tests import NEVER_OVER, RUNNING, Key
 from bbops_server.publish.proposals.rules import (

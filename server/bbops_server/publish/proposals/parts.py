@@ -11,9 +11,9 @@ from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import Tests
 from bbops_server.accounts.features import read_features_off
 from bbops_server.process.children import LivingChild
-from bbops_server.process.messages.build.proposals.propose import Propose, ProposedChange
-from bbops_server.process.messages.build.releases.run_commit_tests import RunCommitTests
-from bbops_server.process.messages.build.repositories.read_trees import ReadTrees
+from bbops_server.process.messages.builds import RunCommitTests
+from bbops_server.process.messages.proposals import Propose, ProposedChange
+from bbops_server.process.messages.repositories import ReadTrees
 from bbops_server.publish.proposals.proposal_tests import (
     RUNNING,
     TEST_SECONDS,

@@ -12,9 +12,8 @@ from bbops.base.errors import BbopsError
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import Tests
 from bbops_server.process.children import LivingChild
-from bbops_server.process.messages.build.releases.end_tests import EndTests
-from bbops_server.process.messages.build.releases.run_commit_tests import RunCommitTests
-from bbops_server.process.messages.forks.run_tests import CaseReport
+from bbops_server.process.messages.builds import EndTests, RunCommitTests
+from bbops_server.process.messages.forks import CaseReport
 
 TEST_SECONDS: Final = 150.0
 """More than the build process gives the tests, so that it says what is late."""

@@ -13,9 +13,7 @@ from bbops.source.git.address import Address
 from bbops.source.git.series import TAG, find_refs
 from bbops_server.process.children import LivingChild
 from bbops_server.process.host.random import SystemRandom
-from bbops_server.process.messages.build.repositories.fetch import Fetch
-from bbops_server.process.messages.build.repositories.list_remote_branches import ListRemoteBranches
-from bbops_server.process.messages.build.repositories.push_tag import PushTag
+from bbops_server.process.messages.repositories import Fetch, ListRemoteBranches, PushTag
 from bbops_server.publish.sources.sources import Source, describe
 from bbops_server.publish.sources.values import Fetched
 from bbops_server.publish.status.status import Stalled

@@ -18,8 +18,7 @@ from bbops.source.git.place import (
 from bbops.source.git.revisions import Revision
 from bbops.source.tree import FolderTree
 from bbops_server.process.children import LivingChild
-from bbops_server.process.messages.build.repositories.list_branches import ListBranches
-from bbops_server.process.messages.build.repositories.resolve import Resolve
+from bbops_server.process.messages.repositories import ListBranches, Resolve
 from bbops_server.publish.sources.values import Fetched
 from bbops_server.publish.status.status import Stalled
 

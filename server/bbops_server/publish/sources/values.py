@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from bbops.source.git.revisions import commit_of
-from bbops_server.process.messages.build.releases.build_release import BuiltRelease
-from bbops_server.process.messages.build.tables.rehearse import Rehearsal
+from bbops_server.process.messages.builds import BuiltRelease
+from bbops_server.process.messages.tables import Rehearsal
 from bbops_server.publish.processes.link import Link
 
 UNCHANGED: Final = Rehearsal(is_done=True, is_behind=False, switches=False, hidden=[])

@@ -8,7 +8,7 @@ from typing import Any, Final
 from bbops.base.errors import ServerError
 from bbops.source.git.revisions import commit_of
 from bbops_server.process.children import LivingChild
-from bbops_server.process.messages.build.releases.write_contract import WriteContract
+from bbops_server.process.messages.builds import WriteContract
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.sources import Source
 from bbops_server.publish.status.status import Written

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from bbops.base.errors import BbopsError
-from bbops_server.process.messages.build.proposals.weigh_tables import WeighTables
-from bbops_server.process.messages.data.count_jobs import CountJobs
+from bbops_server.process.messages.jobs import CountJobs
+from bbops_server.process.messages.proposals import WeighTables
 from bbops_server.publish.sources.context import PublishContext
 
 WEIGH_SECONDS: Final = 120.0

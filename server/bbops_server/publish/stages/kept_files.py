@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bbops_server.process.forks import limits
-from bbops_server.process.messages.data.link_release import Bucket, KeptFiles
+from bbops_server.process.messages.projects import Bucket, KeptFiles
 from bbops_server.process.storage.archive import FOLDER
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.sources import FolderSource

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from bbops.base.errors import BbopsError
-from bbops_server.process.messages.build.tables.narrow import Narrow
+from bbops_server.process.messages.tables import Narrow
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.stages.stages import MIGRATE_SECONDS
 from bbops_server.publish.status.status import Stalled, StatusBoard

@@ -19,16 +19,15 @@ from bbops.runtime.values.failures import FlowError
 from bbops.runtime.work.signatures import Scheme, check_secret
 from bbops_server.accounts.features import read_features_off
 from bbops_server.data_plane.pages.assets import folder_of
-from bbops_server.process.messages.build.releases.build_release import BuildRelease, BuiltRelease
-from bbops_server.process.messages.build.releases.end_tests import EndTests
-from bbops_server.process.messages.build.releases.find_secret import FindSecret
-from bbops_server.process.messages.build.releases.run_build_tests import RunBuildTests
-from bbops_server.process.messages.build.tables.expand import Expand
-from bbops_server.process.messages.build.tables.rehearse import Rehearse
-from bbops_server.process.messages.build.tables.settle import Settle
-from bbops_server.process.messages.build.tables.switch import Switch
-from bbops_server.process.messages.build.tables.try_statements import TryStatements
-from bbops_server.process.messages.data.link_release import Start
+from bbops_server.process.messages.builds import (
+    BuildRelease,
+    BuiltRelease,
+    EndTests,
+    FindSecret,
+    RunBuildTests,
+)
+from bbops_server.process.messages.projects import Start
+from bbops_server.process.messages.tables import Expand, Rehearse, Settle, Switch, TryStatements
 from bbops_server.process.printing.finding import NO_SANDBOX, find_trouble
 from bbops_server.publish.holds.approvals import read_waiting
 from bbops_server.publish.processes.link import Link

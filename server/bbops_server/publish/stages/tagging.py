@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from bbops.base.errors import BbopsError
 from bbops.source.git.revisions import read_revision
-from bbops_server.process.messages.build.releases.summarize import Summarize
-from bbops_server.process.messages.build.repositories.tag_version import TagVersion
+from bbops_server.process.messages.builds import Summarize
+from bbops_server.process.messages.repositories import TagVersion
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.record import read_record, record
 from bbops_server.publish.sources.sources import BranchSource, describe

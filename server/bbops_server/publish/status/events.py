@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bbops.base.json_diagnostics import JsonDiagnostic
-from bbops_server.process.messages.data.reported import Reported
+from bbops_server.process.messages.reports import Reported
 from bbops_server.publish.status.status import Stalled
 
 

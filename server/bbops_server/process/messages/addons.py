@@ -1,0 +1,19 @@
+"""Connection tests of addons."""
+
+from __future__ import annotations
+
+from bbops_server.process.messages.request import Answer, Request
+
+
+class TriedAddon(Answer, frozen=True):
+    """The result of a test, as in `bbops.base.json_addons`."""
+
+    state: str
+    text: str
+
+
+class TryAddon(Request[TriedAddon], frozen=True):
+    """Test the connection of an addon with the live release's settings and values."""
+
+    project: str
+    addon: str

@@ -1,0 +1,62 @@
+"""API keys of a project."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bbops_server.process.messages.request import Answer, Request
+
+
+class Keys(Answer, frozen=True):
+    """Metadata of each key, never the key itself."""
+
+    keys: list[dict[str, Any]]
+
+
+class ListKeys(Request[Keys], frozen=True):
+    """List the API keys of a project, newest first."""
+
+    project: str
+
+
+class Issued(Answer, frozen=True):
+    """A new key's id, and the key itself, which is shown once."""
+
+    id: str
+    key: str
+
+
+class IssueKey(Request[Issued], frozen=True):
+    """Create an API key."""
+
+    project: str
+    name: str
+    channels: list[str]
+    """Empty for all channels."""
+
+    expires_in: str | None
+    claims: dict[str, Any]
+
+
+class RotateKey(Request[Issued], frozen=True):
+    """Replace an API key by a new one."""
+
+    project: str
+    key: str
+    """The id of the old key."""
+
+    overlap: str
+    """The time for which both keys are valid."""
+
+
+class Revoked(Answer, frozen=True):
+    """The id of the revoked key."""
+
+    id: str
+
+
+class RevokeKey(Request[Revoked], frozen=True):
+    """Revoke an API key."""
+
+    project: str
+    key: str

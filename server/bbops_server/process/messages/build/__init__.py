@@ -1,1 +1,0 @@
-"""What the build processes are asked: of what is live, and of drafts."""

@@ -1,1 +1,0 @@
-"""What a change would do; nothing live changes."""

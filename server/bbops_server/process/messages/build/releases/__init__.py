@@ -1,1 +1,0 @@
-"""Commits to releases, and what is wrong with them."""

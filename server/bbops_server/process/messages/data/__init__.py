@@ -1,1 +1,0 @@
-"""What the parent asks data processes and the processes of drafts."""

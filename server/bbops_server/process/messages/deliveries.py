@@ -1,0 +1,77 @@
+"""Webhook deliveries and receivers of a project."""
+
+from __future__ import annotations
+
+from bbops.base.json_deliveries import Delivery, DeliveryStory, JsonReceiver
+from bbops_server.process.messages.request import Answer, Request
+
+
+class Deliveries(Answer, frozen=True):
+    """Deliveries, newest first."""
+
+    deliveries: list[Delivery]
+
+
+class ListDeliveries(Request[Deliveries], frozen=True):
+    """List received and sent deliveries."""
+
+    project: str
+    direction: str = ""
+    """`received` or `sent`; empty for both."""
+
+    most: int = 100
+
+
+class ShownDelivery(Answer, frozen=True):
+    """A delivery's record; None if it does not exist."""
+
+    story: DeliveryStory | None
+
+
+class ShowDelivery(Request[ShownDelivery], frozen=True):
+    """Show a delivery's record."""
+
+    project: str
+    delivery: str
+
+
+class Repeated(Answer, frozen=True):
+    """The new job; empty if the delivery does not exist."""
+
+    job: str
+
+
+class RepeatDelivery(Request[Repeated], frozen=True):
+    """Replay a received delivery, or resend a sent one."""
+
+    project: str
+    delivery: str
+
+
+class ReceiverList(Answer, frozen=True):
+    """Receivers by webhook, without their secrets."""
+
+    receivers: list[JsonReceiver]
+
+
+class ListReceivers(Request[ReceiverList], frozen=True):
+    """List the receivers of a project's webhooks."""
+
+    project: str
+    most: int = 100
+    disabled: bool = False
+    """List disabled receivers only."""
+
+
+class Enabled(Answer, frozen=True):
+    """Whether the receiver was disabled."""
+
+    is_changed: bool
+
+
+class EnableReceiver(Request[Enabled], frozen=True):
+    """Enable a disabled receiver."""
+
+    project: str
+    webhook: str
+    receiver: str

@@ -1,0 +1,146 @@
+"""Migrations of a project's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bbops_server.process.messages.request import Answer, Done, Request
+
+
+class TablesRelease(Answer, frozen=True):
+    """A release's digest; empty before the first release."""
+
+    digest: str
+
+
+class FindRelease(Request[TablesRelease], frozen=True):
+    """Find the release of the current tables."""
+
+    database: str
+    """A place in the form of `write_place`."""
+
+    state: str
+
+
+class Rehearsal(Answer, frozen=True):
+    """The migration of a release.
+
+    Attributes:
+        is_done: the tables are up to date.
+        is_behind: tables of the previous release are not narrowed yet.
+        switches: names or types change during the swap.
+        hidden: removed columns that the database keeps.
+        listens: its database triggers differ from the previous release's.
+    """
+
+    is_done: bool
+    is_behind: bool
+    switches: bool
+    hidden: list[str]
+    listens: bool = False
+
+
+class Rehearse(Request[Rehearsal], frozen=True):
+    """Plan a migration, and try the release on empty tables."""
+
+    database: str
+    """A place in the form of `write_place`."""
+
+    state: str
+    digest: str
+    artifact: str
+
+
+class TriedStatements(Answer, frozen=True):
+    """The numbers of prepared statements and of tried routes."""
+
+    statements: int
+    routes: int
+
+
+class TryStatements(Request[TriedStatements], frozen=True):
+    """Prepare every SQL statement of a release against the tables."""
+
+    database: str
+    """A place in the form of `write_place`."""
+
+    state: str
+    artifact: str
+
+
+class Expanded(Answer, frozen=True):
+    """The changes that were made."""
+
+    changes: list[str]
+
+
+class Expand(Request[Expanded], frozen=True):
+    """Expand the tables so that both releases can use them."""
+
+    database: str
+    """A place in the form of `write_place`."""
+
+    state: str
+    digest: str
+
+
+class Switch(Request[Done], frozen=True):
+    """Change names and types while requests are queued."""
+
+    database: str
+    """A place in the form of `write_place`."""
+
+    state: str
+    digest: str
+    until: float
+    """The deadline on the monotonic clock."""
+
+
+class Narrowed(Answer, frozen=True):
+    """Removed columns that the database keeps."""
+
+    hidden: list[str]
+
+
+class Narrow(Request[Narrowed], frozen=True):
+    """Narrow the tables to what a release declares."""
+
+    database: str
+    """A place in the form of `write_place`."""
+
+    state: str
+    digest: str
+
+
+class Settle(Request[Done], frozen=True):
+    """Record the release of the current tables."""
+
+    database: str
+    """A place in the form of `write_place`."""
+
+    state: str
+    digest: str
+
+
+class CopiedRows(Answer, frozen=True):
+    """The number of copied rows by table."""
+
+    rows: dict[str, int]
+
+
+class CopyRows(Request[CopiedRows], frozen=True):
+    """Copy live rows into a draft."""
+
+    source: Mapping[str, Any]
+    """A `publish.build.sources.Source`."""
+
+    origin: str
+    """The live database, in the form of `write_place`."""
+
+    target: str
+    tables: list[str]
+    limit: int
+    """The number of rows per table."""
+
+    masked: list[str]
