@@ -379,15 +379,15 @@ class ServedBackend:
         return await test_addon(self._at, self._wake, addon, draft)
 
     async def jobs(self, draft: str) -> JobBackend:
-        """Return the jobs of a draft, which is woken for them; of what is live without a name."""
+        """Return the jobs of a draft, which is woken, or live jobs if `draft` is empty."""
         await self._at.require(Permission.READ_JOBS)
         if draft:
-            drafts, found = await self._wake(draft)
-            return ServedJobs(self._at, drafts.work(found.slug).jobs, found.slug)
-        source = self._at.control.status.jobs(self._at.project)
-        if source is None:
+            drafts, status = await self._wake(draft)
+            return ServedJobs(self._at, drafts.client(status.slug), status.slug)
+        client = self._at.control.status.client(self._at.project)
+        if client is None:
             raise Refused(f"there is no project '{self._at.project}'")
-        return ServedJobs(self._at, source)
+        return ServedJobs(self._at, client)
 
 
 def _about(done: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Tests of addons' connections, for one caller: by rule, counted, on record."""
+"""Connection tests of addons for an agent: permissions, limits and the audit log."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ from bbops.interfaces.answers import DraftStatus
 from bbops.interfaces.mcp.tool import Refused
 from bbops_server.accounts.rules import Permission
 from bbops_server.mcp.served import Served
-from bbops_server.publish.projects.protocols import AddonSource, DraftSource
+from bbops_server.process.messages.addons import TryAddon
+from bbops_server.publish.projects.protocols import DraftSource
 
 Wake = Callable[[str], Awaitable[tuple[DraftSource, DraftStatus]]]
-"""Returns a project's drafts, and one of them once it is awake."""
+"""Wakes a draft; returns the drafts of its project, and its status."""
 
 
 async def test_addon(at: Served, wake: Wake, addon: str, draft: str) -> TestedAddon:
-    """Test the connection of an addon: of a draft, or of what is live without a name.
+    """Test the connection of a draft's addon, or of the live one if `draft` is empty.
 
     Raises:
-        Refused: whoever asks may not, too much was tested, or there is no such project or draft.
+        Refused: the caller lacks permission, the limit is exceeded, or the project or draft does
+            not exist.
     """
     await at.require(Permission.TEST_ADDONS)
     wait = at.control.limits.addon_tests.take(at.project)
     if wait:
         raise Refused(f"too many tests of addons; try again in {wait} s")
-    source: AddonSource | None = at.control.status.addons(at.project)
+    client = at.control.status.client(at.project)
     if draft:
         drafts, status = await wake(draft)
-        source, draft = drafts.work(status.slug).addons, status.slug
-    if source is None:
+        client, draft = drafts.client(status.slug), status.slug
+    if client is None:
         raise Refused(f"there is no project '{at.project}'")
-    found = await source.test(addon)
-    about = " ".join(one for one in (draft, addon) if one)
-    await at.note("test addon", f"{about}: {found.state}")
-    return found
+    result = await client.ask(TryAddon, addon)
+    await at.note("test addon", f"{draft} {addon}".strip() + f": {result.state}")
+    return TestedAddon(addon, result.state, result.text)

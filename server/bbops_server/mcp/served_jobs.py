@@ -1,4 +1,4 @@
-"""The jobs of a project, or of a draft, for one caller: seen and changed by rule, on record."""
+"""Jobs of a project or draft for an agent: permissions, limits and the audit log."""
 
 from __future__ import annotations
 
@@ -9,44 +9,47 @@ from bbops.base.json_jobs import JobList, JobStory
 from bbops.interfaces.mcp.tool import Call, Refused
 from bbops_server.accounts.rules import Permission
 from bbops_server.mcp.served import Served
-from bbops_server.publish.projects.protocols import JobSource
+from bbops_server.process.messages.jobs import ChangeJobs, ListJobs, ShowJob
+from bbops_server.publish.processes.project_client import ProjectClient
 
 
 @dataclass(frozen=True, slots=True)
 class ServedJobs:
-    """The `bbops.interfaces.mcp.project_backend.JobBackend` of a project that is served.
+    """The `bbops.interfaces.mcp.project_backend.JobBackend` of a server.
 
     Attributes:
-        draft: the branch; empty for what is live.
+        draft: the branch; empty for the live project.
     """
 
     at: Served
-    source: JobSource
+    client: ProjectClient
     draft: str = ""
 
     async def list(self, state: str, most: int) -> JobList:
         """Return jobs."""
-        return await self.source.list(state, most)
+        found = await self.client.ask(ListJobs, state, most)
+        return JobList(found.jobs, found.counts, found.tasks)
 
     async def show(self, job: str) -> JobStory:
-        """Return what is known of a job. Raises: Refused: nothing is."""
-        found = await self.source.show(job)
-        if found is None:
+        """Return a job's history. Raises: Refused: the job does not exist."""
+        story = (await self.client.ask(ShowJob, job)).story
+        if story is None:
             raise self._refuse(f"there is no job '{job}'")
-        return found
+        return story
 
     async def change(
         self, action: Literal["retry", "cancel"], job: str, *, from_start: bool = False
     ) -> None:
-        """Retry or cancel a job. Raises: Refused: it cannot be, or whoever asks may not."""
+        """Retry or cancel a job. Raises: Refused: the caller lacks permission, or it has ended."""
         await self.at.require(Permission.RUN_DRAFT_JOBS if self.draft else Permission.RETRY_JOBS)
         self.at.count()
-        about = {"from_start": from_start} if action == "retry" else {}
-        found = await self.source.change(action, job=job, **about)
-        await self.at.note(f"{action} jobs", f"{self.draft} {job}: {found.count}".strip())
-        if not found.count:
+        restart = from_start and action == "retry"
+        changed = await self.client.ask(ChangeJobs, action, job, from_start=restart)
+        await self.at.note(f"{action} jobs", f"{self.draft} {job}: {changed.count}".strip())
+        if not changed.count:
             raise self._refuse(f"there is nothing to {action}: '{job}' has ended or is running")
 
     def _refuse(self, message: str) -> Refused:
-        of = {"draft": self.draft} if self.draft else {}
-        return Refused(message, next=(Call("work_list", of, "see the jobs and their states"),))
+        arguments = {"draft": self.draft} if self.draft else {}
+        call = Call("work_list", arguments, "see the jobs and their states")
+        return Refused(message, next=(call,))

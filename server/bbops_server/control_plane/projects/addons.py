@@ -1,67 +1,51 @@
-"""Test the connection of an addon at the server, with the values that the server has."""
+"""Connection tests of addons, with the server's settings and values."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated
 
 import msgspec
-from litestar.exceptions import HTTPException, NotFoundException
+from litestar.exceptions import HTTPException
 from litestar.params import Body, FromPath
 
-from bbops.base.errors import BbopsError
 from bbops.base.json_addons import TestedAddon
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.web.refusals import refuse
+from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT, VisitedProject
 from bbops_server.control_plane.web.routes import change
-from bbops_server.control_plane.web.visit import Here, Visit, too_many
-from bbops_server.publish.projects.protocols import AddonSource
-
-_DRAFT: Final = "/api/projects/{name:str}/drafts/{slug:str}"
+from bbops_server.control_plane.web.visit import Here, too_many
+from bbops_server.process.messages.addons import TryAddon
 
 
 class OneAddon(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An addon by its name, such as `payments`."""
+    """The name of an addon, such as `payments`."""
 
     addon: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
-@change("/api/projects/{name:str}/addons/test", Permission.TEST_ADDONS, status=200)
+@change(f"{PROJECT}/addons/test", Permission.TEST_ADDONS, status=200)
 async def test_addon(
     visit: Here, name: FromPath[str], data: Annotated[OneAddon, Body()]
 ) -> TestedAddon:
-    """Test the connection of an addon, as the live release has it. It only reads at the vendor."""
-    source = visit.control.status.addons(name)
-    if source is None:
-        raise NotFoundException(f"there is no project '{name}'")
-    return await _test(visit, name, "", source, data.addon)
+    """Test the connection of the live release's addon. The test only reads at the vendor."""
+    return await _test(VisitedProject.open(visit, name), name, data.addon)
 
 
-@change(f"{_DRAFT}/addons/test", Permission.TEST_ADDONS, status=200)
+@change(f"{DRAFT}/addons/test", Permission.TEST_ADDONS, status=200)
 async def test_draft_addon(
     visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[OneAddon, Body()]
 ) -> TestedAddon:
-    """Test the connection of an addon of a draft, with the values of drafts."""
-    drafts = visit.control.status.drafts(name)
-    found = drafts.find(slug) if drafts is not None else None
-    if drafts is None or found is None:
-        raise NotFoundException(f"project '{name}' has no draft '{slug}'")
-    return await _test(visit, name, found.slug, drafts.work(found.slug).addons, data.addon)
+    """Test the connection of a draft's addon, with the values of drafts."""
+    return await _test(VisitedProject.open_draft(visit, name, slug), name, data.addon)
 
 
-async def _test(
-    visit: Visit, name: str, draft: str, source: AddonSource, addon: str
-) -> TestedAddon:  # fmt: skip
-    wait = visit.control.limits.addon_tests.take(name)
+async def _test(project: VisitedProject, name: str, addon: str) -> TestedAddon:
+    wait = project.visit.control.limits.addon_tests.take(name)
     if wait:
-        again = {"retry-after": str(wait)}
-        raise HTTPException(too_many(wait).message, status_code=429, headers=again)
-    try:
-        found = await source.test(addon)
-    except BbopsError as error:
-        raise refuse(error) from None
-    about = " ".join(one for one in (name, draft, addon) if one)
-    await visit.note("test addon", object=f"{about}: {found.state}")
-    return found
+        headers = {"retry-after": str(wait)}
+        raise HTTPException(too_many(wait).message, status_code=429, headers=headers)
+    result = await project.ask(TryAddon, addon)
+    await project.note("test addon", f"{addon}: {result.state}")
+    return TestedAddon(addon, result.state, result.text)
 
 
 ROUTES = (test_addon, test_draft_addon)

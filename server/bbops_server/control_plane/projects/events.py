@@ -1,4 +1,4 @@
-"""Events of a project, seen, emitted and run again by who runs the project."""
+"""The event log of a project or draft: list, emit, replay."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import json
 from typing import Annotated, Any
 
 import msgspec
-from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.base.json_events import EmittedEvent, LoggedEvent, ReplayedEvents
 from bbops.base.names import EVENT_NAME
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.projects.deliveries import answered
+from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT, VisitedProject
 from bbops_server.control_plane.web.routes import change, read
-from bbops_server.control_plane.web.visit import Here, Visit
-from bbops_server.publish.projects.protocols import EventSource
+from bbops_server.control_plane.web.visit import Here
+from bbops_server.process.messages.events import EmitEvent, ListEvents, ReplayEvents
 
 
 class NewEvent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -26,61 +25,81 @@ class NewEvent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Again(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A trigger that is to run again, and since when; `dryRun` runs nothing, and counts."""
+    """A trigger to run again for events since a Unix time; `dryRun` only counts them."""
 
     trigger: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
     since: float
     dry_run: bool = msgspec.field(default=False, name="dryRun")
 
 
-@read("/api/projects/{name:str}/events", Permission.READ_JOBS)
+@read(f"{PROJECT}/events", Permission.READ_JOBS)
 async def list_events(
     visit: Here, name: FromPath[str],
     event: Annotated[str, QueryParameter(max_length=200)] = "",
     limit: Annotated[int, QueryParameter(ge=1, le=1_000)] = 100,
 ) -> list[LoggedEvent]:  # fmt: skip
-    """Events of the last 7 days, the newest first; with `event` only those."""
-    return await answered(_events(visit, name).list(event, limit))
+    """Events of the last 7 days, newest first; `event` is a name to filter by."""
+    return (await VisitedProject.open(visit, name).ask(ListEvents, event, limit)).events
 
 
-@change("/api/projects/{name:str}/events/emit", Permission.MANAGE_JOBS, status=200)
+@change(f"{PROJECT}/events/emit", Permission.MANAGE_JOBS, status=200)
 async def emit_event(
     visit: Here, name: FromPath[str], data: Annotated[NewEvent, Body()]
 ) -> EmittedEvent:
-    """Emit an event, as a step 'emit' does."""
-    return await emit_in(visit, name, _events(visit, name), data)
+    """Emit an event, as the step `emit` does."""
+    return await _emit(VisitedProject.open(visit, name), data)
 
 
-@change("/api/projects/{name:str}/events/replay", Permission.MANAGE_JOBS, status=200)
+@change(f"{PROJECT}/events/replay", Permission.MANAGE_JOBS, status=200)
 async def replay_events(
     visit: Here, name: FromPath[str], data: Annotated[Again, Body()]
 ) -> ReplayedEvents:
-    """Run a trigger again for the events of the log, or count them."""
-    return await replay_in(visit, name, _events(visit, name), data)
+    """Run a trigger again for logged events, or count them."""
+    return await _replay(VisitedProject.open(visit, name), data)
 
 
-# ---- of whichever source: of a project, or of a draft
-async def emit_in(visit: Visit, where: str, source: EventSource, one: NewEvent) -> EmittedEvent:
-    """Emit an event, on record."""
-    found = await answered(source.emit(one.event, json.dumps(one.payload)))
-    await visit.note("emit event", object=f"{where} {one.event}")
-    return EmittedEvent(found)
+@read(f"{DRAFT}/events", Permission.READ_JOBS)
+async def list_draft_events(
+    visit: Here, name: FromPath[str], slug: FromPath[str],
+    event: Annotated[str, QueryParameter(max_length=200)] = "",
+    limit: Annotated[int, QueryParameter(ge=1, le=1_000)] = 100,
+) -> list[LoggedEvent]:  # fmt: skip
+    """The events of a draft, as `GET /api/projects/{name}/events`."""
+    draft = VisitedProject.open_draft(visit, name, slug)
+    return (await draft.ask(ListEvents, event, limit)).events
 
 
-async def replay_in(visit: Visit, where: str, source: EventSource, one: Again) -> ReplayedEvents:
-    """Run a trigger again for the events of the log, on record, or count them."""
-    trigger = f"triggers/{one.trigger.removeprefix('triggers/').removesuffix('.yaml')}"
-    count = await answered(source.replay(trigger, one.since, counts=one.dry_run))
-    if not one.dry_run:
-        await visit.note("replay events", object=f"{where} {trigger}: {count}")
-    return ReplayedEvents(count)
+@change(f"{DRAFT}/events/emit", Permission.RUN_DRAFT_JOBS, status=200)
+async def emit_draft_event(
+    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[NewEvent, Body()]
+) -> EmittedEvent:
+    """Emit an event in a draft; its jobs are held."""
+    return await _emit(VisitedProject.open_draft(visit, name, slug), data)
 
 
-def _events(visit: Visit, name: str) -> EventSource:
-    found = visit.control.status.events(name)
-    if found is None:
-        raise NotFoundException(f"there is no project '{name}'")
-    return found
+@change(f"{DRAFT}/events/replay", Permission.RUN_DRAFT_JOBS, status=200)
+async def replay_draft_events(
+    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[Again, Body()]
+) -> ReplayedEvents:
+    """Run a trigger of a draft again for logged events, as held jobs, or count the events."""
+    return await _replay(VisitedProject.open_draft(visit, name, slug), data)
 
 
-ROUTES = (list_events, emit_event, replay_events)
+async def _emit(project: VisitedProject, event: NewEvent) -> EmittedEvent:
+    emitted = await project.ask(EmitEvent, event.event, json.dumps(event.payload))
+    await project.note("emit event", event.event)
+    return EmittedEvent(emitted.triggers)
+
+
+async def _replay(project: VisitedProject, replay: Again) -> ReplayedEvents:
+    trigger = f"triggers/{replay.trigger.removeprefix('triggers/').removesuffix('.yaml')}"
+    replayed = await project.ask(ReplayEvents, trigger, replay.since, replay.dry_run)
+    if not replay.dry_run:
+        await project.note("replay events", f"{trigger}: {replayed.count}")
+    return ReplayedEvents(replayed.count)
+
+
+ROUTES = (
+    list_events, emit_event, replay_events,
+    list_draft_events, emit_draft_event, replay_draft_events,
+)  # fmt: skip

@@ -1,163 +1,220 @@
-"""Jobs of a project: what runs outside of requests, seen and changed by who runs the project."""
+"""Jobs and tasks of a project or draft."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
-from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath, QueryParameter
 
-from bbops.base.errors import BbopsError, ServerError
+from bbops.base.errors import ServerError
 from bbops.base.json_jobs import ChangedJobs, JobList, JobStory
 from bbops_server.accounts.rules import Permission
+from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT, VisitedProject
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, read
-from bbops_server.control_plane.web.visit import Here, Visit
-from bbops_server.publish.projects.protocols import JobSource
+from bbops_server.control_plane.web.visit import Here
+from bbops_server.process.messages.jobs import Action, ChangeJobs, ListJobs, RunDraftJobs, ShowJob
 
 _NAME: Final = msgspec.Meta(min_length=1, max_length=400)
-Shown = Literal["", "ready", "blocked", "later", "running", "held", "dead", "ended"]
-"""Which jobs are listed: all that have not ended, those in a state, or those that have ended."""
+_MOST_SECONDS: Final = 86_400
+State = Literal["", "ready", "blocked", "later", "running", "held", "dead", "ended"]
+"""A state to filter by; empty for all jobs that have not ended."""
+
+Name = Annotated[str, QueryParameter(min_length=1, max_length=400)]
+Limit = Annotated[int, QueryParameter(ge=1, le=1_000)]
 
 
 class OneJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A job by its name, such as `triggers/order-paid@17`."""
+    """The name of a job, such as `triggers/order-paid@17`."""
 
     job: Annotated[str, _NAME]
 
 
 class Retried(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A job by its name; with `fromStart` it forgets what it has done."""
+    """The name of a job; `fromStart` discards its recorded steps."""
 
     job: Annotated[str, _NAME]
     from_start: bool = msgspec.field(default=False, name="fromStart")
 
 
 class Released(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A held job by its name, all that a restore has held, or all of them."""
+    """A held job, all jobs that a restore has held, or all held jobs."""
 
     job: Annotated[str, msgspec.Meta(max_length=400)] = ""
     restored: bool = False
 
 
 class OneTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A task by its name: that of its file below `tasks/`."""
+    """The name of a task: the path of its file below `tasks/`."""
 
     task: Annotated[str, _NAME]
 
 
-@read("/api/projects/{name:str}/jobs", Permission.READ_JOBS)
+class WorkPeriod(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The time for which jobs and tasks of a draft run on their own; 0 stops them."""
+
+    seconds: Annotated[float, msgspec.Meta(ge=0, le=_MOST_SECONDS)]
+
+
+class Running(msgspec.Struct, frozen=True):
+    """The number of held jobs that run now."""
+
+    released: int
+
+
+@read(f"{PROJECT}/jobs", Permission.READ_JOBS)
 async def list_jobs(
-    visit: Here, name: FromPath[str], show: Annotated[Shown, QueryParameter()] = "",
-    limit: Annotated[int, QueryParameter(ge=1, le=1_000)] = 100,
+    visit: Here, name: FromPath[str], show: Annotated[State, QueryParameter()] = "",
+    limit: Limit = 100,
 ) -> JobList:  # fmt: skip
-    """Jobs that have not ended, oldest first, or those that `show` names, and the next ticks."""
-    return await list_from(_jobs(visit, name), show, limit)
+    """Jobs by state, oldest first, and the next ticks. By default, all jobs that have not ended."""
+    return await _list(VisitedProject.open(visit, name), show, limit)
 
 
-@read("/api/projects/{name:str}/jobs/story", Permission.READ_JOBS)
-async def show_job(
-    visit: Here, name: FromPath[str],
-    job: Annotated[str, QueryParameter(min_length=1, max_length=400)],
-) -> JobStory:  # fmt: skip
-    """What is known of a job: its payload, its cause, and what it has done."""
-    return await show_from(_jobs(visit, name), job)
+@read(f"{PROJECT}/jobs/story", Permission.READ_JOBS)
+async def show_job(visit: Here, name: FromPath[str], job: Name) -> JobStory:
+    """A job's payload, cause, attempts and steps."""
+    return await _show(VisitedProject.open(visit, name), job)
 
 
-@change("/api/projects/{name:str}/jobs/retry", Permission.RETRY_JOBS, status=200)
+@change(f"{PROJECT}/jobs/retry", Permission.RETRY_JOBS, status=200)
 async def retry_job(
     visit: Here, name: FromPath[str], data: Annotated[Retried, Body()]
 ) -> ChangedJobs:
-    """Try a job again now that is dead, held or waits to be tried."""
-    return await _change(visit, name, "retry", data.job, job=data.job, from_start=data.from_start)
+    """Run a dead, held or delayed job now."""
+    project = VisitedProject.open(visit, name)
+    return await _change(project, "retry", data.job, from_start=data.from_start)
 
 
-@change("/api/projects/{name:str}/jobs/cancel", Permission.RETRY_JOBS, status=200)
+@change(f"{PROJECT}/jobs/cancel", Permission.RETRY_JOBS, status=200)
 async def cancel_job(
     visit: Here, name: FromPath[str], data: Annotated[OneJob, Body()]
 ) -> ChangedJobs:
-    """End a job without running it, or at the next step of one that runs."""
-    return await _change(visit, name, "cancel", data.job, job=data.job)
+    """End a job without running it; a running job ends at its next step."""
+    return await _change(VisitedProject.open(visit, name), "cancel", data.job)
 
 
-@change("/api/projects/{name:str}/jobs/hold", Permission.MANAGE_JOBS, status=200)
+@change(f"{PROJECT}/jobs/hold", Permission.MANAGE_JOBS, status=200)
 async def hold_jobs(visit: Here, name: FromPath[str]) -> ChangedJobs:
-    """Hold all jobs that wait, until they are released; those that run go on."""
-    return await _change(visit, name, "hold", "all")
+    """Hold all waiting jobs until they are released. Running jobs continue."""
+    return await _change(VisitedProject.open(visit, name), "hold")
 
 
-@change("/api/projects/{name:str}/jobs/release", Permission.MANAGE_JOBS, status=200)
+@change(f"{PROJECT}/jobs/release", Permission.MANAGE_JOBS, status=200)
 async def release_jobs(
     visit: Here, name: FromPath[str], data: Annotated[Released, Body()]
 ) -> ChangedJobs:
-    """Let held jobs go on."""
-    named = data.job or ("restored" if data.restored else "all")
-    return await _change(visit, name, "release", named, job=data.job, restored=data.restored)
+    """Release held jobs."""
+    project = VisitedProject.open(visit, name)
+    return await _change(project, "release", data.job, restored=data.restored)
 
 
-@change("/api/projects/{name:str}/tasks/run", Permission.MANAGE_JOBS, status=200)
+@change(f"{PROJECT}/tasks/run", Permission.MANAGE_JOBS, status=200)
 async def run_task(
     visit: Here, name: FromPath[str], data: Annotated[OneTask, Body()]
 ) -> ChangedJobs:
     """Run a task now, beside its schedule."""
-    return await run_task_of(visit, name, _jobs(visit, name), data.task)
+    return await _run_task(VisitedProject.open(visit, name), data.task)
 
 
-async def _change(visit: Visit, name: str, action: Any, which: str, **about: Any) -> ChangedJobs:
-    return await change_in(visit, name, _jobs(visit, name), action, which, **about)
+@read(f"{DRAFT}/jobs", Permission.READ_JOBS)
+async def list_draft_jobs(
+    visit: Here, name: FromPath[str], slug: FromPath[str],
+    show: Annotated[State, QueryParameter()] = "", limit: Limit = 100,
+) -> JobList:  # fmt: skip
+    """The jobs of a draft, as `GET /api/projects/{name}/jobs`."""
+    return await _list(VisitedProject.open_draft(visit, name, slug), show, limit)
 
 
-# ---- of whichever source: of a project, or of a draft
-async def list_from(source: JobSource, show: str, limit: int) -> JobList:
-    """Return jobs. Raises: HTTPException: they cannot be read."""
-    try:
-        return await source.list(show, limit)
-    except BbopsError as error:
-        raise refuse(error) from None
+@read(f"{DRAFT}/jobs/story", Permission.READ_JOBS)
+async def show_draft_job(
+    visit: Here, name: FromPath[str], slug: FromPath[str], job: Name
+) -> JobStory:
+    """The history of a draft's job."""
+    return await _show(VisitedProject.open_draft(visit, name, slug), job)
 
 
-async def show_from(source: JobSource, job: str) -> JobStory:
-    """Return what is known of a job. Raises: HTTPException: nothing is, or it cannot be read."""
-    try:
-        found = await source.show(job)
-    except BbopsError as error:
-        raise refuse(error) from None
-    if found is None:
+@change(f"{DRAFT}/jobs/release", Permission.RUN_DRAFT_JOBS, status=200)
+async def release_draft_jobs(
+    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[Released, Body()]
+) -> ChangedJobs:
+    """Run a held job of a draft, or all of them."""
+    draft = VisitedProject.open_draft(visit, name, slug)
+    return await _change(draft, "release", data.job)
+
+
+@change(f"{DRAFT}/jobs/retry", Permission.RUN_DRAFT_JOBS, status=200)
+async def retry_draft_job(
+    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[Retried, Body()]
+) -> ChangedJobs:
+    """Run a dead or held job of a draft."""
+    draft = VisitedProject.open_draft(visit, name, slug)
+    return await _change(draft, "retry", data.job, from_start=data.from_start)
+
+
+@change(f"{DRAFT}/jobs/cancel", Permission.RUN_DRAFT_JOBS, status=200)
+async def cancel_draft_job(
+    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[OneJob, Body()]
+) -> ChangedJobs:
+    """End a job of a draft without running it."""
+    draft = VisitedProject.open_draft(visit, name, slug)
+    return await _change(draft, "cancel", data.job)
+
+
+@change(f"{DRAFT}/tasks/run", Permission.RUN_DRAFT_JOBS, status=200)
+async def run_draft_task(
+    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[OneTask, Body()]
+) -> ChangedJobs:
+    """Run a task of a draft now."""
+    return await _run_task(VisitedProject.open_draft(visit, name, slug), data.task)
+
+
+@change(f"{DRAFT}/work", Permission.RUN_DRAFT_JOBS, status=200)
+async def run_draft_work(
+    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[WorkPeriod, Body()]
+) -> Running:
+    """Run the jobs and tasks of a draft on their own for a time, or until it sleeps."""
+    draft = VisitedProject.open_draft(visit, name, slug)
+    running = await draft.ask(RunDraftJobs, data.seconds)
+    await draft.visit.note("run draft jobs", object=f"{draft.label}: {data.seconds:g} s")
+    return Running(running.released)
+
+
+async def _list(project: VisitedProject, state: str, limit: int) -> JobList:
+    found = await project.ask(ListJobs, state, limit)
+    return JobList(found.jobs, found.counts, found.tasks)
+
+
+async def _show(project: VisitedProject, job: str) -> JobStory:
+    story = (await project.ask(ShowJob, job)).story
+    if story is None:
         hint = "'bbops jobs list' shows those there are, '--state ended' those that have ended"
         raise refuse(ServerError(f"there is no job '{job}'", hint=hint))
-    return found
+    return story
 
 
-async def change_in(
-    visit: Visit, where: str, source: JobSource, action: Any, which: str, **about: Any
-) -> ChangedJobs:
-    """Change jobs, on record. Raises: HTTPException: they cannot be changed."""
-    try:
-        found = await source.change(action, **about)
-    except BbopsError as error:
-        raise refuse(error) from None
-    await visit.note(f"{action} jobs", object=f"{where} {which}: {found.count}")
-    return found
+async def _change(
+    project: VisitedProject, action: Action, job: str = "", *,
+    restored: bool = False, from_start: bool = False,
+) -> ChangedJobs:  # fmt: skip
+    changed = await project.ask(ChangeJobs, action, job, restored, from_start)
+    jobs = job or ("restored" if restored else "all")
+    await project.note(f"{action} jobs", f"{jobs}: {changed.count}")
+    return ChangedJobs(changed.count, changed.job)
 
 
-async def run_task_of(visit: Visit, where: str, source: JobSource, named: str) -> ChangedJobs:
-    """Run a task now. Raises: HTTPException: there is none of that name."""
-    task = f"tasks/{named.removeprefix('tasks/').removesuffix('.yaml')}"
-    found = await change_in(visit, where, source, "run", task, job=task)
-    if not found.count:
+async def _run_task(project: VisitedProject, name: str) -> ChangedJobs:
+    task = f"tasks/{name.removeprefix('tasks/').removesuffix('.yaml')}"
+    changed = await _change(project, "run", task)
+    if not changed.count:
         hint = "'bbops tasks list' shows those that are live and enabled"
-        raise refuse(ServerError(f"the project has no task '{named}'", hint=hint))
-    return found
-
-
-def _jobs(visit: Visit, name: str) -> JobSource:
-    found = visit.control.status.jobs(name)
-    if found is None:
-        raise NotFoundException(f"there is no project '{name}'")
-    return found
+        raise refuse(ServerError(f"the project has no task '{name}'", hint=hint))
+    return changed
 
 
 ROUTES = (
     list_jobs, show_job, retry_job, cancel_job, hold_jobs, release_jobs, run_task,
+    list_draft_jobs, show_draft_job, release_draft_jobs, retry_draft_job, cancel_draft_job,
+    run_draft_task, run_draft_work,
 )  # fmt: skip

@@ -89,4 +89,5 @@ class RunningJobs(Answer, frozen=True):
 class RunDraftJobs(Request[RunningJobs], frozen=True):
     """Run jobs and tasks of a draft for a time, or until it sleeps. 0 stops them."""
 
+    project: str
     seconds: float

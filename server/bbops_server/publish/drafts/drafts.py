@@ -28,8 +28,7 @@ from bbops_server.publish.drafts.draft_following import Draft, follow, state_of
 from bbops_server.publish.drafts.draft_hosts import allow, find_allowed, require_commit
 from bbops_server.publish.drafts.draft_names import choose, slug_of
 from bbops_server.publish.drafts.draft_places import make_key, make_place, make_settings
-from bbops_server.publish.drafts.draft_work import DraftWork
-from bbops_server.publish.processes.api_keys import ApiKeys
+from bbops_server.publish.processes.project_client import ProjectClient
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.stages.contracts import write_contract
 from bbops_server.publish.stages.loop import Reconciler
@@ -206,16 +205,12 @@ class Drafts:
         )  # fmt: skip
         return (await build.ask(asked, timeout_seconds=COPY_SECONDS)).rows
 
-    def keys(self, slug: str) -> ApiKeys:
-        """Return the API keys of a draft, which is woken for them."""
-        one = self._drafts[slug]
-        name = one.settings.name
-        return ApiKeys(self.context.plane, name, lambda: self._ready(slug, one))
-
-    def work(self, slug: str) -> DraftWork:
-        """Return what a draft does outside of requests; it is woken for that."""
-        one = self._drafts[slug]
-        return DraftWork(self.context.plane, one.settings.name, lambda: self._ready(slug, one))
+    def client(self, slug: str) -> ProjectClient:
+        """Return the client for a draft's process, which requests wake."""
+        draft = self._drafts[slug]
+        return ProjectClient(
+            self.context.plane, draft.settings.name, lambda: self._ready(slug, draft)
+        )
 
     async def contract(self, slug: str, form: str) -> Written:
         """Return what a draft publishes to its callers. Raises: BbopsError: it has mistakes."""

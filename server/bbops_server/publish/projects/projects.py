@@ -20,12 +20,8 @@ from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.messages.lifecycle import Sample
 from bbops_server.process.webhooks.outbox import Outbox
 from bbops_server.publish.drafts.drafts import Drafts
-from bbops_server.publish.processes.addons import ProjectAddons
-from bbops_server.publish.processes.api_keys import ApiKeys
-from bbops_server.publish.processes.deliveries import ProjectDeliveries
-from bbops_server.publish.processes.events import ProjectEvents
-from bbops_server.publish.processes.jobs import ProjectJobs
 from bbops_server.publish.processes.metrics import read_metrics
+from bbops_server.publish.processes.project_client import ProjectClient
 from bbops_server.publish.projects.frontends import Frontends
 from bbops_server.publish.projects.versions import Versions
 from bbops_server.publish.sources.context import PublishContext
@@ -140,30 +136,10 @@ class Projects:
         found = self._find(name)
         return Frontends(found) if found is not None else None
 
-    def keys(self, name: str) -> ApiKeys | None:
-        """Return the API keys of a project; None when no project has that name."""
+    def client(self, name: str) -> ProjectClient | None:
+        """Return the client for a project's processes; None if the project does not exist."""
         found = self._find(name)
-        return ApiKeys(found.context.plane, found.context.project.name) if found else None
-
-    def addons(self, name: str) -> ProjectAddons | None:
-        """Return the addons of a project; None when no project has that name."""
-        found = self._find(name)
-        return ProjectAddons(found.context.plane, found.context.project.name) if found else None
-
-    def jobs(self, name: str) -> ProjectJobs | None:
-        """Return the jobs of a project; None when no project has that name."""
-        found = self._find(name)
-        return ProjectJobs(found.context.plane, found.context.project.name) if found else None
-
-    def deliveries(self, name: str) -> ProjectDeliveries | None:
-        """Return the deliveries of a project; None when no project has that name."""
-        found = self._find(name)
-        return ProjectDeliveries(found.context.plane, found.context.project.name) if found else None
-
-    def events(self, name: str) -> ProjectEvents | None:
-        """Return the events of a project; None when no project has that name."""
-        found = self._find(name)
-        return ProjectEvents(found.context.plane, found.context.project.name) if found else None
+        return ProjectClient(found.context.plane, found.context.project.name) if found else None
 
     async def metrics(self) -> list[Sample]:
         """Return what processes have counted, by the names of projects."""
