@@ -12,7 +12,7 @@ _log = logging.getLogger(__name__)
 
 
 def pack_error(number: int, error: Exception) -> ErrorFrame:
-    """Return the error frame of a request. Unexpected errors are logged and replaced by their type."""
+    """Return the error frame of a request. The log has the details of unexpected errors."""
     if isinstance(error, BbopsError):
         return ErrorFrame(number, type(error).__name__, error.message, error.hint)
     _log.error("unexpected %s", type(error).__name__, exc_info=error)
