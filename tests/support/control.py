@@ -16,11 +16,7 @@ import pytest
 from litestar import Litestar
 
 from bbops.base.errors import ServerError
-from bbops.base.json_addons import TestedAddon
-from bbops.base.json_deliveries import Delivery, DeliveryStory, DeliveryTry, JsonReceiver
 from bbops.base.json_diagnostics import JsonDiagnostic
-from bbops.base.json_events import LoggedEvent
-from bbops.base.json_jobs import ChangedJobs, Job, JobList, JobStory, TaskTime
 from bbops.interfaces.answers import Condition, DraftStatus, Publication, ServerStatus, Status
 from bbops.review.contract.contract import Contract
 from bbops.review.contract.export import render_json
@@ -30,8 +26,10 @@ from bbops_server.accounts.rules import Role
 from bbops_server.control_plane.app import create_control
 from bbops_server.control_plane.web.state import ControlState
 from bbops_server.process.messages.lifecycle import Sample
+from bbops_server.publish.processes.project_client import ProjectClient
 from bbops_server.publish.status.status import Written
 from bbops_server.settings import Settings
+from tests.support.data_process import process_client
 
 URL = "http://127.0.0.1:8001"
 SINCE = datetime(2026, 1, 2, tzinfo=UTC)
@@ -89,114 +87,14 @@ class OneProject:
     async def weigh(self, name: str, tables: Any, env: Sequence[str]) -> dict[str, Any] | None:
         return {"hash": None, "waits": False, "changes": [], "env": []} if name == "small" else None
 
-    def keys(self, name: str) -> OneKey | None:
-        return OneKey() if name == "small" else None
+    def client(self, name: str) -> ProjectClient | None:
+        return process_client() if name == "small" else None
 
     async def metrics(self) -> list[Sample]:
         return [Sample("jobs", {"work": "tasks/beat", "state": "dead"}, 2, "small")]
 
-    def addons(self, name: str) -> OneAddon | None:
-        return OneAddon() if name == "small" else None
-
-    def jobs(self, name: str) -> OneJob | None:
-        return OneJob() if name == "small" else None
-
-    def deliveries(self, name: str) -> OneDelivery | None:
-        return OneDelivery() if name == "small" else None
-
-    def events(self, name: str) -> OneEvent | None:
-        return OneEvent() if name == "small" else None
-
     async def contract(self, name: str, form: str) -> Written | None:
         return CONTRACT if name == "small" else None
-
-
-class OneAddon:
-    async def test(self, addon: str) -> TestedAddon:
-        if addon == "nothing":
-            raise ServerError("the live release has no addon 'nothing'")
-        return TestedAddon(addon, "works", "works as Acme")
-
-
-class OneKey:
-    async def list(self) -> list[dict[str, Any]]:
-        known = {"id": "k1", "prefix": "bk_abcdef", "name": "printer", "created_at": 1.0}
-        more = {"channels": None, "claims": {}, "expires_at": None, "revoked_at": None}
-        return [known | more | {"used_at": 60.0}]
-
-    async def issue(self, name: str, **given: Any) -> dict[str, str]:
-        if given["channels"] == ["nowhere"]:
-            raise ServerError("channel 'nowhere' takes no API keys")
-        return {"id": "k2", "key": f"bk_secret_of_{name}"}
-
-    async def rotate(self, key: str, overlap: str) -> dict[str, str]:
-        return {"id": "k3", "key": f"bk_after_{key}_{overlap}"}
-
-    async def revoke(self, key: str) -> str:
-        if key != "k1":
-            raise ServerError(f"there is no API key '{key}'")
-        return key
-
-
-class OneJob:
-    known = Job("tasks/beat@1", "tasks/beat", "dead", 5, 2.0, 1.0, error="why")
-
-    async def list(self, state: str, most: int) -> JobList:
-        found = [self.known] if state in {"", "dead"} else []
-        return JobList(found[:most], {"dead": 1}, [TaskTime("tasks/beat", 60.0)])
-
-    async def show(self, job: str) -> JobStory | None:
-        return JobStory(self.known, "{}", "", []) if job == self.known.name else None
-
-    async def change(self, action: str, **about: Any) -> ChangedJobs:
-        if action == "run":
-            return ChangedJobs(int(about["job"] == "tasks/beat"), "tasks/beat@2")
-        return ChangedJobs(int(about.get("job", "") in {"", self.known.name}))
-
-
-class OneDraftJob(OneJob):
-    async def run_for(self, seconds: float) -> int:
-        return int(seconds > 0)
-
-
-class OneDelivery:
-    known = Delivery("triggers/paid@evt_1", "received", "triggers/paid", 1.0, "received")
-    sent = Delivery(
-        "webhooks/shops@msg_1/7", "sent", "webhooks/shops", 2.0, "failed", "order.done",
-        "https://shop.example/…", 8, "it answered 500",
-    )  # fmt: skip
-
-    async def list(self, direction: str, most: int) -> list[Delivery]:
-        every = [self.sent, self.known]
-        return [one for one in every if direction in {"", one.direction}][:most]
-
-    async def show(self, delivery: str) -> DeliveryStory | None:
-        if delivery == self.known.id:
-            return DeliveryStory(self.known, [("stripe-signature", "***")], "{}", [])
-        tries = [DeliveryTry(3.0, 500, "no", ""), DeliveryTry(4.0, None, "", "no answer")]
-        return DeliveryStory(self.sent, [], "{}", tries) if delivery == self.sent.id else None
-
-    async def receivers(self, most: int, *, disabled: bool) -> list[JsonReceiver]:
-        return [JsonReceiver("shops", "7", "https://shop.example/…", "2026-11-01T00:00:00Z")]
-
-    async def enable(self, webhook: str, receiver: str) -> bool:
-        return receiver == "7"
-
-    async def repeat(self, delivery: str) -> str:
-        return "triggers/paid@17" if delivery == self.known.id else ""
-
-
-class OneEvent:
-    async def list(self, name: str, most: int) -> list[LoggedEvent]:
-        return [LoggedEvent(1, "order.paid", 1.0, "", '{"total":1}')][:most]
-
-    async def emit(self, event: str, payload: str) -> list[str]:
-        return ["triggers/paid"] if event == "order.paid" else []
-
-    async def replay(self, trigger: str, since: float, *, counts: bool) -> int:
-        if trigger != "triggers/paid":
-            raise ServerError(f"the project has no live trigger '{trigger}'")
-        return 2
 
 
 class OneHook:
@@ -250,11 +148,6 @@ class OneFrontend:
         raise ServerError("project.yaml names no frontend")
 
 
-class OneDraftWork:
-    jobs, deliveries, events = OneDraftJob(), OneDelivery(), OneEvent()
-    addons = OneAddon()
-
-
 class OneDraft:
     def list(self) -> list[DraftStatus]:
         return [
@@ -286,11 +179,8 @@ class OneDraft:
     async def renew(self, slug: str) -> bool:
         return slug == "slug"
 
-    def work(self, slug: str) -> OneDraftWork:
-        return OneDraftWork()
-
-    def keys(self, slug: str) -> OneKey:
-        return OneKey()
+    def client(self, slug: str) -> ProjectClient:
+        return process_client()
 
     async def contract(self, slug: str, form: str) -> Written:
         raise ServerError(f"'{slug}' has mistakes")

@@ -111,7 +111,7 @@ class DeliveryId(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def read_short_form(cls, data: Any) -> Any:
+    def read_body_path(cls, data: Any) -> Any:
         """Read a text as a path in the body."""
         return {"body": data} if isinstance(data, str) else need_one_of(cls, data, "body", "header")
 

@@ -161,6 +161,9 @@ class _Generator(GenerateJsonSchema):
         if function == "read_gives":
             shape = {"type": "object", "additionalProperties": inner}
             return {"anyOf": [inner, shape]}
+        if function == "read_body_path":
+            path = inner["properties"]["body"]
+            return {"anyOf": [{key: path[key] for key in path.keys() - {"title"}}, inner]}
         if function == "read_place":
             return {"anyOf": [{"enum": ["path", "query", "header", "body"]}, inner]}
         return {"anyOf": [_TYPE, inner]} if function == "read_short_form" else inner

@@ -47,7 +47,7 @@ class VisitedProject:
         draft = drafts.find(slug) if drafts is not None else None
         if drafts is None or draft is None:
             raise NotFoundException(f"project '{name}' has no draft '{slug}'")
-        return cls(visit, drafts.client(draft.slug), f"{name} {draft.slug}")
+        return cls(visit, drafts.client(draft.slug), f"{name} {draft.branch}")
 
     async def ask(
         self, kind: Callable[Concatenate[str, P], Request[A]], *args: P.args, **kwargs: P.kwargs
