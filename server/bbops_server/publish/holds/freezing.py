@@ -1,4 +1,4 @@
-"""Let new commits wait while publications are frozen, but for one that somebody lets through."""
+"""Hold new commits while publications are frozen, except an exempt one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FILE = "exempted.json"
 
 
 class Exemption(msgspec.Struct, frozen=True):
-    """The revision that goes live in spite of a freeze, and who said so; it counts once."""
+    """A revision that may be published during a freeze."""
 
     revision: str
     who: str
@@ -26,15 +26,15 @@ class Exemption(msgspec.Struct, frozen=True):
 
 
 def find_freeze(at: PublishContext) -> Frozen | None:
-    """Return until when new commits wait; None when they do not. Drafts never do."""
+    """Return the freeze in force, None without one. Drafts are never frozen."""
     return None if at.is_draft else find_frozen(at.plane.settings.freezes, now())
 
 
-def keep_frozen(revision: str, applied: str | None, at: PublishContext) -> None:
-    """Let a new revision wait for the end of a freeze.
+def hold_frozen(revision: str, applied: str | None, at: PublishContext) -> None:
+    """Hold a new revision until a freeze ends.
 
     Raises:
-        Stalled: it is neither live already nor let through.
+        Stalled: the revision is neither live nor exempt.
     """
     frozen = find_freeze(at)
     if frozen is None or revision in {applied, _read_exempted(at)}:
@@ -47,24 +47,25 @@ def keep_frozen(revision: str, applied: str | None, at: PublishContext) -> None:
     )  # fmt: skip
 
 
-async def keep_frontend_frozen(built: Built, at: PublishContext) -> None:
-    """Let a frontend that was tagged beside the live commit wait for the end of a freeze.
+async def hold_frozen_frontend(built: Built, at: PublishContext) -> Built:
+    """Hold a frontend that was tagged for the live commit until a freeze ends.
 
     Raises:
-        Stalled: it is neither live already nor let through.
+        Stalled: it is neither live nor exempt.
     """
     live, tagged = read_record(at), built.facts.tagged
     if live is None or live.revision != built.revision:
-        return
+        return built
     if live.tagged is not None and live.tagged != tagged:
-        keep_frozen(built.revision, None, at)
+        hold_frozen(built.revision, None, at)
+    return built
 
 
 def exempt(revision: str | None, who: str, at: PublishContext) -> None:
-    """Let one revision go live in spite of the freeze.
+    """Exempt a revision from the freeze.
 
     Raises:
-        ServerError: nothing is frozen or waits, or the state folder cannot be written.
+        ServerError: nothing is frozen, no revision waits, or the state folder is not writable.
     """
     if find_freeze(at) is None or revision is None:
         raise ServerError("nothing is frozen", hint="'bbops status' says what is live")

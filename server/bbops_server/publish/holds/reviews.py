@@ -1,8 +1,8 @@
-"""Hold what came into the live branch past the rules of review that are live.
+"""Hold commits that reach the live branch without the review that the live rules demand.
 
-Our own git refuses such a push, and merges only what was reviewed. A repository elsewhere takes
-what it takes: there nothing proves a review, so what arrives waits for somebody with the right to
-accept it. How much of a project may go at once counts for every way in.
+The server's own git rejects such a push and merges only reviewed proposals. In a hosted repository
+nothing proves a review, so commits wait until a maintainer accepts them. Removal limits apply to
+both.
 """
 
 from __future__ import annotations
@@ -17,39 +17,40 @@ from bbops_server.publish.holds.held import SHORT, Held, accepting, read_accepte
 from bbops_server.publish.holds.rewritten import COMPARE_SECONDS
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.record import LiveRecord, applied_commit, read_record
-from bbops_server.publish.sources.values import Fetched
+from bbops_server.publish.sources.values import Built, Fetched
 
 _log = logging.getLogger(__name__)
 
 
-async def keep_reviews(fetched: Fetched, at: PublishContext) -> None:
-    """Refuse a commit that the live rules of review do not let through, unless it was accepted.
+async def hold_unreviewed(built: Built, at: PublishContext) -> Built:
+    """Hold a commit that violates the live review rules, unless it was accepted.
 
     Raises:
-        Held: somebody has to decide.
+        Held: a maintainer has to decide.
     """
     old = None if at.tells_callers else applied_commit(at)
-    new = fetched.source.get("commit", "")
+    new = built.source.get("commit", "")
     if old is None or old == new or read_accepted(at, old) == new:
-        return
+        return built
     live = read_record(at)
     rules = live.review if live is not None else {}
     if is_held_elsewhere(rules, at):
-        raise await _missing(old, new, fetched, at)
+        raise await _missing(old, new, built, at)
     if rules.get("max_removed_percent") is not None:
-        await _keep_size(old, new, fetched, at)
+        await _hold_large_removal(old, new, built, at)
+    return built
 
 
 def is_held_elsewhere(rules: Mapping[str, Any], at: PublishContext) -> bool:
-    """Return whether what is pushed to the repository elsewhere needs somebody's word."""
+    """Return whether commits of a hosted repository need to be accepted."""
     return at.source.is_elsewhere and not at.is_draft and rules.get("main") == "proposals"
 
 
 def warn_of_reviews(live: LiveRecord, at: PublishContext) -> None:
-    """Say once at a start that the next commit waits, where the last one did not have to.
+    """Log at start that commits now wait for acceptance, if earlier ones did not.
 
     Args:
-        live: the record of what is live.
+        live: the live record.
         at: its project.
     """
     if not live.holds_reviews and is_held_elsewhere(live.review, at):
@@ -74,7 +75,7 @@ async def _missing(old: str, new: str, fetched: Fetched, at: PublishContext) -> 
     )  # fmt: skip
 
 
-async def _keep_size(old: str, new: str, fetched: Fetched, at: PublishContext) -> None:
+async def _hold_large_removal(old: str, new: str, fetched: Fetched, at: PublishContext) -> None:
     asked = CheckRemoval(fetched.source, {**fetched.source, "commit": old}, at.engine)
     refused = (await at.build.ask(asked, timeout_seconds=COMPARE_SECONDS)).refused
     if refused:

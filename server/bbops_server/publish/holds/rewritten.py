@@ -1,7 +1,7 @@
 """Hold a branch whose history was rewritten until somebody decides.
 
-A branch that others push to only ever grows; a forced push may be a mistake, or somebody else. What
-is live stays live, and one command says that the new history is meant.
+A shared branch only grows; a forced push may be a mistake or an attack. The live release stays live
+until a command accepts the new history.
 """
 
 from __future__ import annotations
@@ -16,20 +16,25 @@ from bbops_server.publish.status.status import Stalled
 COMPARE_SECONDS = 60
 
 
-async def keep_history(fetched: Fetched, at: PublishContext) -> None:
-    """Refuse a commit that does not follow the live one, unless it was accepted."""
+async def hold_rewritten(fetched: Fetched, at: PublishContext) -> Fetched:
+    """Hold a commit that does not descend from the live one, unless it was accepted.
+
+    Raises:
+        Held: a maintainer has to decide.
+    """
     if not at.source.holds_rewrites:
-        return
+        return fetched
     old, new = applied_commit(at), fetched.source["commit"]
     if old is None or await _follows(old, new, fetched, at):
-        return
+        return fetched
     accepted = read_accepted(at, old)
     if accepted is None or not await _follows(accepted, new, fetched, at):
         raise _rewritten(old, new, at)
+    return fetched
 
 
 def missing_branch(at: PublishContext, applied: str | None) -> Stalled:
-    """Return why nothing can be attempted: there is no such branch, or no longer."""
+    """Return the reason for a branch that does not exist, or no longer."""
     branch, shown = at.project.branch, at.source.shown
     other = "another 'branch' in the server's file" if at.project.name else "another with --branch"
     if applied is None:

@@ -1,6 +1,6 @@
-"""See that a commit changes nothing of a project: what others do in its repository is not its own.
+"""Detect commits that do not change a project, because they are about other projects.
 
-A project that has its whole repository to itself publishes each commit, once.
+A project with a repository of its own publishes every commit.
 """
 
 from __future__ import annotations
@@ -18,29 +18,40 @@ from bbops_server.publish.sources.values import Built, Fetched
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What went live, and what was known of its source and of what is decided beside it."""
+    """A publication, and the stamps at which it was made.
+
+    Attributes:
+        source: the stamp of the source.
+        beside: the stamps of env values, approvals and suspensions.
+        built: the identity of the build.
+    """
 
     source: object
-    beside: object
+    beside: tuple[object, ...]
     built: tuple[object, ...]
 
     def covers(self, other: Settled) -> bool:
-        """Return whether another attempt, at a source that moved, would publish the same."""
+        """Return whether another attempt at a newer source would publish the same."""
         return self.source != other.source and self._result == other._result
+
+    def differs_in_env(self, stamp: tuple[object, tuple[object, ...]]) -> bool:
+        """Return whether env values are all that has changed since."""
+        source, beside = stamp
+        return source == self.source and beside != self.beside and beside[1:] == self.beside[1:]
 
     @property
     def _result(self) -> tuple[object, ...]:
         return self.beside, self.built
 
 
-def settle(built: Built, source: object, beside: object) -> Settled:
-    """Return what a build comes to; `source` and `beside` are stamps."""
+def settle(built: Built, source: object, beside: tuple[object, ...]) -> Settled:
+    """Return the publication of a build at two stamps."""
     facts = built.facts
     return Settled(source, beside, (facts.digest, facts.frontend, facts.tagged))
 
 
 async def find_own(newest: Fetched, at: PublishContext) -> Fetched:
-    """Return the revision that is live, where the newest has the same files of the project.
+    """Return the live revision if the newest has the same files of the project.
 
     Raises:
         BbopsError: the repository cannot be read.

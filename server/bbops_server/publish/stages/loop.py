@@ -1,10 +1,10 @@
-"""Follow a source and publish what it holds; keep the last good release whatever happens."""
+"""Follow a source and publish its newest commit. A failure never affects the live release."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from time import perf_counter
@@ -13,36 +13,27 @@ from typing import Any
 from bbops.base.errors import BbopsError, GitError
 from bbops.interfaces.answers import Publication
 from bbops_server.publish.holds.approvals import stamp_approvals
-from bbops_server.publish.holds.freezing import (
-    exempt,
-    find_freeze,
-    keep_frontend_frozen,
-    keep_frozen,
-)
+from bbops_server.publish.holds.freezing import exempt, find_freeze, hold_frozen
 from bbops_server.publish.holds.held import accept
-from bbops_server.publish.holds.reviews import keep_reviews, warn_of_reviews
-from bbops_server.publish.holds.rewritten import keep_history, missing_branch
+from bbops_server.publish.holds.reviews import warn_of_reviews
+from bbops_server.publish.holds.rewritten import missing_branch
 from bbops_server.publish.holds.suspension import read_suspension, stalled_by, stamp_suspension
 from bbops_server.publish.holds.unchanged import Settled, find_own, settle
 from bbops_server.publish.processes.draft_build import DraftTooLong
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.record import read_live, read_record, record
-from bbops_server.publish.sources.values import Built, Fetched, Migrated, Rehearsed
+from bbops_server.publish.sources.values import Built, Fetched, Linked, Migrated, Rehearsed
 from bbops_server.publish.stages.backoff import Backoff
 from bbops_server.publish.stages.failed_switch import forget_failed_switch
 from bbops_server.publish.stages.look_requests import LookRequests
 from bbops_server.publish.stages.narrowing import Narrowing
 from bbops_server.publish.stages.stages import (
-    build,
-    expand,
-    fill_env,
-    guard_frontend,
-    link,
-    rehearse,
-    require_valid,
-    smoke,
-    swap,
-    test,
+    BUILD,
+    CHANGE,
+    RELINK,
+    REVIEW,
+    Stage,
+    rehearsal,
 )
 from bbops_server.publish.stages.tagging import summarize, tag, tag_again
 from bbops_server.publish.stages.warming import serve_again, warm
@@ -52,8 +43,8 @@ from bbops_server.publish.status.status import Stalled, StatusBoard, now
 from bbops_server.settings import ProjectSettings
 from bbops_server.settings.freezes import Frozen
 
-Stamp = tuple[object, object]
-"""Of the source, and of what is decided beside it: env values, approvals, suspensions."""
+Stamp = tuple[object, tuple[object, ...]]
+"""Stamps of the source, and of env values, approvals and suspensions, in this order."""
 
 _UNKNOWN = object()
 
@@ -77,13 +68,16 @@ class Reconciler:
         self.finishing: asyncio.Task[None] | None = None
         self.newest: Published | None = None
         self.settled: Settled | None = None
-        """What is live, and was published since the start with nothing left to do."""
+        """The last publication since the start, unless it stalled."""
+        self.live: Linked | None = None
+        """The record of `settled`."""
         self.frozen: Frozen | None = None
         """What an attempt found that may have to wait for its end."""
         live = read_record(context)
         self.review: Mapping[str, Any] = live.review if live is not None else {}
         """The rules of review of the live release, served or not; empty before the first one."""
         self.narrowing = Narrowing(lambda: self.context, self.board, self.tell)
+        self.rehearsal = rehearsal(self.narrowing.finish)
 
     def look(self) -> datetime:
         """Ask for a look now. What is live already stays as it is; what is stalled is tried again.
@@ -226,10 +220,19 @@ class Reconciler:
         if self.is_demanded:
             self.is_demanded, self.settled = False, None
         try:
+            if (
+                self.settled is not None
+                and self.live is not None
+                and self.settled.differs_in_env(stamp)
+            ):
+                await self.shield(self.relink(self.live, began))
+                if self.board.stalled is None:
+                    self.settled = settle(self.live, *stamp)
+                return stamp
             built = await self.build(await self.begin())
             if self.says_nothing_new(built, stamp):
                 return stamp
-            rehearsed = await self.unless_newer(self.rehearse(built), stamp)
+            rehearsed = await self.unless_newer(self.run_stages(self.rehearsal, built), stamp)
             if rehearsed is None:
                 return None
             newest = await self.stamp()
@@ -238,8 +241,7 @@ class Reconciler:
             self.backoff.overtaken = 0
             stamp = (stamp[0], newest[1])  # `generate` may have made a value of its own
             self.settled = None
-            self.finishing = asyncio.create_task(self.finish(rehearsed, began))
-            await asyncio.shield(self.finishing)
+            await self.shield(self.finish(rehearsed, began))
             if self.board.stalled is None:
                 self.settled = settle(rehearsed, *stamp)
         except Stalled as stalled:
@@ -288,22 +290,42 @@ class Reconciler:
         """Return whether an attempt at one stamp makes room for a newer one."""
         return newest[0] != stamp[0] and self.backoff.give_way()
 
+    async def shield(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work to its end, even if the loop is cancelled meanwhile."""
+        self.finishing = asyncio.create_task(work)
+        await asyncio.shield(self.finishing)
+
+    async def run_stages(self, stages: Iterable[Stage], record: Any) -> Any:
+        """Return the record of the last stage; the status shows the running one."""
+        for stage in stages:
+            self.board.progress(stage.reason)
+            record = await stage.run(record, self.context)
+        return record
+
     async def finish(self, rehearsed: Rehearsed, began: float) -> None:
-        """Do what must not be left half done, even when the loop is cancelled meanwhile."""
+        """Publish a rehearsed release: migrate, swap, tag and record it."""
         at = self.context
         planning = asyncio.create_task(summarize(rehearsed, at, self.board.applied))
         try:
-            migrated = await self.change(rehearsed)
+            migrated: Migrated = await self.run_stages(CHANGE, rehearsed)
             version = await tag(migrated, at, plan=await planning, changes=migrated.changes)
         finally:
             planning.cancel()
-        unremembered = await self.remember(migrated, version)
-        self.published(migrated, version, 1000 * (perf_counter() - began))
+        unrecorded = await self.publish(migrated, version, began)
         self.board.hide(migrated.plan.hidden)
         if migrated.leaves_work:
             self.narrowing.start()
-        if unremembered is not None:
-            await self.refuse(unremembered)
+        if unrecorded is not None:
+            await self.refuse(unrecorded)
+
+    async def relink(self, live: Linked, began: float) -> None:
+        """Publish the live release again, with changed env values."""
+        self.board.begin(live.revision)
+        self.board.subject, self.board.author = live.facts.subject, live.facts.author
+        linked: Linked = await self.run_stages(RELINK, live)
+        unrecorded = await self.publish(linked.migrated([]), self.board.version, began)
+        if unrecorded is not None:
+            await self.refuse(unrecorded)
 
     async def begin(self) -> Fetched:
         found = await self.source.revision(self.context.plane.build)
@@ -315,62 +337,29 @@ class Reconciler:
             raise stalled_by(suspension, self.context.project.name)
         own = await find_own(found, self.context)
         self.frozen = find_freeze(self.context)
-        keep_frozen(own.revision, self.board.applied, self.context)
+        hold_frozen(own.revision, self.board.applied, self.context)
         return own
 
     async def build(self, fetched: Fetched) -> Built:
-        """Make an artifact, and hold what somebody has to decide on first."""
-        at, begin = self.context, self.board.progress
+        """Build an artifact, and hold it if a maintainer has to decide first."""
         self.board.subject = self.board.author = ""
-        begin("Comparing")
-        await keep_history(fetched, at)
-        begin("Building")
-        built = await build(fetched, at)
+        built: Built = await self.run_stages(BUILD, fetched)
         self.board.subject, self.board.author = built.facts.subject, built.facts.author
-        require_valid(built)
-        self.board.warn(built.facts.diagnostics)
-        begin("Comparing")
-        await keep_reviews(built, at)
-        await keep_frontend_frozen(built, at)
-        return built
+        if built.facts.ok:
+            self.board.warn(built.facts.diagnostics)
+        reviewed: Built = await self.run_stages(REVIEW, built)
+        return reviewed
 
-    async def rehearse(self, built: Built) -> Rehearsed:
-        """Try it beside what is live; a newer commit ends this at once."""
-        at, begin = self.context, self.board.progress
-        begin("Testing")
-        await test(built, at)
-        begin("Environment")
-        prepared = await fill_env(built, at)
-        begin("Searching")
-        await guard_frontend(prepared, at)
-        begin("Rehearsing")
-        return await rehearse(prepared, at, self.narrowing.finish)
-
-    async def change(self, rehearsed: Rehearsed) -> Migrated:
-        """Make it live. From here on it is finished, whatever comes."""
-        at, begin = self.context, self.board.progress
-        begin("Linking")
-        linked = await link(rehearsed, at)
-        begin("Expanding")
-        migrated = await expand(linked, at)
-        begin("Smoking")
-        await smoke(migrated, at)
-        begin("Swapping")
-        await swap(migrated, at)
-        return migrated
-
-    async def remember(self, migrated: Migrated, version: str) -> Stalled | None:
-        """Write down what is live; return why that failed, it is live anyway."""
+    async def publish(self, migrated: Migrated, version: str, began: float) -> Stalled | None:
+        """Record and report a release that has gone live; return why recording failed."""
+        unrecorded: Stalled | None = None
         try:
             await record(migrated, version, self.context)
-        except Stalled as stalled:
-            return stalled
-        self.backoff.retries = 0
-        return None
-
-    def published(self, migrated: Migrated, version: str, milliseconds: float) -> None:
-        facts = migrated.facts
-        self.review = facts.review
+            self.backoff.retries = 0
+        except Stalled as stalled:  # it is live anyway
+            unrecorded = stalled
+        facts, milliseconds = migrated.facts, 1000 * (perf_counter() - began)
+        self.review, self.live = facts.review, migrated
         self.newest = Published(
             migrated.revision, migrated.release, facts.subject, migrated.changes,
             facts.compiled, milliseconds, self.context.url, facts.diagnostics, version,
@@ -381,6 +370,7 @@ class Reconciler:
         )  # fmt: skip
         self.board.publish(facts.project, migrated.release, publication)
         self.report(self.newest)
+        return unrecorded
 
     async def refuse(self, stalled: Stalled) -> None:
         """Say why; in `dev` and of a draft the project's routes say it too."""

@@ -1,7 +1,7 @@
-"""The stages of a publication, in order: each takes a frozen value and returns the next.
+"""The stages of a publication. Each takes a frozen record and returns the same or a grown one.
 
-Or it raises Stalled; nothing before `swap` changes what is served. A database is changed by
-`expand`, in ways that the live release does not notice, and by `swap`.
+A stage that cannot continue raises Stalled. Responses change in `swap` only. The database changes
+in `expand`, compatibly with the live release, and in `swap`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, TypeVar, cast
 from urllib.parse import quote
 
 from bbops.base.errors import BbopsError, DatabaseError, MigrationRefused, SwitchTooLong
@@ -30,11 +31,15 @@ from bbops_server.process.messages.projects import Start
 from bbops_server.process.messages.tables import Expand, Rehearse, Settle, Switch, TryStatements
 from bbops_server.process.printing.finding import NO_SANDBOX, find_trouble
 from bbops_server.publish.holds.approvals import read_waiting
+from bbops_server.publish.holds.freezing import hold_frozen_frontend
+from bbops_server.publish.holds.reviews import hold_unreviewed
+from bbops_server.publish.holds.rewritten import hold_rewritten
 from bbops_server.publish.processes.link import Link
 from bbops_server.publish.processes.plane import HOLD_SECONDS
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.record import intend, read_live_commit
 from bbops_server.publish.sources.values import (
+    UNCHANGED,
     Built,
     Fetched,
     Linked,
@@ -46,20 +51,22 @@ from bbops_server.publish.stages.failed_switch import keep_failed_switch, refuse
 from bbops_server.publish.stages.kept_files import find_files
 from bbops_server.publish.status.status import Stalled
 
+L = TypeVar("L", bound=Linked)
+
 BUILD_SECONDS = 120
 TEST_SECONDS = 150
-"""More than the build process gives the tests, so that it says what is late."""
+"""More than the limit of the build process, which reports the late test."""
 MIGRATE_SECONDS = 600
 
 LEAST_SECRET = 8
-"""Letters of a value that is looked for in frontends: a shorter one may stand there by chance."""
+"""The shortest secret to search for; a shorter text occurs by chance."""
 
 SWAP_SECONDS = 1.0
-"""Of the time that requests wait, what is left for the swap when names and types have changed."""
+"""The part of the hold that is left for the swap after names and types have changed."""
 
 
 async def build(fetched: Fetched, at: PublishContext) -> Built:
-    """Read, load, check and compile; `require_valid` says whether that succeeded."""
+    """Read, load, check and compile a commit. Errors are in the record, see `require_valid`."""
     live = await asyncio.to_thread(read_live_commit, at)
     off = await asyncio.to_thread(read_features_off, at.plane.settings)
     settings = at.plane.settings
@@ -73,24 +80,26 @@ async def build(fetched: Fetched, at: PublishContext) -> Built:
     return fetched.built(await at.build.ask(asked, timeout_seconds=BUILD_SECONDS))
 
 
-def require_valid(built: Built) -> None:
-    """Refuse a project with errors. Raises: Stalled: with all of its diagnostics."""
+async def require_valid(built: Built, at: PublishContext) -> Built:
+    """Reject a project with errors. Raises: Stalled: with all of its diagnostics."""
+    del at
     if not built.facts.ok:
-        raise _refused("ProjectInvalid", built.facts.diagnostics)
+        raise _invalid("ProjectInvalid", built.facts.diagnostics)
+    return built
 
 
-def _refused(reason: str, found: list[JsonDiagnostic]) -> Stalled:
-    errors = [one for one in found if one.severity == "error"]
+def _invalid(reason: str, found: list[JsonDiagnostic]) -> Stalled:
+    errors = [diagnostic for diagnostic in found if diagnostic.severity == "error"]
     first = errors[0]
     where = f"{first.file}:{first.line}:{first.column}"
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     return Stalled(reason, f"{where}: {first.message}{more}", first.hint, found)
 
 
-async def test(built: Built, at: PublishContext) -> None:
-    """Run the project's tests where `tests.gate` asks for it, but not for its own authors."""
+async def test(built: Built, at: PublishContext) -> Built:
+    """Run the project's tests if `tests.gate` is set; never for drafts and `bbops dev`."""
     if not built.facts.gate or at.tells_callers:
-        return
+        return built
     state = str(at.project.state)
     asked = RunBuildTests(state, built.facts.digest)
     try:
@@ -100,12 +109,13 @@ async def test(built: Built, at: PublishContext) -> None:
             await at.build.ask(EndTests(state), timeout_seconds=1)
         raise
     if answer.diagnostics:
-        raise _refused("TestsFailed", answer.diagnostics)
+        raise _invalid("TestsFailed", answer.diagnostics)
+    return built
 
 
 async def fill_env(built: Built, at: PublishContext) -> Prepared:
-    """Find a value for every declared variable; make the ones that say `generate`."""
-    declared = _signed_by_itself(built.facts) if at.is_draft else built.facts.env
+    """Read the value of each declared variable, and generate those with `generate`."""
+    declared = _sign_with_own_key(built.facts) if at.is_draft else built.facts.env
     # a key of RSA takes a moment to make
     env, missing = await asyncio.to_thread(at.secrets.resolve, declared)
     if missing:
@@ -116,7 +126,7 @@ async def fill_env(built: Built, at: PublishContext) -> Prepared:
 
 
 def _require_usable(facts: BuiltRelease, env: Mapping[str, str | None], at: PublishContext) -> None:
-    """Refuse a secret of a webhook with which every delivery would fail. Raises: Stalled."""
+    """Reject a webhook secret that fails every delivery. Raises: Stalled."""
     for variable, scheme, place in facts.signing_secrets:
         if secret := env.get(variable):
             try:
@@ -134,12 +144,14 @@ def _env_command(variable: str, at: PublishContext) -> str:
     return command + (" --drafts" if at.is_draft else "")
 
 
-async def guard_frontend(prepared: Prepared, at: PublishContext) -> None:
-    """Look for the values of secrets in the files that browsers get."""
+async def search_secrets(prepared: Prepared, at: PublishContext) -> Prepared:
+    """Search the files of the frontend for the values of secrets. Raises: Stalled: one has it."""
     secrets = {
-        name: value for name, how in prepared.facts.env.items()
-        if how["secret"] and (value := prepared.env.get(name)) and len(value) >= LEAST_SECRET
+        name: value for name, variable in prepared.facts.env.items()
+        if variable["secret"] and (value := prepared.env.get(name)) and len(value) >= LEAST_SECRET
     }  # fmt: skip
+    if not secrets or not prepared.facts.frontend:
+        return prepared
     asked = FindSecret(str(at.project.state), prepared.facts.frontend, secrets)
     answer = await at.build.ask(asked, timeout_seconds=BUILD_SECONDS)
     if answer.found:
@@ -148,10 +160,11 @@ async def guard_frontend(prepared: Prepared, at: PublishContext) -> None:
             "SecretInFrontend", f"'{file}' of the frontend holds the value of '{name}'",
             "every visitor can read it: build it without the secret, and change the secret",
         )  # fmt: skip
+    return prepared
 
 
-def _signed_by_itself(facts: BuiltRelease) -> dict[str, Any]:
-    """Return what a draft declares, with a signing key that is made up: it has no live one."""
+def _sign_with_own_key(facts: BuiltRelease) -> dict[str, Any]:
+    """Return the variables of a draft, with a generated signing key instead of the live one."""
     return {
         name: {**how, "generate": True} if name == facts.signs else how
         for name, how in facts.env.items()
@@ -159,14 +172,11 @@ def _signed_by_itself(facts: BuiltRelease) -> dict[str, Any]:
 
 
 async def rehearse(
-    prepared: Prepared, at: PublishContext, finish_narrowing: Callable[[], Awaitable[None]]
+    prepared: Prepared, at: PublishContext, *, finish_narrowing: Callable[[], Awaitable[None]]
 ) -> Rehearsed:
-    """Plan what happens to the tables, and try the release on empty ones as they will be.
+    """Plan the migration, and try the release on empty tables.
 
-    Args:
-        prepared: the release.
-        at: its project.
-        finish_narrowing: brings what the publication before has left to do to an end.
+    `finish_narrowing` completes the previous publication's migration.
     """
     refuse_failed_switch(prepared, at)
     asked = Rehearse(
@@ -186,8 +196,14 @@ async def rehearse(
     return prepared.rehearsed(plan)
 
 
+async def skip_rehearsal(prepared: Prepared, at: PublishContext) -> Rehearsed:
+    """Return a release whose tables need no migration, because it was live before."""
+    del at
+    return prepared.rehearsed(UNCHANGED)
+
+
 async def link(rehearsed: Rehearsed, at: PublishContext) -> Linked:
-    """Link the release in every data-plane process, before anything has changed."""
+    """Link the release in every data process, without making it live."""
     facts = rehearsed.facts
     made = Link(
         Path(facts.artifact),
@@ -213,7 +229,7 @@ async def link(rehearsed: Rehearsed, at: PublishContext) -> Linked:
 
 
 def _find_start(built: Built, at: PublishContext) -> Start:
-    """Return what the start page of a draft, or of `bbops dev`, says."""
+    """Return the texts of the start page of a draft or of `bbops dev`."""
     control, own = at.plane.settings.control_url, at.project.name
     project, _, slug = own.partition("/~drafts/")
     name = project or built.facts.project
@@ -224,7 +240,7 @@ def _find_start(built: Built, at: PublishContext) -> Start:
 
 
 async def expand(linked: Linked, at: PublishContext) -> Migrated:
-    """Bring the tables to where both releases can live with them."""
+    """Expand the tables so that both releases can use them."""
     asked = Expand(**_about(linked, at))
     try:
         answer = await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
@@ -238,14 +254,14 @@ def _about(built: Built, at: PublishContext) -> dict[str, str]:
 
 
 def _migration_refused(refused: MigrationRefused, at: PublishContext) -> Stalled:
-    hint = _say_where(refused.hint, at)
+    hint = _complete_command(refused.hint, at)
     if at.mode == "dev":
         hint = f"{hint}; or stop, delete '{at.project.state}' and start over"
     return Stalled("MigrationRefused", refused.message, hint)
 
 
-def _say_where(hint: str, at: PublishContext) -> str:
-    """Complete the command that approves: it may be run in any folder."""
+def _complete_command(hint: str, at: PublishContext) -> str:
+    """Complete the approving command, so that it works in any folder."""
     waiting = read_waiting(at.project.state)
     if waiting is None:
         return hint
@@ -255,29 +271,31 @@ def _say_where(hint: str, at: PublishContext) -> str:
     return hint.replace(command, command + where)
 
 
-async def smoke(migrated: Migrated, at: PublishContext) -> None:
-    """Link once aside, and prepare every statement against the expanded schema."""
+async def smoke(migrated: Migrated, at: PublishContext) -> Migrated:
+    """Prepare every statement of the release against the expanded tables."""
     if migrated.plan.switches:
-        return  # its names and types come with the swap; it was tried on tables that have them
+        return migrated  # names and types come with the swap; the rehearsal tried them
     asked = TryStatements(artifact=migrated.facts.artifact, **at.asked_of)
     try:
         await at.build.ask(asked, timeout_seconds=BUILD_SECONDS)
     except BbopsError as error:
         raise Stalled("SmokeFailed", error.message, error.hint) from None
+    return migrated
 
 
-async def swap(linked: Linked, at: PublishContext) -> None:
-    """Let the release answer in all processes; names and types change while requests wait."""
+async def swap(linked: L, at: PublishContext) -> L:
+    """Make the release live in all processes; names and types change while requests are queued."""
     try:
         if linked.is_about_tables:
             intend(linked, at)  # from here on, a restart goes by what the database says
         if linked.plan.switches:
             await _switch(linked, at)
-            return
+            return linked
         if linked.is_about_tables:
             asked = Settle(**_about(linked, at))
             await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
         await at.plane.swap(linked.link)
+        return linked  # noqa: TRY300 - the errors below are of any statement above
     except MigrationRefused as refused:
         raise _migration_refused(refused, at) from None
     except DatabaseError as error:  # another try would let requests wait again
@@ -292,3 +310,49 @@ async def _switch(linked: Linked, at: PublishContext) -> None:
         asked = Switch(until=until - SWAP_SECONDS, **_about(linked, at))
         await at.build.ask(asked, timeout_seconds=HOLD_SECONDS)
         await at.plane.swap(linked.link)
+
+
+class Stage(NamedTuple):
+    """A stage of a publication.
+
+    Attributes:
+        reason: the reason of the condition `Reconciling` while it runs.
+        run: takes a record and returns the same or a grown one.
+    """
+
+    reason: str
+    run: Callable[[Any, PublishContext], Awaitable[Any]]
+
+
+BUILD = (Stage("Comparing", hold_rewritten), Stage("Building", build))
+REVIEW = (
+    Stage("Building", require_valid),
+    Stage("Comparing", hold_unreviewed),
+    Stage("Comparing", hold_frozen_frontend),
+)
+CHANGE = (
+    Stage("Linking", link),
+    Stage("Expanding", expand),
+    Stage("Smoking", smoke),
+    Stage("Swapping", swap),
+)
+"""The stages that run to their end, whatever happens to the server's loop."""
+
+RELINK = (
+    Stage("Environment", fill_env),
+    Stage("Searching", search_secrets),
+    Stage("Rehearsing", skip_rehearsal),
+    Stage("Linking", link),
+    Stage("Swapping", swap),
+)
+"""The stages of a release that was live before: after a restart, or with changed env values."""
+
+
+def rehearsal(finish_narrowing: Callable[[], Awaitable[None]]) -> tuple[Stage, ...]:
+    """Return the stages that try a release without changing anything. Arguments as `rehearse`."""
+    return (
+        Stage("Testing", test),
+        Stage("Environment", fill_env),
+        Stage("Searching", search_secrets),
+        Stage("Rehearsing", partial(rehearse, finish_narrowing=finish_narrowing)),
+    )
