@@ -64,7 +64,7 @@ def test_the_server_says_whether_its_key_works(at: At) -> None:
     assert at.test("aiModel") == (0, "aiModel: works")
     assert at.test("localStorage")[0] == 0
     (asked,) = at.vendor.asked
-    assert (asked.method, asked.path) == ("GET", "/models")
+    assert (asked.method, asked.path) == ("GET", "/v1/models")
     assert at.keys == {LIVE_KEY}
 
 
