@@ -19,6 +19,7 @@ from tests.house.words import (
     Place,
     allowed,
     find_places,
+    read_list,
     scan_code,
     scan_page,
     update,
@@ -187,3 +188,9 @@ def test_update_lowers_a_number_and_refuses_to_raise_one() -> None:
     assert update(places, Counter({"a.py": 3, "b.py": 1, "c.py": 1})) == "a.py 1\nb.py 1\n"
     with pytest.raises(ValueError, match=r"more places than listed in a\.py"):
         update(places, Counter({"b.py": 1}))
+
+
+def test_higher_line_of_a_union_merge_is_used_until_the_update() -> None:
+    merged = read_list("a.py 3\nb.py 5\na.py 4\nb.py 2\n")
+    assert merged == {"a.py": 4, "b.py": 5}
+    assert update([Place("a.py", 1, "is no", "")], merged) == "a.py 1\n"

@@ -2,8 +2,9 @@
 
 `python -m tests.house.words [PATH ...]` prints them; docs/style.md has the rule and examples.
 `words.txt` has the number of places that each file may have, and a file without a line has none.
-`--update` lowers the numbers to the current count, and refuses to raise one. If the list does not
-exist, it is written as found: after a merge of two lists, delete it and update.
+`--update` lowers the numbers to the current count, and refuses to raise one. Git merges two lists
+by union (.gitattributes); run `--update` after a merge. If the list does not exist, it is written
+as found.
 """
 
 from __future__ import annotations
@@ -245,8 +246,16 @@ def _line(text: str, match: re.Match[str], *, at: int | None = None) -> int:
 
 def allowed() -> Counter[str]:
     """Return the number of places that each file of the list may have."""
-    lines = (line.rsplit(maxsplit=1) for line in ALLOWED.read_text("utf-8").splitlines())
-    return Counter({file: int(number) for file, number in lines})
+    return read_list(ALLOWED.read_text("utf-8"))
+
+
+def read_list(text: str) -> Counter[str]:
+    """Return the numbers by file. After a union merge a file has two lines: the higher counts."""
+    counts = Counter[str]()
+    for line in text.splitlines():
+        file, number = line.rsplit(maxsplit=1)
+        counts[file] = max(counts[file], int(number))
+    return counts
 
 
 def update(places: Iterable[Place], bound: Counter[str] | None) -> str:
