@@ -25,7 +25,7 @@ from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.log import JsonLog
 from bbops_server.process.host.random import SystemRandom
-from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.channel import ProcessChannel
 from bbops_server.process.messages.reports import RequestAnswered
 from tests.support.patience import wait_for
 from tests.support.served import ADA, Served, environment, make_project
@@ -215,7 +215,7 @@ def test_what_nobody_reads_is_counted_and_not_kept() -> None:
     async def run() -> tuple[int, int]:
         ours, theirs = socket.socketpair()
         with theirs:
-            channel = await Channel.open(ours)
+            channel = await ProcessChannel.open(ours)
             lines = RequestLines(_answer, Directory(_no_project), channel)
             for _ in range(20_000):
                 await lines({"type": "http", "method": "GET", "path": "/"}, None, _send)

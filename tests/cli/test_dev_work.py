@@ -14,7 +14,7 @@ from bbops_server.commands._lines import lines_of
 from bbops_server.commands._report import Terminal
 from bbops_server.data_plane.live.lines import MOST_WAITING
 from bbops_server.data_plane.work.lines import WorkLines
-from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.channel import ProcessChannel
 from bbops_server.process.messages.reports import (
     EventLogged,
     JobEnded,
@@ -164,7 +164,7 @@ def test_what_a_slow_terminal_does_not_read_is_counted_and_not_kept() -> None:
     async def run() -> list[Any]:
         ours, theirs = socket.socketpair()
         with theirs:
-            channel = await Channel.open(ours)
+            channel = await ProcessChannel.open(ours)
             lines = WorkLines(channel)
             for _ in range(20_000):
                 lines.happened(Ticked("tasks/beat", 1))

@@ -13,7 +13,7 @@ from bbops.runtime.work.values import Cause, Claim
 from bbops_server.accounts.rules import Caller, GrantScope, Permission, Role, Scope, may
 from bbops_server.control_plane.projects.metrics import METRICS, render_metrics
 from bbops_server.data_plane.work.counting import MOST_SERIES, OTHER, WorkCounts
-from bbops_server.process.messages.lifecycle import Sample
+from bbops_server.process.messages.lifecycle import MetricSample
 
 LINE = re.compile(r'bbops_[a-z_]+\{([a-z]+="(?:[^"\\\n]|\\[\\"n])*",?)*\} (-?[0-9.e+-]+|\+Inf|NaN)')
 """A sample in the text format, as Prometheus reads it."""
@@ -76,8 +76,10 @@ def test_names_without_end_do_not_grow_the_server() -> None:
 def test_each_sample_is_a_line_that_prometheus_reads() -> None:
     counts = WorkCounts()
     counts.ended("shop", Attempt(claim("tasks/beat"), "done", 0.25))
-    odd = Sample("jobs", {"work": 'a"b\\c\nd', "state": "dead"}, 2.0, "shop")
-    text = render_metrics([odd, *counts.samples(), Sample("realtime_connections", {}, 1e6, "shop")])
+    odd = MetricSample("jobs", {"work": 'a"b\\c\nd', "state": "dead"}, 2.0, "shop")
+    text = render_metrics(
+        [odd, *counts.samples(), MetricSample("realtime_connections", {}, 1e6, "shop")]
+    )
     lines = text.splitlines()
     assert 'bbops_jobs{project="shop",work="a\\"b\\\\c\\nd",state="dead"} 2' in lines
     assert text.endswith("\n")

@@ -14,7 +14,7 @@ import pytest
 from bbops.base.errors import BbopsError
 from bbops_server.process.forks.limits import DRAFT_BUILD_SECONDS, DRAFT_DATABASE_BYTES
 from bbops_server.process.messages.builds import BuildRelease
-from bbops_server.process.messages.tables import Expand, Expanded
+from bbops_server.process.messages.tables import ExpandTables, ExpandTablesAnswer
 from bbops_server.publish.processes.draft_build import DraftBuild, DraftTooLong
 from tests.support.drafting import branch, enter, find, served
 from tests.support.patience import wait_for
@@ -83,7 +83,7 @@ def test_a_server_that_stops_while_the_process_starts_leaves_none(
     assert runner.run(stopped()).pid is None
 
 
-async def publish(building: DraftBuild, folder: Path, tables: dict[str, str]) -> Expanded:
+async def publish(building: DraftBuild, folder: Path, tables: dict[str, str]) -> ExpandTablesAnswer:
     """Build a project of these tables, then make them; return what was done to the database."""
     write_project(folder, {f"tables/{name}.yaml": text for name, text in tables.items()})
     source = {"kind": "folder", "path": str(folder)}
@@ -91,7 +91,7 @@ async def publish(building: DraftBuild, folder: Path, tables: dict[str, str]) ->
     built = await building.ask(asked, timeout_seconds=60)
     assert built.ok, built.diagnostics
     place = str(folder / ".state/data.sqlite"), str(folder / ".state")
-    return await building.ask(Expand(*place, built.digest), timeout_seconds=60)
+    return await building.ask(ExpandTables(*place, built.digest), timeout_seconds=60)
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from bbops_server.data_plane.pages.start_page import MOST_ROUTES, render
-from bbops_server.process.messages.projects import Start
+from bbops_server.process.messages.projects import StartPageTexts
 from tests.support.hostile_drafts import enter, make, push
 from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.served import Served
@@ -80,11 +80,11 @@ def test_a_draft_with_a_mistake_shows_it(served: Served) -> None:
 
 def test_of_many_routes_the_first_are_shown() -> None:
     routes = [("GET", f"/a/{number:02}") for number in range(MOST_ROUTES + 3)]
-    page = render(Start("shop", "abc", "", "http://c/r", "http://c"), routes)
+    page = render(StartPageTexts("shop", "abc", "", "http://c/r", "http://c"), routes)
     assert page.count("<li>") == MOST_ROUTES
     assert "3 more in the API reference." in page
 
 
 def test_a_path_leads_nowhere_else() -> None:
-    page = render(Start("x", "", "", "", ""), [("GET", "//evil.example/\"'<b>")])
+    page = render(StartPageTexts("x", "", "", "", ""), [("GET", "//evil.example/\"'<b>")])
     assert 'href=".//evil.example/%22%27%3Cb%3E"' in page

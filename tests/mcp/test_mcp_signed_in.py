@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import ServerError
-from bbops_server.process.messages.drafts import SignIn
+from bbops_server.process.messages.drafts import SignInToDraft
 from tests.support.agents_at_server import House, ServedAgent
 from tests.support.checkouts import make_repository
 from tests.support.small_project import FILES
@@ -89,7 +89,7 @@ def test_what_is_live_signs_nobody_in(house: House, developer: ServedAgent) -> N
     refused = developer.refused("preview_request", draft="main", method="GET", path="/me",
                                 **{"as": {"id": 7}})  # fmt: skip
     assert refused.message == "there is no draft 'main'"
-    asked = SignIn("shop", table="users", key="id", by="id", value=7, tells=[])
+    asked = SignInToDraft("shop", table="users", key="id", by="id", value=7, tells=[])
     with pytest.raises(ServerError, match="only drafts"):
         house.run(house.plane.awake.sign_in(asked))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bbops.base.errors import GitError
 from bbops.source.git.address import Address
-from bbops_server.process.messages.repositories import Fetch, Fetched
+from bbops_server.process.messages.repositories import Fetch, FetchAnswer
 from bbops_server.publish.sources import remote
 from bbops_server.publish.sources.remote import LONGEST_PAUSE_SECONDS, RemoteSource, pause_seconds
 from bbops_server.publish.status.status import Stalled
@@ -31,13 +31,13 @@ class Build:
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def ask(self, request: Fetch, *, timeout_seconds: float) -> Fetched:
+    async def ask(self, request: Fetch, *, timeout_seconds: float) -> FetchAnswer:
         self.asked += 1
         await self.gate.wait()
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        return Fetched(answer, "", "")
+        return FetchAnswer(answer, "", "")
 
 
 def source() -> RemoteSource:

@@ -17,8 +17,14 @@ from bbops.source.git.store import commit, init
 from bbops_server.process.children import Child
 from bbops_server.process.messages.builds import BuildRelease, EndTests
 from bbops_server.process.messages.repositories import Resolve
-from bbops_server.process.messages.request import Done, Request
-from bbops_server.process.messages.tables import Expand, Rehearsal, Rehearse, Settle, TryStatements
+from bbops_server.process.messages.request import DoneAnswer, RequestMessage
+from bbops_server.process.messages.tables import (
+    ExpandTables,
+    Rehearsal,
+    RehearseMigration,
+    SettleTables,
+    TryStatements,
+)
 from tests.support.child_requests import Unknown
 from tests.support.small_project import FILES, hello, write_project
 
@@ -40,7 +46,7 @@ def child(runner: asyncio.Runner) -> Iterator[Child]:
 
 @pytest.fixture
 def ask(runner: asyncio.Runner, child: Child) -> Callable[..., Any]:
-    def ask(kind: type[Request[Any]], **more: Any) -> Any:
+    def ask(kind: type[RequestMessage[Any]], **more: Any) -> Any:
         if "database" in more:
             more["state"] = str(Path(more["database"]).parent)
         return runner.run(child.ask(kind(**more), timeout_seconds=60))
@@ -85,7 +91,7 @@ def test_a_commit_is_resolved_built_migrated_and_tried(
     assert artifact.stat().st_mode & 0o777 == 0o600
     assert [path.name for path in artifact.parent.iterdir()] == [artifact.name]
     database = str(tmp_path / "data.sqlite")
-    migrated = ask(Expand, digest=built.digest, database=database)
+    migrated = ask(ExpandTables, digest=built.digest, database=database)
     assert migrated.changes == ["create table 'notes'"]
     tried = ask(TryStatements, artifact=built.artifact, database=database)
     assert tried.routes == 4
@@ -132,8 +138,8 @@ def test_a_refused_migration_comes_back_as_such(ask: Any, tmp_path: Path) -> Non
     project = write_project(tmp_path / "project")
     built = ask(BuildRelease, source=folder(project), artifacts=str(tmp_path / "a"))
     database = str(tmp_path / "data.sqlite")
-    ask(Expand, digest=built.digest, database=database)
-    ask(Settle, digest=built.digest, database=database)
+    ask(ExpandTables, digest=built.digest, database=database)
+    ask(SettleTables, digest=built.digest, database=database)
     with closing(sqlite3.connect(database, isolation_level=None)) as live:
         live.execute("INSERT INTO notes (title) VALUES ('a word')")
     text = FILES["tables/notes.yaml"].replace("type: string", "type: integer")
@@ -141,7 +147,7 @@ def test_a_refused_migration_comes_back_as_such(ask: Any, tmp_path: Path) -> Non
     built = ask(BuildRelease, source=folder(project), artifacts=str(tmp_path / "a"))
     assert built.ok, built.diagnostics
     with pytest.raises(MigrationRefused) as caught:
-        ask(Expand, digest=built.digest, database=database)
+        ask(ExpandTables, digest=built.digest, database=database)
     assert "notes.title" in caught.value.message
     assert caught.value.hint
 
@@ -158,7 +164,7 @@ def test_a_query_that_does_not_fit_the_tables_fails_the_smoke_test(
 
 def test_tables_are_those_of_a_build_of_this_process(ask: Any, tmp_path: Path) -> None:
     with pytest.raises(ServerError, match="'0123456789ab' was not built here"):
-        ask(Expand, digest="0123456789abcdef", database=str(tmp_path / "data.sqlite"))
+        ask(ExpandTables, digest="0123456789abcdef", database=str(tmp_path / "data.sqlite"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -173,17 +179,17 @@ def test_tables_are_those_of_a_build_of_this_process(ask: Any, tmp_path: Path) -
     ],
 )
 def test_whatever_goes_wrong_is_an_answer(
-    ask: Any, kind: type[Request[Any]], values: dict[str, Any]
+    ask: Any, kind: type[RequestMessage[Any]], values: dict[str, Any]
 ) -> None:
     with pytest.raises(BbopsError):
         ask(kind, **values)
-    assert ask(EndTests, state="nobody") == Done()
+    assert ask(EndTests, state="nobody") == DoneAnswer()
 
 
 def test_a_release_is_rehearsed_before_the_live_tables_change(ask: Any, tmp_path: Path) -> None:
     project, database = write_project(tmp_path / "project"), tmp_path / "data.sqlite"
     first = ask(BuildRelease, source=folder(project), artifacts=str(tmp_path / "a"))
-    ask(Expand, digest=first.digest, database=str(database))
+    ask(ExpandTables, digest=first.digest, database=str(database))
     text = FILES["tables/notes.yaml"].replace("title:", "name:")
     add = FILES["functions/add.yaml"].replace("{ title: '$", "{ name: '$")
     write_project(project, {"tables/notes.yaml": text, "functions/add.yaml": add})
@@ -191,8 +197,8 @@ def test_a_release_is_rehearsed_before_the_live_tables_change(ask: Any, tmp_path
     before = database.read_bytes()
     asked = {"digest": second.digest, "database": str(database)}
     with pytest.raises(DatabaseError, match="a query does not fit the database"):
-        ask(Rehearse, artifact=first.artifact, **asked)  # a release for other tables
-    told = ask(Rehearse, artifact=second.artifact, **asked)
+        ask(RehearseMigration, artifact=first.artifact, **asked)  # a release for other tables
+    told = ask(RehearseMigration, artifact=second.artifact, **asked)
     assert told == Rehearsal(is_done=False, is_behind=False, switches=False, hidden=[])
     assert database.read_bytes() == before
     assert not list(tmp_path.glob("*rehears*"))

@@ -22,7 +22,7 @@ from bbops.runtime.auth.keys import MAKING, make_key, name_key, read_key
 from bbops.runtime.values.failures import FlowError
 from bbops.source.tree import MemoryTree
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.process.messages.projects import Place
+from bbops_server.process.messages.projects import ProjectPlace
 from bbops_server.publish.build.smoke import try_release
 from tests.conftest import Files, run
 from tests.support.doors import Door
@@ -212,7 +212,7 @@ def test_the_keys_stand_below_the_prefix_of_the_project(tmp_path: Path) -> None:
         status, headers, found = await door.ask(JWKS)
         assert (status, headers["x-release"], len(found["keys"])) == (200, "r1", 1)
         assert (await door.ask(JWKS, method="HEAD"))[::2] == (200, None)
-        door.directory.arrange({"": Place((), "/shop")})
+        door.directory.arrange({"": ProjectPlace((), "/shop")})
         assert (await door.ask(f"/shop{JWKS}"))[2] == found
         assert (await door.ask(JWKS))[0] == 404
 

@@ -11,12 +11,18 @@ from typing import Any
 import pytest
 
 import bbops_server.process.messages as room
-from bbops_server.process.messages.request import Answer, Event, Message, Request, answer_type
+from bbops_server.process.messages.request import (
+    AnswerMessage,
+    EventMessage,
+    ProcessMessage,
+    RequestMessage,
+    answer_type,
+)
 
 SERVER = Path(room.__file__).parents[2]
 
 
-def messages() -> dict[str, list[type[Message]]]:
+def messages() -> dict[str, list[type[ProcessMessage]]]:
     """Return the messages of each module."""
     found = {}
     for info in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
@@ -27,17 +33,25 @@ def messages() -> dict[str, list[type[Message]]]:
     return found
 
 
+def requests() -> list[type[RequestMessage[Any]]]:
+    """Return every request."""
+    every = [message for found in messages().values() for message in found]
+    return [message for message in every if issubclass(message, RequestMessage)]
+
+
 def _is_message(value: object, module: str) -> bool:
-    is_ours = isinstance(value, type) and issubclass(value, (Request, Event))
-    return is_ours and value.__module__ == module and value not in {Request, Event}
+    is_ours = isinstance(value, type) and issubclass(value, (RequestMessage, EventMessage))
+    return is_ours and value.__module__ == module and value not in {RequestMessage, EventMessage}
 
 
 def test_each_message_has_a_unique_name_and_each_request_an_answer() -> None:
     every = [one for found in messages().values() for one in found]
     assert len(every) > 60
     assert len({message.__name__ for message in every}) == len(every)
-    requests: list[type[Request[Any]]] = [one for one in every if issubclass(one, Request)]
-    assert all(issubclass(answer_type(one), Answer) for one in requests)
+    requests: list[type[RequestMessage[Any]]] = [
+        one for one in every if issubclass(one, RequestMessage)
+    ]
+    assert all(issubclass(answer_type(one), AnswerMessage) for one in requests)
 
 
 @pytest.mark.long
@@ -61,7 +75,9 @@ def test_each_request_is_named_where_it_is_answered() -> None:
     )  # fmt: skip
     files = [file for one in answering for file in _files(SERVER / one)]
     text = "\n".join(file.read_text() for file in files)
-    every = [one for found in messages().values() for one in found if issubclass(one, Request)]
+    every = [
+        one for found in messages().values() for one in found if issubclass(one, RequestMessage)
+    ]
     assert [one.__name__ for one in every if one.__name__ not in text] == []
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bbops_server.data_plane.gateway.forwarded import Proxies
 from bbops_server.data_plane.live.directory import Directory
-from bbops_server.process.messages.projects import Place
+from bbops_server.process.messages.projects import ProjectPlace
 from tests.support.doors import Door, run
 from tests.support.patience import eventually, settle
 
@@ -29,7 +29,7 @@ class Named:
         """Have nothing to wait for."""
 
 
-def find(places: Mapping[str, Place], host: str, path: str) -> tuple[str | None, str, bytes]:
+def find(places: Mapping[str, ProjectPlace], host: str, path: str) -> tuple[str | None, str, bytes]:
     """Return the project that answers, and the path it sees."""
 
     async def main() -> tuple[str | None, str, bytes]:
@@ -47,10 +47,10 @@ def find(places: Mapping[str, Place], host: str, path: str) -> tuple[str | None,
 
 
 SHOPS = {
-    "named": Place(("shop.test", "www.shop.test")),
-    "named-v1": Place(("shop.test",), "/v1"),
-    "shop": Place((), "/shop"),
-    "shop-v2": Place((), "/shop/v2"),
+    "named": ProjectPlace(("shop.test", "www.shop.test")),
+    "named-v1": ProjectPlace(("shop.test",), "/v1"),
+    "shop": ProjectPlace((), "/shop"),
+    "shop-v2": ProjectPlace((), "/shop/v2"),
 }
 
 
@@ -98,7 +98,7 @@ def test_a_project_knows_the_prefix_that_browsers_see() -> None:
 def test_a_path_is_cut_as_it_was_sent() -> None:
     async def main() -> None:
         directory = Directory(Named)  # type: ignore[arg-type]
-        directory.arrange({"shop": Place((), "/shop")})
+        directory.arrange({"shop": ProjectPlace((), "/shop")})
         scope = {"headers": [], "path": "/shop/ä/b", "raw_path": b"/shop/%C3%A4%2Fb"}
         assert directory.find(scope) is directory.projects["shop"]
         assert (scope["path"], scope["raw_path"]) == ("/ä/b", b"/%C3%A4%2Fb")
@@ -115,7 +115,7 @@ PARTS = st.lists(st.sampled_from("abc"), max_size=4).map(
 def test_the_longest_prefix_is_what_trying_all_of_them_finds(
     prefixes: list[str], path: str
 ) -> None:
-    places = {prefix: Place((), prefix) for prefix in prefixes}
+    places = {prefix: ProjectPlace((), prefix) for prefix in prefixes}
     fitting = [one for one in prefixes if f"{path}/".startswith(f"{one}/")]
     expected = max(fitting, key=len, default=None)
     found, seen, _ = find(places, "localhost", path or "/")
@@ -127,9 +127,9 @@ def test_one_project_everywhere_needs_no_table() -> None:
     async def main() -> None:
         directory = Directory(Named)  # type: ignore[arg-type]
         assert directory.only is directory.projects[""]
-        directory.arrange({"shop": Place()})
+        directory.arrange({"shop": ProjectPlace()})
         assert directory.only is directory.projects["shop"]
-        for place in (Place(("shop.test",)), Place((), "/shop")):
+        for place in (ProjectPlace(("shop.test",)), ProjectPlace((), "/shop")):
             directory.arrange({"shop": place})
             assert directory.only is None
 
@@ -143,11 +143,11 @@ def test_a_project_moves_and_leaves_while_its_requests_end_where_they_began(
     async def test(door: Door) -> None:
         directory = door.directory
         await door.publish(1)
-        directory.arrange({"": Place((), "/small"), "new": Place()})
+        directory.arrange({"": ProjectPlace((), "/small"), "new": ProjectPlace()})
         assert (await door.ask("/small/hello"))[2] == {"text": "hi", "version": 1}
         assert (await door.ask("/hello"))[0] == 503
         body, request = await door.begin_note("/small/notes")
-        directory.arrange({"new": Place((), "/new")})
+        directory.arrange({"new": ProjectPlace((), "/new")})
         status, _, answer = await door.ask("/small/hello")
         assert (status, answer["error"]) == (
             404, {"code": "notFound", "message": "no project answers here"}
@@ -165,14 +165,14 @@ def test_a_project_moves_and_leaves_while_its_requests_end_where_they_began(
 def test_ready_is_when_all_that_were_ever_live_are(tmp_path: Path) -> None:
     async def test(door: Door) -> None:
         await door.publish(1)
-        both = {"": Place((), "/small"), "old": Place((), "/old", was_live=True)}
+        both = {"": ProjectPlace((), "/small"), "old": ProjectPlace((), "/old", was_live=True)}
         door.directory.arrange(both)
         status, _, body = await door.ask("/~ready")
         assert (status, body["status"]) == (503, "notReady")
-        door.directory.arrange(both | {"old": Place((), "/old")})
+        door.directory.arrange(both | {"old": ProjectPlace((), "/old")})
         status, _, body = await door.ask("/~ready")
         assert (status, body["projects"]) == (200, {"small": "r1", "old": None})
-        door.directory.arrange({"old": Place((), "/old")})
+        door.directory.arrange({"old": ProjectPlace((), "/old")})
         assert (await door.ask("/~ready"))[0] == 503
         door.directory.arrange({})
         assert (await door.ask("/~ready"))[0] == 200

@@ -20,7 +20,7 @@ import pytest
 
 from bbops_server.process.children import Child, Health, LivingChild
 from bbops_server.process.messages.lifecycle import Ping
-from bbops_server.process.messages.request import A, Request
+from bbops_server.process.messages.request import A, RequestMessage
 from tests.support.child_requests import Block, Grow
 from tests.support.clock import MovedTimersLoop, move_clock
 from tests.support.patience import PATIENCE_SECONDS, eventually, settle, wait_for
@@ -72,7 +72,7 @@ class Supervision:
         await child.ask(Ping(), timeout_seconds=math.inf)
         self.started.append(child)
 
-    async def ask(self, request: Request[A]) -> A:
+    async def ask(self, request: RequestMessage[A]) -> A:
         """Return the answer of the living process, whenever it comes."""
         return await self.living.ask(request, timeout_seconds=math.inf)
 

@@ -16,7 +16,7 @@ import pytest
 
 from bbops.base.errors import MigrationRefused, ServerError
 from bbops_server.process.children import Child, ChildGone, LivingChild
-from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.channel import ProcessChannel
 from bbops_server.process.messages.failures import pack_error, unpack_error
 from bbops_server.process.messages.frames import (
     MAX_FRAME_BYTES,
@@ -25,8 +25,8 @@ from bbops_server.process.messages.frames import (
     RequestFrame,
     encode,
 )
-from bbops_server.process.messages.request import Reader, read_answer
-from bbops_server.process.messages.service import Service
+from bbops_server.process.messages.request import MessageReader, read_answer
+from bbops_server.process.messages.service import RequestService
 from tests.support.child_requests import (
     Announce,
     Announced,
@@ -96,9 +96,9 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "a_test_child"
 
 
-def run_pair(test: Callable[[Channel, Channel], Awaitable[None]]) -> None:
+def run_pair(test: Callable[[ProcessChannel, ProcessChannel], Awaitable[None]]) -> None:
     async def main() -> None:
-        one, other = map(Channel.open, socket.socketpair())
+        one, other = map(ProcessChannel.open, socket.socketpair())
         ours, theirs = await one, await other
         await test(ours, theirs)
         await ours.close()
@@ -117,7 +117,7 @@ def run_child(module: str, test: Callable[[Child], Awaitable[None]], nice: int =
 
 
 def test_frames_arrive_whole_and_in_order() -> None:
-    async def test(ours: Channel, theirs: Channel) -> None:
+    async def test(ours: ProcessChannel, theirs: ProcessChannel) -> None:
         sent = [RequestFrame(n, encode(Echo("x" * (n * 100_000)))) for n in range(4)]
         writing = asyncio.gather(*(ours.write(frame) for frame in sent))
         for frame in sent:
@@ -130,7 +130,7 @@ def test_frames_arrive_whole_and_in_order() -> None:
 
 
 def test_an_end_reads_as_none() -> None:
-    async def test(ours: Channel, theirs: Channel) -> None:
+    async def test(ours: ProcessChannel, theirs: ProcessChannel) -> None:
         await ours.close()
         assert await theirs.read() is None
 
@@ -138,7 +138,7 @@ def test_an_end_reads_as_none() -> None:
 
 
 def test_a_frame_above_the_bound_is_not_sent() -> None:
-    async def test(ours: Channel, theirs: Channel) -> None:
+    async def test(ours: ProcessChannel, theirs: ProcessChannel) -> None:
         with pytest.raises(ServerError, match="expected at most"):
             await ours.write(EventFrame(encode(Announced("x" * MAX_FRAME_BYTES))))
         await ours.write(ErrorFrame(1, "ServerError", "no", ""))
@@ -148,7 +148,7 @@ def test_a_frame_above_the_bound_is_not_sent() -> None:
 
 
 def test_what_is_no_frame_is_said_so() -> None:
-    async def test(ours: Channel, theirs: Channel) -> None:
+    async def test(ours: ProcessChannel, theirs: ProcessChannel) -> None:
         ours._writer.write(b"\xff\xff\xff\xff")
         with pytest.raises(ServerError):
             await theirs.read()
@@ -172,8 +172,8 @@ def test_an_answer_that_cannot_be_sent_is_an_error_answer() -> None:
     async def big(_: Echo) -> Said:
         return Said("x" * MAX_FRAME_BYTES, 1)
 
-    async def test(ours: Channel, theirs: Channel) -> None:
-        answering = asyncio.create_task(Service("a child", {Echo: big}).run(theirs))
+    async def test(ours: ProcessChannel, theirs: ProcessChannel) -> None:
+        answering = asyncio.create_task(RequestService("a child", {Echo: big}).run(theirs))
         await ours.write(RequestFrame(1, encode(Echo(1))))
         answer = await ours.read()
         assert isinstance(answer, ErrorFrame)
@@ -239,7 +239,7 @@ def test_a_request_that_a_process_does_not_know_is_refused(module: str) -> None:
     ],
 )
 def test_a_malformed_request_is_refused(sent: object, what: str) -> None:
-    reader = Reader("a child", [Echo, Break])
+    reader = MessageReader("a child", [Echo, Break])
     with pytest.raises(ServerError, match=what):
         reader.read(msgspec.Raw(msgspec.msgpack.encode(sent)))
 

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from bbops_server.process.messages.request import Answer, Done, Event, Request
+from bbops_server.process.messages.request import (
+    AnswerMessage,
+    DoneAnswer,
+    EventMessage,
+    RequestMessage,
+)
 
 
-class Said(Answer, frozen=True):
+class Said(AnswerMessage, frozen=True):
     """What was said, and by whom."""
 
     said: Any
     pid: int
 
 
-class Echo(Request[Said], frozen=True):
+class Echo(RequestMessage[Said], frozen=True):
     """Say the same, after a while."""
 
     said: Any
     after: float = 0
 
 
-class Surroundings(Answer, frozen=True):
+class Surroundings(AnswerMessage, frozen=True):
     """What a process sees of where it runs."""
 
     nice: int
@@ -29,51 +34,51 @@ class Surroundings(Answer, frozen=True):
     stdin: str
 
 
-class Look(Request[Surroundings], frozen=True):
+class Look(RequestMessage[Surroundings], frozen=True):
     """Say what you see."""
 
 
-class RefuseThis(Request[Done], frozen=True):
+class RefuseThis(RequestMessage[DoneAnswer], frozen=True):
     """Raise an error that is meant."""
 
 
-class Break(Request[Done], frozen=True):
+class Break(RequestMessage[DoneAnswer], frozen=True):
     """Raise an error that is not."""
 
 
-class Mistake(Request[Done], frozen=True):
+class Mistake(RequestMessage[DoneAnswer], frozen=True):
     """Answer with something else."""
 
 
-class Die(Request[Done], frozen=True):
+class Die(RequestMessage[DoneAnswer], frozen=True):
     """End at once."""
 
 
-class Hang(Request[Done], frozen=True):
+class Hang(RequestMessage[DoneAnswer], frozen=True):
     """Never answer."""
 
 
-class Block(Request[Done], frozen=True):
+class Block(RequestMessage[DoneAnswer], frozen=True):
     """Let nothing else happen for a while."""
 
     seconds: float
 
 
-class Grow(Request[Done], frozen=True):
+class Grow(RequestMessage[DoneAnswer], frozen=True):
     """Take 64 MiB of memory."""
 
 
-class Unknown(Request[Done], frozen=True):
+class Unknown(RequestMessage[DoneAnswer], frozen=True):
     """Nobody answers this."""
 
 
-class Announce(Request[Done], frozen=True):
+class Announce(RequestMessage[DoneAnswer], frozen=True):
     """Send an event before the answer."""
 
     text: str
 
 
-class Announced(Event, frozen=True):
+class Announced(EventMessage, frozen=True):
     """Somebody asked for this event."""
 
     text: str

@@ -25,7 +25,7 @@ from bbops_server.accounts.people import NewPerson, Person
 from bbops_server.accounts.rules import Role
 from bbops_server.control_plane.app import create_control
 from bbops_server.control_plane.web.state import ControlState
-from bbops_server.process.messages.lifecycle import Sample
+from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.publish.processes.project_client import ProjectClient
 from bbops_server.publish.status.status import Written
 from bbops_server.settings import Settings
@@ -90,8 +90,8 @@ class OneProject:
     def client(self, name: str) -> ProjectClient | None:
         return process_client() if name == "small" else None
 
-    async def metrics(self) -> list[Sample]:
-        return [Sample("jobs", {"work": "tasks/beat", "state": "dead"}, 2, "small")]
+    async def metrics(self) -> list[MetricSample]:
+        return [MetricSample("jobs", {"work": "tasks/beat", "state": "dead"}, 2, "small")]
 
     async def contract(self, name: str, form: str) -> Written | None:
         return CONTRACT if name == "small" else None

@@ -9,47 +9,47 @@ from bbops.base.errors import ServerError
 from bbops.base.json_deliveries import Delivery, DeliveryStory, DeliveryTry, JsonReceiver
 from bbops.base.json_events import LoggedEvent
 from bbops.base.json_jobs import Job, JobStory, TaskTime
-from bbops_server.process.messages.addons import TriedAddon, TryAddon
+from bbops_server.process.messages.addons import TryAddon, TryAddonAnswer
 from bbops_server.process.messages.api_keys import (
-    Issued,
     IssueKey,
-    Keys,
+    KeyAnswer,
     ListKeys,
-    Revoked,
+    ListKeysAnswer,
     RevokeKey,
+    RevokeKeyAnswer,
     RotateKey,
 )
 from bbops_server.process.messages.deliveries import (
-    Deliveries,
-    Enabled,
     EnableReceiver,
+    EnableReceiverAnswer,
     ListDeliveries,
+    ListDeliveriesAnswer,
     ListReceivers,
     ReceiverList,
     RepeatDelivery,
-    Repeated,
+    RepeatDeliveryAnswer,
     ShowDelivery,
-    ShownDelivery,
+    ShowDeliveryAnswer,
 )
 from bbops_server.process.messages.events import (
     EmitEvent,
-    Emitted,
+    EmitEventAnswer,
     ListEvents,
-    LoggedEvents,
-    Replayed,
+    ListEventsAnswer,
     ReplayEvents,
+    ReplayEventsAnswer,
 )
 from bbops_server.process.messages.jobs import (
-    Changed,
     ChangeJobs,
-    Jobs,
+    ChangeJobsAnswer,
     ListJobs,
+    ListJobsAnswer,
     RunDraftJobs,
-    RunningJobs,
+    RunDraftJobsAnswer,
     ShowJob,
-    ShownJob,
+    ShowJobAnswer,
 )
-from bbops_server.process.messages.request import A, Answer, Request
+from bbops_server.process.messages.request import A, AnswerMessage, RequestMessage
 from bbops_server.publish.processes.project_client import ProjectClient
 
 
@@ -64,7 +64,7 @@ class DataProcess:
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self._answers: dict[type[Request[Any]], Callable[[Any], Answer]] = {
+        self._answers: dict[type[RequestMessage[Any]], Callable[[Any], AnswerMessage]] = {
             TryAddon: self._try_addon,
             ListKeys: self._list_keys,
             IssueKey: self._issue_key,
@@ -84,83 +84,87 @@ class DataProcess:
             ReplayEvents: self._replay_events,
         }
 
-    async def ask_project(self, project: str, request: Request[A]) -> A:
+    async def ask_project(self, project: str, request: RequestMessage[A]) -> A:
         assert project == "small"
         return cast("A", self._answers[type(request)](request))
 
-    def _try_addon(self, request: TryAddon) -> TriedAddon:
+    def _try_addon(self, request: TryAddon) -> TryAddonAnswer:
         if request.addon == "nothing":
             raise ServerError("the live release has no addon 'nothing'")
-        return TriedAddon("works", "works as Acme")
+        return TryAddonAnswer("works", "works as Acme")
 
-    def _list_keys(self, _: ListKeys) -> Keys:
+    def _list_keys(self, _: ListKeys) -> ListKeysAnswer:
         key = {"id": "k1", "prefix": "bk_abcdef", "name": "printer", "created_at": 1.0}
         more = {"channels": None, "claims": {}, "expires_at": None, "revoked_at": None}
-        return Keys([key | more | {"used_at": 60.0}])
+        return ListKeysAnswer([key | more | {"used_at": 60.0}])
 
-    def _issue_key(self, request: IssueKey) -> Issued:
+    def _issue_key(self, request: IssueKey) -> KeyAnswer:
         if request.channels == ["nowhere"]:
             raise ServerError("channel 'nowhere' takes no API keys")
-        return Issued("k2", f"bk_secret_of_{request.name}")
+        return KeyAnswer("k2", f"bk_secret_of_{request.name}")
 
-    def _rotate_key(self, request: RotateKey) -> Issued:
-        return Issued("k3", f"bk_after_{request.key}_{request.overlap}")
+    def _rotate_key(self, request: RotateKey) -> KeyAnswer:
+        return KeyAnswer("k3", f"bk_after_{request.key}_{request.overlap}")
 
-    def _revoke_key(self, request: RevokeKey) -> Revoked:
+    def _revoke_key(self, request: RevokeKey) -> RevokeKeyAnswer:
         if request.key != "k1":
             raise ServerError(f"there is no API key '{request.key}'")
-        return Revoked(request.key)
+        return RevokeKeyAnswer(request.key)
 
-    def _list_jobs(self, request: ListJobs) -> Jobs:
+    def _list_jobs(self, request: ListJobs) -> ListJobsAnswer:
         jobs = [self.dead] if request.state in {"", "dead"} else []
-        return Jobs(jobs[: request.most], {"dead": 1}, [TaskTime("tasks/beat", 60.0)])
+        return ListJobsAnswer(jobs[: request.most], {"dead": 1}, [TaskTime("tasks/beat", 60.0)])
 
-    def _show_job(self, request: ShowJob) -> ShownJob:
+    def _show_job(self, request: ShowJob) -> ShowJobAnswer:
         is_known = request.job == self.dead.name
-        return ShownJob(JobStory(self.dead, "{}", "", []) if is_known else None)
+        return ShowJobAnswer(JobStory(self.dead, "{}", "", []) if is_known else None)
 
-    def _change_jobs(self, request: ChangeJobs) -> Changed:
+    def _change_jobs(self, request: ChangeJobs) -> ChangeJobsAnswer:
         if request.action == "run":
-            return Changed(int(request.job == "tasks/beat"), "tasks/beat@2")
-        return Changed(int(request.job in {"", self.dead.name}))
+            return ChangeJobsAnswer(int(request.job == "tasks/beat"), "tasks/beat@2")
+        return ChangeJobsAnswer(int(request.job in {"", self.dead.name}))
 
-    def _run_draft_jobs(self, request: RunDraftJobs) -> RunningJobs:
-        return RunningJobs(int(request.seconds > 0))
+    def _run_draft_jobs(self, request: RunDraftJobs) -> RunDraftJobsAnswer:
+        return RunDraftJobsAnswer(int(request.seconds > 0))
 
-    def _list_deliveries(self, request: ListDeliveries) -> Deliveries:
+    def _list_deliveries(self, request: ListDeliveries) -> ListDeliveriesAnswer:
         wanted = {request.direction} if request.direction else {"received", "sent"}
         found = [each for each in (self.sent, self.received) if each.direction in wanted]
-        return Deliveries(found[: request.most])
+        return ListDeliveriesAnswer(found[: request.most])
 
-    def _show_delivery(self, request: ShowDelivery) -> ShownDelivery:
+    def _show_delivery(self, request: ShowDelivery) -> ShowDeliveryAnswer:
         if request.delivery == self.received.id:
-            return ShownDelivery(
+            return ShowDeliveryAnswer(
                 DeliveryStory(self.received, [("stripe-signature", "***")], "{}", [])
             )
         tries = [DeliveryTry(3.0, 500, "no", ""), DeliveryTry(4.0, None, "", "no answer")]
         is_sent = request.delivery == self.sent.id
-        return ShownDelivery(DeliveryStory(self.sent, [], "{}", tries) if is_sent else None)
+        return ShowDeliveryAnswer(DeliveryStory(self.sent, [], "{}", tries) if is_sent else None)
 
     def _list_receivers(self, _: ListReceivers) -> ReceiverList:
         at = "2026-11-01T00:00:00Z"
         return ReceiverList([JsonReceiver("shops", "7", "https://shop.example/…", at)])
 
-    def _enable_receiver(self, request: EnableReceiver) -> Enabled:
-        return Enabled(request.receiver == "7")
+    def _enable_receiver(self, request: EnableReceiver) -> EnableReceiverAnswer:
+        return EnableReceiverAnswer(request.receiver == "7")
 
-    def _repeat_delivery(self, request: RepeatDelivery) -> Repeated:
-        return Repeated("triggers/paid@17" if request.delivery == self.received.id else "")
+    def _repeat_delivery(self, request: RepeatDelivery) -> RepeatDeliveryAnswer:
+        return RepeatDeliveryAnswer(
+            "triggers/paid@17" if request.delivery == self.received.id else ""
+        )
 
-    def _list_events(self, request: ListEvents) -> LoggedEvents:
-        return LoggedEvents([LoggedEvent(1, "order.paid", 1.0, "", '{"total":1}')][: request.most])
+    def _list_events(self, request: ListEvents) -> ListEventsAnswer:
+        return ListEventsAnswer(
+            [LoggedEvent(1, "order.paid", 1.0, "", '{"total":1}')][: request.most]
+        )
 
-    def _emit_event(self, request: EmitEvent) -> Emitted:
-        return Emitted(["triggers/paid"] if request.event == "order.paid" else [])
+    def _emit_event(self, request: EmitEvent) -> EmitEventAnswer:
+        return EmitEventAnswer(["triggers/paid"] if request.event == "order.paid" else [])
 
-    def _replay_events(self, request: ReplayEvents) -> Replayed:
+    def _replay_events(self, request: ReplayEvents) -> ReplayEventsAnswer:
         if request.trigger != "triggers/paid":
             raise ServerError(f"the project has no live trigger '{request.trigger}'")
-        return Replayed(2)
+        return ReplayEventsAnswer(2)
 
 
 def process_client() -> ProjectClient:

@@ -19,7 +19,12 @@ from bbops.interfaces.answers import Condition, ServerStatus, Status
 from bbops_server.commands._main import run
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.messages.builds import BuildRelease
-from bbops_server.process.messages.tables import Expand, Narrow, Settle, TryStatements
+from bbops_server.process.messages.tables import (
+    ExpandTables,
+    NarrowTables,
+    SettleTables,
+    TryStatements,
+)
 from bbops_server.publish.processes.link import Link
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.settings import Settings
@@ -98,9 +103,9 @@ class Follower:
             raise BbopsError(str(built.diagnostics))
         database = state / "data.sqlite"
         place = str(database), str(state)
-        await build.ask(Expand(*place, built.digest), timeout_seconds=60)
+        await build.ask(ExpandTables(*place, built.digest), timeout_seconds=60)
         await build.ask(TryStatements(*place, built.artifact), timeout_seconds=60)
-        await build.ask(Settle(*place, built.digest), timeout_seconds=60)
+        await build.ask(SettleTables(*place, built.digest), timeout_seconds=60)
         env, _ = Secrets.open(state).resolve(built.env)
         history = database.with_name("history.sqlite")
         link = Link(
@@ -109,7 +114,7 @@ class Follower:
         )  # fmt: skip
         await self.plane.link(link)
         await self.plane.swap(link)
-        await build.ask(Narrow(*place, built.digest), timeout_seconds=60)
+        await build.ask(NarrowTables(*place, built.digest), timeout_seconds=60)
 
     def say(self, **more: object) -> None:
         line = {"data": self.settings.data_url, "control": self.settings.control_url, **more}

@@ -18,7 +18,7 @@ from bbops.runtime.vendors import link_addon
 from bbops.runtime.vendors._probe import Connection, try_connection
 from bbops.runtime.vendors._work import Work
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.process.messages.addons import TriedAddon, TryAddon
+from bbops_server.process.messages.addons import TryAddon, TryAddonAnswer
 from bbops_server.process.messages.service import Handlers
 
 SECONDS: Final = 20.0
@@ -32,12 +32,12 @@ def addon_handlers(find: Callable[[TryAddon], Live]) -> Handlers:
     Raises ServerError: nothing is live, or it has no such addon.
     """
 
-    async def handle(request: TryAddon) -> TriedAddon:
+    async def handle(request: TryAddon) -> TryAddonAnswer:
         release = find(request).release
         if release is None:
             raise ServerError("the project has no live release", hint="'bbops status' says why")
         found = await _try(release, request.addon)
-        return TriedAddon(found.state, release.answering.mask.text(found.text))
+        return TryAddonAnswer(found.state, release.answering.mask.text(found.text))
 
     return {TryAddon: handle}
 

@@ -18,16 +18,16 @@ from bbops.runtime.work.sent_log import Sent, SentLog
 from bbops_server.data_plane.jobs import answers_about, database_of
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.deliveries import (
-    Deliveries,
-    Enabled,
     EnableReceiver,
+    EnableReceiverAnswer,
     ListDeliveries,
+    ListDeliveriesAnswer,
     ListReceivers,
     ReceiverList,
     RepeatDelivery,
-    Repeated,
+    RepeatDeliveryAnswer,
     ShowDelivery,
-    ShownDelivery,
+    ShowDeliveryAnswer,
 )
 from bbops_server.process.messages.service import Handlers
 
@@ -52,47 +52,47 @@ def delivery_handlers(
     }  # fmt: skip
 
 
-async def _list(live: Live, request: ListDeliveries) -> Deliveries:
+async def _list(live: Live, request: ListDeliveries) -> ListDeliveriesAnswer:
     found = list[Delivery]()
     if request.direction != "sent":
         found += [_received(one) for one in await _log(live).list(request.most)]
     if request.direction != "received":
         found += [_sent(live, one) for one in await _sent_log(live).list(request.most)]
     found.sort(key=lambda one: one.at, reverse=True)
-    return Deliveries(found[: request.most])
+    return ListDeliveriesAnswer(found[: request.most])
 
 
-async def _show(live: Live, request: ShowDelivery) -> ShownDelivery:
+async def _show(live: Live, request: ShowDelivery) -> ShowDeliveryAnswer:
     if request.delivery.startswith(WEBHOOKS):
         return await _show_sent(live, request.delivery)
     found = await _log(live).show(request.delivery)
     if found is None:
-        return ShownDelivery(None)
+        return ShowDeliveryAnswer(None)
     headers = [
         (name, MASK if is_signature or is_hidden(name) else _masked(live, value))
         for name, value, is_signature in found.headers
     ]
     body = json.dumps(_masked(live, json.loads(found.body)))
-    return ShownDelivery(DeliveryStory(_received(found.delivery), headers, body, []))
+    return ShowDeliveryAnswer(DeliveryStory(_received(found.delivery), headers, body, []))
 
 
-async def _show_sent(live: Live, delivery: str) -> ShownDelivery:
+async def _show_sent(live: Live, delivery: str) -> ShowDeliveryAnswer:
     found = await _sent_log(live).show(delivery)
     if found is None:
-        return ShownDelivery(None)
+        return ShowDeliveryAnswer(None)
     tries = [
         DeliveryTry(one.at / 1000, one.status, _masked(live, one.answer), _masked(live, one.error))
         for one in found.tries
     ]
     body = json.dumps(_masked(live, json.loads(found.body)))
-    return ShownDelivery(DeliveryStory(_sent(live, found.sent), [], body, tries))
+    return ShowDeliveryAnswer(DeliveryStory(_sent(live, found.sent), [], body, tries))
 
 
-async def _repeat(live: Live, request: RepeatDelivery) -> Repeated:
+async def _repeat(live: Live, request: RepeatDelivery) -> RepeatDeliveryAnswer:
     if request.delivery.startswith(WEBHOOKS):
         token = secrets.token_hex(4)
-        return Repeated(await _sent_log(live).resend(request.delivery, token) or "")
-    return Repeated(await _log(live).replay(request.delivery) or "")
+        return RepeatDeliveryAnswer(await _sent_log(live).resend(request.delivery, token) or "")
+    return RepeatDeliveryAnswer(await _log(live).replay(request.delivery) or "")
 
 
 async def _receivers(live: Live, request: ListReceivers) -> ReceiverList:
@@ -103,13 +103,13 @@ async def _receivers(live: Live, request: ListReceivers) -> ReceiverList:
     ])  # fmt: skip
 
 
-async def _enable(live: Live, request: EnableReceiver) -> Enabled:
+async def _enable(live: Live, request: EnableReceiver) -> EnableReceiverAnswer:
     log = _sent_log(live)
     every = live.release.sent if live.release else {}
     if request.webhook not in every:
         hint = suggest(request.webhook, every) or "'bbops receivers list' shows those there are"
         raise ServerError(f"the project has no live webhook '{request.webhook}'", hint=hint)
-    return Enabled(await log.enable(request.webhook, request.receiver))
+    return EnableReceiverAnswer(await log.enable(request.webhook, request.receiver))
 
 
 def show_url(url: str) -> str:

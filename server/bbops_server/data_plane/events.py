@@ -20,11 +20,11 @@ from bbops_server.data_plane.jobs import answers_about, database_of
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.events import (
     EmitEvent,
-    Emitted,
+    EmitEventAnswer,
     ListEvents,
-    LoggedEvents,
-    Replayed,
+    ListEventsAnswer,
     ReplayEvents,
+    ReplayEventsAnswer,
 )
 from bbops_server.process.messages.service import Handlers
 
@@ -42,12 +42,12 @@ def event_handlers(find: Callable[[EventRequest], Live], ring: Callable[[], None
     return {ListEvents: about(_list), EmitEvent: about(_emit), ReplayEvents: about(_replay)}
 
 
-async def _list(live: Live, request: ListEvents) -> LoggedEvents:
+async def _list(live: Live, request: ListEvents) -> ListEventsAnswer:
     found = await _log(live).list(request.name, request.most)
-    return LoggedEvents([_shown(live, one) for one in found])
+    return ListEventsAnswer([_shown(live, one) for one in found])
 
 
-async def _emit(live: Live, request: EmitEvent) -> Emitted:
+async def _emit(live: Live, request: EmitEvent) -> EmitEventAnswer:
     if is_reserved(request.event):
         hint = f"give the event an entity of your own, not '{ENTITY}'"
         raise ServerError(f"only bbops emits '{request.event}'", hint=hint)
@@ -56,10 +56,10 @@ async def _emit(live: Live, request: EmitEvent) -> Emitted:
         raise ServerError("the project has no trigger, so nothing waits for an event")
     await log.emit(request.event, request.payload)
     every = live.release.triggers
-    return Emitted([name for name, events in every.items() if request.event in events])
+    return EmitEventAnswer([name for name, events in every.items() if request.event in events])
 
 
-async def _replay(live: Live, request: ReplayEvents) -> Replayed:
+async def _replay(live: Live, request: ReplayEvents) -> ReplayEventsAnswer:
     log, since = _log(live), round(1000 * request.since)
     events = _events_of(live, request.trigger)
     count = await log.count(events, since)
@@ -67,8 +67,10 @@ async def _replay(live: Live, request: ReplayEvents) -> Replayed:
         hint = f"one replay runs {MOST_AGAIN:,} at most: take a later '--since'"
         raise ServerError(f"there are {count:,} events", hint=hint)
     if request.counts:
-        return Replayed(count)
-    return Replayed(await log.replay(request.trigger, events, since, secrets.token_hex(4)))
+        return ReplayEventsAnswer(count)
+    return ReplayEventsAnswer(
+        await log.replay(request.trigger, events, since, secrets.token_hex(4))
+    )
 
 
 def _events_of(live: Live, trigger: str) -> Sequence[str]:

@@ -18,17 +18,17 @@ from bbops.runtime.work.values import RESTORED, Listed
 from bbops.runtime.work.writes import unheard
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.jobs import (
-    Changed,
     ChangeJobs,
+    ChangeJobsAnswer,
     CountJobs,
     JobCounts,
-    Jobs,
     ListJobs,
+    ListJobsAnswer,
     ShowJob,
-    ShownJob,
+    ShowJobAnswer,
 )
-from bbops_server.process.messages.request import Answer
-from bbops_server.process.messages.service import Handler, Handlers
+from bbops_server.process.messages.request import AnswerMessage
+from bbops_server.process.messages.service import Handlers, RequestHandler
 
 JobRequest: TypeAlias = CountJobs | ListJobs | ShowJob | ChangeJobs
 
@@ -37,7 +37,7 @@ HELD_BY_PEOPLE: Final = "held by hand"
 
 def answers_about(
     find: Callable[[Any], Live], ring: Callable[[], None]
-) -> Callable[[Callable[[Live, Any], Awaitable[Answer]]], Handler]:
+) -> Callable[[Callable[[Live, Any], Awaitable[AnswerMessage]]], RequestHandler]:
     """Return what makes a handler of a function that answers requests about a project's work.
 
     Args:
@@ -45,8 +45,8 @@ def answers_about(
         ring: wakes the work process.
     """
 
-    def about(answer: Callable[[Live, Any], Awaitable[Answer]]) -> Handler:
-        async def handle(request: Any) -> Answer:
+    def about(answer: Callable[[Live, Any], Awaitable[AnswerMessage]]) -> RequestHandler:
+        async def handle(request: Any) -> AnswerMessage:
             try:
                 found = await answer(find(request), request)
             except Failure as failure:
@@ -97,7 +97,7 @@ async def _count(live: Live, request: CountJobs) -> JobCounts:
     return JobCounts(await _control(live).counts_by_work())
 
 
-async def _list(live: Live, request: ListJobs) -> Jobs:
+async def _list(live: Live, request: ListJobs) -> ListJobsAnswer:
     control = _control(live)
     if request.state == "ended":
         found = await control.ended(most=request.most)
@@ -105,13 +105,13 @@ async def _list(live: Live, request: ListJobs) -> Jobs:
         state: Any = request.state or None
         found = await control.jobs(state=state, most=request.most)
     ticks = [TaskTime(one.task, one.at / 1000) for one in await control.ticks()]
-    return Jobs([_job(live, one) for one in found], await control.counts(), ticks)
+    return ListJobsAnswer([_job(live, one) for one in found], await control.counts(), ticks)
 
 
-async def _show(live: Live, request: ShowJob) -> ShownJob:
+async def _show(live: Live, request: ShowJob) -> ShowJobAnswer:
     found = await _control(live).story(request.job)
     if found is None:
-        return ShownJob(None)
+        return ShowJobAnswer(None)
     story = JobStory(
         _job(live, found.job),
         found.payload,
@@ -119,38 +119,38 @@ async def _show(live: Live, request: ShowJob) -> ShownJob:
         list(found.steps),
         list(found.waits),
     )
-    return _masked(ShownJob(story), live)
+    return _masked(ShowJobAnswer(story), live)
 
 
-def _masked(shown: ShownJob, live: Live) -> ShownJob:
+def _masked(shown: ShowJobAnswer, live: Live) -> ShowJobAnswer:
     """Return a story without secrets and private columns."""
     if shown.story is None or live.release is None:
         return shown
     payload = live.release.answering.mask.value(json.loads(shown.story.payload))
-    return ShownJob(replace(shown.story, payload=json.dumps(payload)))
+    return ShowJobAnswer(replace(shown.story, payload=json.dumps(payload)))
 
 
-async def _change(live: Live, request: ChangeJobs) -> Changed:
+async def _change(live: Live, request: ChangeJobs) -> ChangeJobsAnswer:
     control = _control(live)
     one = request.job
     match request.action:
         case "hold":
-            return Changed(await control.hold(HELD_BY_PEOPLE))
+            return ChangeJobsAnswer(await control.hold(HELD_BY_PEOPLE))
         case "release":
             reason = RESTORED if request.restored else ""
-            return Changed(await control.release([one] if one else None, reason=reason))
+            return ChangeJobsAnswer(await control.release([one] if one else None, reason=reason))
         case "retry":
             if await control.retry(one, from_start=request.from_start):
-                return Changed(1)
-            return Changed(0, await control.replacement(one))
+                return ChangeJobsAnswer(1)
+            return ChangeJobsAnswer(0, await control.replacement(one))
         case "cancel":
-            return Changed(int(await control.cancel(one)))
+            return ChangeJobsAnswer(int(await control.cancel(one)))
         case "run":
             if live.release is None or one not in live.release.tasks:
-                return Changed(0)
+                return ChangeJobsAnswer(0)
             job = f"{one}@{secrets.token_hex(4)}"
             await control.run_now(one, job)
-            return Changed(1, job)
+            return ChangeJobsAnswer(1, job)
 
 
 def _job(live: Live, one: Listed) -> Job:

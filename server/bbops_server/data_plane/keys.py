@@ -18,16 +18,16 @@ from bbops.runtime.values.durations import seconds
 from bbops.runtime.values.failures import Failure
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.api_keys import (
-    Issued,
     IssueKey,
-    Keys,
+    KeyAnswer,
     ListKeys,
-    Revoked,
+    ListKeysAnswer,
     RevokeKey,
+    RevokeKeyAnswer,
     RotateKey,
 )
-from bbops_server.process.messages.request import Answer
-from bbops_server.process.messages.service import Handler, Handlers
+from bbops_server.process.messages.request import AnswerMessage
+from bbops_server.process.messages.service import Handlers, RequestHandler
 
 KeyRequest: TypeAlias = ListKeys | IssueKey | RotateKey | RevokeKey
 
@@ -39,8 +39,8 @@ def key_handlers(find: Callable[[KeyRequest], Live]) -> Handlers:
     fit.
     """
 
-    def about(answer: Callable[[Release, Any], Awaitable[Answer]]) -> Handler:
-        async def handle(request: KeyRequest) -> Answer:
+    def about(answer: Callable[[Release, Any], Awaitable[AnswerMessage]]) -> RequestHandler:
+        async def handle(request: KeyRequest) -> AnswerMessage:
             return await _answer(find(request), request, answer)
 
         return handle
@@ -52,8 +52,8 @@ def key_handlers(find: Callable[[KeyRequest], Live]) -> Handlers:
 
 
 async def _answer(
-    live: Live, request: KeyRequest, answer: Callable[[Release, Any], Awaitable[Answer]]
-) -> Answer:
+    live: Live, request: KeyRequest, answer: Callable[[Release, Any], Awaitable[AnswerMessage]]
+) -> AnswerMessage:
     if live.release is None:
         raise ServerError("the project has no live release", hint="'bbops status' says why")
     await live.note_uses()
@@ -66,23 +66,23 @@ async def _answer(
     return found
 
 
-async def _list(release: Release, request: ListKeys) -> Keys:
+async def _list(release: Release, request: ListKeys) -> ListKeysAnswer:
     del request
-    return Keys(await list_keys(release.answering.host))
+    return ListKeysAnswer(await list_keys(release.answering.host))
 
 
-async def _issue(release: Release, request: IssueKey) -> Issued:
+async def _issue(release: Release, request: IssueKey) -> KeyAnswer:
     channels, lasts = request.channels or None, request.expires_in
     check_channels(channels or (), release.key_channels)
     found = None if lasts is None else seconds(lasts)
     host = release.answering.host
-    return Issued(**await issue_key(host, request.name, channels, request.claims, found))
+    return KeyAnswer(**await issue_key(host, request.name, channels, request.claims, found))
 
 
-async def _rotate(release: Release, request: RotateKey) -> Issued:
+async def _rotate(release: Release, request: RotateKey) -> KeyAnswer:
     host = release.answering.host
-    return Issued(**await rotate_key(host, request.key, seconds(request.overlap)))
+    return KeyAnswer(**await rotate_key(host, request.key, seconds(request.overlap)))
 
 
-async def _revoke(release: Release, request: RevokeKey) -> Revoked:
-    return Revoked(await revoke_key(release.answering.host, request.key))
+async def _revoke(release: Release, request: RevokeKey) -> RevokeKeyAnswer:
+    return RevokeKeyAnswer(await revoke_key(release.answering.host, request.key))

@@ -36,7 +36,7 @@ from bbops_server.process.host.http import OutsideHttp
 from bbops_server.process.host.interpreter import share_interpreter
 from bbops_server.process.host.log import start_logging
 from bbops_server.process.host.random import SystemRandom
-from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.channel import ProcessChannel
 from bbops_server.process.messages.drafts import (
     AdmitMembers,
     ArrangeDrafts,
@@ -47,25 +47,25 @@ from bbops_server.process.messages.lifecycle import (
     Leave,
     Listen,
     Metrics,
+    MetricSample,
     ProcessStatus,
     ReadMetrics,
     ReadStatus,
-    Sample,
     Stop,
 )
 from bbops_server.process.messages.projects import (
     ArrangeProjects,
     Drain,
     Hold,
-    Linked,
     LinkRelease,
+    LinkReleaseAnswer,
     Refuse,
     Resume,
     SwapRelease,
 )
 from bbops_server.process.messages.reports import ReportRequests
-from bbops_server.process.messages.request import Done
-from bbops_server.process.messages.service import Handlers, Service
+from bbops_server.process.messages.request import DoneAnswer
+from bbops_server.process.messages.service import Handlers, RequestService
 from bbops_server.process.sockets.serving import Server
 
 ORPHAN_GRACE_SECONDS = 10.0
@@ -77,7 +77,7 @@ class DataProcess:
 
     def __init__(
         self, directory: Directory, drafts: Drafts, listening: socket.socket, http: OutsideHttp,
-        channel: Channel, ring: Callable[[], None], end: End,
+        channel: ProcessChannel, ring: Callable[[], None], end: End,
     ) -> None:  # fmt: skip
         self._directory, self._drafts, self._channel = directory, drafts, channel
         self._end = end
@@ -89,9 +89,9 @@ class DataProcess:
         return Server(app, most_frame_bytes=MOST_FRAME_BYTES)
 
     @property
-    def service(self) -> Service:
+    def service(self) -> RequestService:
         """What answers the parent."""
-        return Service("a data process", self._handlers)
+        return RequestService("a data process", self._handlers)
 
     @property
     def _handlers(self) -> Handlers:
@@ -131,29 +131,29 @@ class DataProcess:
             live.active_requests.end_streams()
 
     # ---- what one project answers with
-    async def _link(self, request: LinkRelease) -> Linked:
+    async def _link(self, request: LinkRelease) -> LinkReleaseAnswer:
         return await link(self._live(request.project), request)
 
-    async def _swap(self, request: SwapRelease) -> Done:
+    async def _swap(self, request: SwapRelease) -> DoneAnswer:
         self._live(request.project).swap(request.name)
-        return Done()
+        return DoneAnswer()
 
-    async def _refuse(self, request: Refuse) -> Done:
+    async def _refuse(self, request: Refuse) -> DoneAnswer:
         self._live(request.project).refuse(request.diagnostics)
-        return Done()
+        return DoneAnswer()
 
-    async def _hold(self, request: Hold) -> Done:
+    async def _hold(self, request: Hold) -> DoneAnswer:
         live = self._live(request.project)
         await live.hold(seconds=request.seconds, drain_seconds=request.drain_seconds)
-        return Done()
+        return DoneAnswer()
 
-    async def _resume(self, request: Resume) -> Done:
+    async def _resume(self, request: Resume) -> DoneAnswer:
         self._live(request.project).go_on()
-        return Done()
+        return DoneAnswer()
 
-    async def _drain(self, request: Drain) -> Done:
+    async def _drain(self, request: Drain) -> DoneAnswer:
         await self._live(request.project).drain()
-        return Done()
+        return DoneAnswer()
 
     def _live(self, name: str) -> Live:
         live = self._directory.projects.get(name)
@@ -162,60 +162,60 @@ class DataProcess:
         return live
 
     # ---- which projects and drafts there are
-    async def _arrange(self, request: ArrangeProjects) -> Done:
+    async def _arrange(self, request: ArrangeProjects) -> DoneAnswer:
         self._directory.arrange(request.projects)
         self._http.allow(Egress(request.egress), rows=Egress(request.receivers))
         self._plane.proxies = Proxies(request.proxies) if request.proxies else None
-        return Done()
+        return DoneAnswer()
 
-    async def _arrange_drafts(self, request: ArrangeDrafts) -> Done:
+    async def _arrange_drafts(self, request: ArrangeDrafts) -> DoneAnswer:
         self._drafts.arrange(request.drafts, request.hosts)
-        return Done()
+        return DoneAnswer()
 
-    async def _admit(self, request: AdmitMembers) -> Done:
+    async def _admit(self, request: AdmitMembers) -> DoneAnswer:
         self._drafts.admit(request.members)
-        return Done()
+        return DoneAnswer()
 
-    async def _update_draft(self, request: UpdateDraft) -> Done:
+    async def _update_draft(self, request: UpdateDraft) -> DoneAnswer:
         """Take note of what becomes of a draft; of one that has just gone, nothing is known."""
         draft = self._drafts.find(request.project)
         if draft is not None:
             draft.be(request.socket, request.refusal, is_busy=request.is_busy)
-        return Done()
+        return DoneAnswer()
 
     # ---- the process itself
-    async def _report_requests(self, request: ReportRequests) -> Done:
+    async def _report_requests(self, request: ReportRequests) -> DoneAnswer:
         del request
         self._server = self._serve(RequestLines(self._plane, self._directory, self._channel))
         self._end.published = Lines(self._channel).published
-        return Done()
+        return DoneAnswer()
 
-    async def _listen(self, request: Listen) -> Done:
+    async def _listen(self, request: Listen) -> DoneAnswer:
         del request
         self._server.start(self._listening)
-        return Done()
+        return DoneAnswer()
 
-    async def _leave(self, request: Leave) -> Done:
+    async def _leave(self, request: Leave) -> DoneAnswer:
         self._close_realtime()
         await self._server.leave(request.seconds)
-        return Done()
+        return DoneAnswer()
 
     def _close_realtime(self) -> None:
         """Let clients that stay connected come back, to another process."""
         for live in self._directory.projects.values():
             live.realtime.close()
 
-    async def _stop(self, request: Stop) -> Done:
+    async def _stop(self, request: Stop) -> DoneAnswer:
         await self.stop(request.grace_seconds)
-        return Done()
+        return DoneAnswer()
 
     async def _read_metrics(self, request: ReadMetrics) -> Metrics:
         del request
-        found = list[Sample]()
+        found = list[MetricSample]()
         for name, live in self._directory.projects.items():
             hub = live.realtime.hub
-            found.append(Sample("realtime_connections", {}, len(hub.connections), name))
-            found.append(Sample("realtime_dropped_total", {}, hub.dropped, name))
+            found.append(MetricSample("realtime_connections", {}, len(hub.connections), name))
+            found.append(MetricSample("realtime_dropped_total", {}, hub.dropped, name))
         return Metrics(found)
 
     async def _read_status(self, request: ReadStatus) -> ProcessStatus:
@@ -255,7 +255,7 @@ async def _run(control: int, listening: int, bell: int, center: str, shared: Seq
             streams=http, ring=ring, end=end,
         )  # fmt: skip
 
-    channel = await Channel.open(_adopt(control))
+    channel = await ProcessChannel.open(_adopt(control))
     drafts = Drafts(lambda name: channel.post(DraftWanted(name)))
     process = DataProcess(Directory(make), drafts, _adopt(listening), http, channel, ring, end)
     share_interpreter()

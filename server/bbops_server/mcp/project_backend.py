@@ -53,7 +53,7 @@ from bbops_server.mcp.served import WORDS, Around, Served
 from bbops_server.mcp.served_addons import test_addon
 from bbops_server.mcp.served_jobs import ServedJobs
 from bbops_server.process.messages.builds import RunCommitTests
-from bbops_server.process.messages.drafts import SignIn
+from bbops_server.process.messages.drafts import SignInToDraft
 from bbops_server.process.messages.proposals import DoWork
 from bbops_server.process.messages.repositories import Resolve
 from bbops_server.publish.drafts.draft_names import draft_name
@@ -215,7 +215,7 @@ class ServedBackend:
             )
         at = self._at.loop.context
         named = draft_name(at.project.name, draft.slug)
-        asked = SignIn(named, how.table, how.key, by, value, list(how.tells))
+        asked = SignInToDraft(named, how.table, how.key, by, value, list(how.tells))
         token = await at.plane.awake.sign_in(asked)
         if not token:
             raise Refused(

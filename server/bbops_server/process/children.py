@@ -18,7 +18,7 @@ import msgspec
 from bbops.base.errors import BbopsError, ServerError
 from bbops_server.process.host.memory import memory_bytes
 from bbops_server.process.host.secrets import KEY_VARIABLE
-from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.channel import ProcessChannel
 from bbops_server.process.messages.failures import unpack_error
 from bbops_server.process.messages.frames import (
     AnswerFrame,
@@ -29,10 +29,16 @@ from bbops_server.process.messages.frames import (
     encode,
 )
 from bbops_server.process.messages.lifecycle import Ping, Stop
-from bbops_server.process.messages.request import A, Event, Reader, Request, read_answer
+from bbops_server.process.messages.request import (
+    A,
+    EventMessage,
+    MessageReader,
+    RequestMessage,
+    read_answer,
+)
 
 _log = logging.getLogger(__name__)
-E = TypeVar("E", bound=Event)
+E = TypeVar("E", bound=EventMessage)
 
 _EXIT_SECONDS = 2.0  # for what a child does after it has answered `stop`
 _LONGEST_PAUSE_SECONDS = 5.0
@@ -78,14 +84,14 @@ class Running(Protocol):
 class Child:
     """One process that answers requests. It ends by itself when this process does."""
 
-    def __init__(self, module: str, process: Running, channel: Channel) -> None:
+    def __init__(self, module: str, process: Running, channel: ProcessChannel) -> None:
         """Use `start`."""
         self._module, self._process, self._channel = module, process, channel
         self._numbers = count(1)
         self._waiting: dict[int, asyncio.Future[msgspec.Raw]] = {}
         self._callbacks: list[Callable[[Child], None]] = []
-        self._on_events: dict[type[Event], Callable[[Any], None]] = {}
-        self._events: Reader[Event] | None = None
+        self._on_events: dict[type[EventMessage], Callable[[Any], None]] = {}
+        self._events: MessageReader[EventMessage] | None = None
         self._listening = asyncio.create_task(self._listen())
 
     @classmethod
@@ -120,14 +126,14 @@ class Child:
             # before it makes threads: on Linux each has a niceness of its own
             with suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, process.pid, nice)
-        return cls(module, process, await Channel.open(ours))
+        return cls(module, process, await ProcessChannel.open(ours))
 
     @property
     def pid(self) -> int:
         """The process id."""
         return self._process.pid
 
-    async def ask(self, request: Request[A], *, timeout_seconds: float) -> A:
+    async def ask(self, request: RequestMessage[A], *, timeout_seconds: float) -> A:
         """Return the answer to a request; several may be under way.
 
         Raises:
@@ -180,7 +186,7 @@ class Child:
     def on_event(self, kind: type[E], callback: Callable[[E], None]) -> None:
         """Call back with each event of a kind; those that nobody waits for are passed over."""
         self._on_events[kind] = callback
-        self._events = Reader("the server", self._on_events)
+        self._events = MessageReader("the server", self._on_events)
 
     def on_exit(self, callback: Callable[[Child], None]) -> None:
         """Call back once the process has ended; soon, if it has already."""
@@ -291,7 +297,7 @@ class LivingChild:
         child = await self._make()
         self._keeping = asyncio.create_task(self._keep(child))
 
-    async def ask(self, request: Request[A], *, timeout_seconds: float) -> A:
+    async def ask(self, request: RequestMessage[A], *, timeout_seconds: float) -> A:
         """As `Child.ask`, but waits for a process that is being replaced, within the same time.
 
         A request whose process dies under it is asked once more, so it must bear that.

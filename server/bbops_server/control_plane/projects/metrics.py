@@ -14,7 +14,7 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import read
 from bbops_server.control_plane.web.visit import Here
-from bbops_server.process.messages.lifecycle import Sample
+from bbops_server.process.messages.lifecycle import MetricSample
 
 MEDIA_TYPE: Final = "text/plain; version=0.0.4"
 Kind = Literal["counter", "gauge", "histogram"]
@@ -47,17 +47,17 @@ async def show_metrics(visit: Here) -> Response[str]:
         measured = await status.metrics()
     except BbopsError as error:
         raise refuse(error) from None
-    own = [Sample("build_info", {"version": bbops.__version__}, 1)]
-    ready = [Sample("project_ready", {}, one.is_ready, one.name) for one in status.projects()]
+    own = [MetricSample("build_info", {"version": bbops.__version__}, 1)]
+    ready = [MetricSample("project_ready", {}, one.is_ready, one.name) for one in status.projects()]
     return Response(render_metrics([*own, *ready, *measured]), media_type=MEDIA_TYPE)
 
 
-def render_metrics(samples: Iterable[Sample]) -> str:
+def render_metrics(samples: Iterable[MetricSample]) -> str:
     """Return samples as Prometheus reads them, each metric with its help and type."""
     return "".join(f"{line}\n" for line in _lines(samples))
 
 
-def _lines(samples: Iterable[Sample]) -> Iterator[str]:
+def _lines(samples: Iterable[MetricSample]) -> Iterator[str]:
     ranks = {name: at for at, name in enumerate(METRICS)}
     ordered = sorted(samples, key=lambda one: ranks[_metric(one.name)])  # keeps buckets in order
     for metric, found in groupby(ordered, key=lambda one: _metric(one.name)):
@@ -74,7 +74,7 @@ def _metric(name: str) -> str:
     return next(name.removesuffix(end) for end in _SUFFIXES if name.endswith(end))
 
 
-def _line(one: Sample) -> str:
+def _line(one: MetricSample) -> str:
     project = {"project": one.project} if one.project else {}
     labels = ",".join(
         f'{name}="{value.translate(_ESCAPES)}"' for name, value in {**project, **one.labels}.items()

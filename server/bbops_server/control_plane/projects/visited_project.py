@@ -11,7 +11,7 @@ from litestar.exceptions import NotFoundException
 from bbops.base.errors import BbopsError
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.visit import Visit
-from bbops_server.process.messages.request import A, Request
+from bbops_server.process.messages.request import A, RequestMessage
 from bbops_server.publish.processes.project_client import ProjectClient
 
 P = ParamSpec("P")
@@ -50,7 +50,10 @@ class VisitedProject:
         return cls(visit, drafts.client(draft.slug), f"{name} {draft.branch}")
 
     async def ask(
-        self, kind: Callable[Concatenate[str, P], Request[A]], *args: P.args, **kwargs: P.kwargs
+        self,
+        kind: Callable[Concatenate[str, P], RequestMessage[A]],
+        *args: P.args,
+        **kwargs: P.kwargs,
     ) -> A:
         """Return the answer to a request. Raises: HTTPException: it failed."""
         try:

@@ -35,21 +35,26 @@ from bbops_server.process.host.http import OutsideHttp
 from bbops_server.process.host.interpreter import share_interpreter
 from bbops_server.process.host.log import JsonLog, start_logging
 from bbops_server.process.host.random import SystemRandom
-from bbops_server.process.messages.channel import Channel
-from bbops_server.process.messages.drafts import AllowEgress, EndStreams, SignedIn, SignIn
+from bbops_server.process.messages.channel import ProcessChannel
+from bbops_server.process.messages.drafts import (
+    AllowEgress,
+    EndStreams,
+    SignInAnswer,
+    SignInToDraft,
+)
 from bbops_server.process.messages.forks import ForkDraft
-from bbops_server.process.messages.jobs import RunDraftJobs, RunningJobs
+from bbops_server.process.messages.jobs import RunDraftJobs, RunDraftJobsAnswer
 from bbops_server.process.messages.lifecycle import ProcessStatus, ReadStatus, Stop
 from bbops_server.process.messages.projects import (
     Drain,
     Hold,
-    Linked,
     LinkRelease,
+    LinkReleaseAnswer,
     Resume,
     SwapRelease,
 )
-from bbops_server.process.messages.request import Done
-from bbops_server.process.messages.service import Handlers, Service
+from bbops_server.process.messages.request import DoneAnswer
+from bbops_server.process.messages.service import Handlers, RequestService
 
 ORPHAN_GRACE_SECONDS: Final = 1.0
 _QUOTA: Final = Quota(
@@ -76,9 +81,9 @@ class DraftProcess:
         self._egress, self._hosts = egress, tuple[str, ...]()
 
     @property
-    def service(self) -> Service:
+    def service(self) -> RequestService:
         """What answers the parent."""
-        return Service("the process of a draft", self._handlers)
+        return RequestService("the process of a draft", self._handlers)
 
     @property
     def _handlers(self) -> Handlers:
@@ -86,7 +91,7 @@ class DraftProcess:
             LinkRelease: self._link, SwapRelease: self._swap, Hold: self._hold,
             Resume: self._resume, Drain: self._drain, AllowEgress: self._allow,
             **addon_handlers(lambda _: self._live),
-            **key_handlers(lambda _: self._live), SignIn: self._sign_in,
+            **key_handlers(lambda _: self._live), SignInToDraft: self._sign_in,
             **job_handlers(lambda _: self._live, self._work.wake), RunDraftJobs: self._run_jobs,
             **delivery_handlers(lambda _: self._live, self._work.wake),
             **event_handlers(lambda _: self._live, self._work.wake),
@@ -104,58 +109,58 @@ class DraftProcess:
         """Reach what the server may, of that only the draft's hosts."""
         self._http.allow(Egress(self._egress, only=self._hosts))
 
-    async def _link(self, request: LinkRelease) -> Linked:
+    async def _link(self, request: LinkRelease) -> LinkReleaseAnswer:
         self._hosts = request.hosts or ()
         self._bound()
         linked = await link(self._live, request)
         await self._work.link(request)
         return linked
 
-    async def _swap(self, request: SwapRelease) -> Done:
+    async def _swap(self, request: SwapRelease) -> DoneAnswer:
         self._live.swap(request.name)
         await self._work.swap(request.name)
-        return Done()
+        return DoneAnswer()
 
-    async def _run_jobs(self, request: RunDraftJobs) -> RunningJobs:
-        return RunningJobs(await self._work.run_for(request.seconds))
+    async def _run_jobs(self, request: RunDraftJobs) -> RunDraftJobsAnswer:
+        return RunDraftJobsAnswer(await self._work.run_for(request.seconds))
 
-    async def _hold(self, request: Hold) -> Done:
+    async def _hold(self, request: Hold) -> DoneAnswer:
         self._work.pause()
         asyncio.get_running_loop().call_later(request.seconds, self._work.go_on)
         await self._live.hold(seconds=request.seconds, drain_seconds=request.drain_seconds)
-        return Done()
+        return DoneAnswer()
 
-    async def _resume(self, request: Resume) -> Done:
+    async def _resume(self, request: Resume) -> DoneAnswer:
         del request
         self._live.go_on()
         self._work.go_on()
-        return Done()
+        return DoneAnswer()
 
-    async def _drain(self, request: Drain) -> Done:
+    async def _drain(self, request: Drain) -> DoneAnswer:
         del request
         await self._live.drain()
-        return Done()
+        return DoneAnswer()
 
-    async def _allow(self, request: AllowEgress) -> Done:
+    async def _allow(self, request: AllowEgress) -> DoneAnswer:
         self._egress = request.egress
         self._bound()
-        return Done()
+        return DoneAnswer()
 
-    async def _sign_in(self, request: SignIn) -> SignedIn:
-        return SignedIn(await sign_in(self._live, request))
+    async def _sign_in(self, request: SignInToDraft) -> SignInAnswer:
+        return SignInAnswer(await sign_in(self._live, request))
 
-    async def _end_streams(self, request: EndStreams) -> Done:
+    async def _end_streams(self, request: EndStreams) -> DoneAnswer:
         end = self._live.active_requests.end_streams
         asyncio.get_running_loop().call_later(request.seconds, end)
-        return Done()
+        return DoneAnswer()
 
     async def _read_status(self, request: ReadStatus) -> ProcessStatus:
         del request
         return ProcessStatus(os.getpid(), self._live.in_flight)
 
-    async def _stop(self, request: Stop) -> Done:
+    async def _stop(self, request: Stop) -> DoneAnswer:
         await self.stop(request.grace_seconds)
-        return Done()
+        return DoneAnswer()
 
 
 def _tell(log: BoundedLog, attempt: Attempt) -> None:
@@ -194,5 +199,5 @@ async def _run(request: ForkDraft) -> None:
     process = DraftProcess(live, work, http, serving, request.egress)
     share_interpreter()
     gc.set_threshold(20_000, 20, 20)
-    await process.service.run(await Channel.connect(request.control))
+    await process.service.run(await ProcessChannel.connect(request.control))
     await process.stop(ORPHAN_GRACE_SECONDS)

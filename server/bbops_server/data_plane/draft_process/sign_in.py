@@ -8,12 +8,12 @@ from bbops.base.errors import ServerError
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.values.identifiers import quote
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.process.messages.drafts import SignIn
+from bbops_server.process.messages.drafts import SignInToDraft
 
 LASTS_SECONDS: Final = 60.0
 
 
-async def sign_in(live: Live, request: SignIn) -> str:
+async def sign_in(live: Live, request: SignInToDraft) -> str:
     """Return a token for the row that a request names; empty where there is none.
 
     Args:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.process.messages.projects import EVERYWHERE, Place
+from bbops_server.process.messages.projects import EVERYWHERE, ProjectPlace
 
 _ByPrefix = dict[bytes, Live]
 
@@ -23,13 +23,13 @@ class Directory:
         self._make = make
         self.only: Live | None = make()
         self.projects: dict[str, Live] = {"": self.only}
-        self._places: Mapping[str, Place] = {"": EVERYWHERE}
+        self._places: Mapping[str, ProjectPlace] = {"": EVERYWHERE}
         self._hosts: dict[bytes, _ByPrefix] = {}
         self._anywhere: _ByPrefix = {}
         self._depth = 0
         self._leaving: dict[asyncio.Task[None], Live] = {}
 
-    def arrange(self, places: Mapping[str, Place]) -> None:
+    def arrange(self, places: Mapping[str, ProjectPlace]) -> None:
         """Let these projects answer, and no others; what is under way ends where it began."""
         kept = {name: self.projects.get(name) or self._make() for name in places}
         gone = [live for name, live in self.projects.items() if name not in kept]
@@ -80,7 +80,7 @@ class Directory:
         lives = (*self.projects.values(), *leaving.values())
         await asyncio.gather(*(live.close() for live in lives))
 
-    def _add(self, place: Place, live: Live) -> None:
+    def _add(self, place: ProjectPlace, live: Live) -> None:
         prefix = place.prefix.encode()
         self._depth = max(self._depth, prefix.count(b"/"))
         for host in place.hosts:

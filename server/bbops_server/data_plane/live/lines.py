@@ -6,9 +6,9 @@ from typing import Final
 
 import msgspec
 
-from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.channel import ProcessChannel
 from bbops_server.process.messages.reports import LinesMissed, MessagePublished
-from bbops_server.process.messages.request import Event
+from bbops_server.process.messages.request import EventMessage
 
 MOST_WAITING: Final = 500
 """Lines that wait for a terminal which is slower than what happens; others are only counted."""
@@ -17,11 +17,11 @@ MOST_WAITING: Final = 500
 class Lines:
     """What one process reports."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: ProcessChannel) -> None:
         """`channel` leads to the process that prints."""
         self._channel, self._missed = channel, 0
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: EventMessage) -> None:
         """Report something."""
         if self._channel.waiting >= MOST_WAITING:
             self._missed += 1

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from bbops.database.schema.place import read_place
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.process.messages.projects import Linked, LinkRelease
+from bbops_server.process.messages.projects import LinkRelease, LinkReleaseAnswer
 
 
-async def link(live: Live, request: LinkRelease) -> Linked:
+async def link(live: Live, request: LinkRelease) -> LinkReleaseAnswer:
     """Link a release beside the one that is live. Raises as `Live.link`."""
     await live.link(
         Path(request.artifact),
@@ -25,4 +25,6 @@ async def link(live: Live, request: LinkRelease) -> Linked:
         kept=request.files,
         printer=request.printer,
     )
-    return Linked(live.linked is not None and (live.linked.has_work or live.needs_center))
+    return LinkReleaseAnswer(
+        live.linked is not None and (live.linked.has_work or live.needs_center)
+    )

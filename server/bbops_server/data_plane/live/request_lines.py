@@ -12,7 +12,7 @@ from typing import Any, Final
 from bbops.runtime.flow.masking import mask_text
 from bbops.runtime.http.responses import Trace
 from bbops_server.data_plane.live.directory import Directory
-from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.channel import ProcessChannel
 from bbops_server.process.messages.reports import RequestAnswered
 
 MOST_WAITING: Final = 500
@@ -23,7 +23,9 @@ _LONGEST: Final = 300
 class RequestLines:
     """An application in front of the data plane's."""
 
-    def __init__(self, app: Callable[..., Any], directory: Directory, channel: Channel) -> None:
+    def __init__(
+        self, app: Callable[..., Any], directory: Directory, channel: ProcessChannel
+    ) -> None:
         """`channel` leads to the process that prints."""
         self._app, self._directory, self._channel = app, directory, channel
         self._missed = 0

@@ -37,7 +37,7 @@ from bbops_server.data_plane.pages.start_page import StartPage
 from bbops_server.data_plane.realtime.fanout.end import End, LocalEnd
 from bbops_server.data_plane.realtime.live_topics import LiveTopics
 from bbops_server.process.host.run_folders import RunFolders
-from bbops_server.process.messages.projects import KeptFiles, Start
+from bbops_server.process.messages.projects import FileStorage, StartPageTexts
 from bbops_server.process.printing.door import SocketPrinter
 from bbops_server.process.sockets.wire import send_whole
 from bbops_server.process.storage.storages import Storages
@@ -115,8 +115,8 @@ class Live:
         detailed: bool = False,
         frontend: Path | None = None,
         url: str = "",
-        start: Start | None = None,
-        kept: KeptFiles | None = None,
+        start: StartPageTexts | None = None,
+        kept: FileStorage | None = None,
         printer: str = "",
     ) -> None:
         """Make a release of an artifact and keep it ready for `swap`, in place of one kept before.

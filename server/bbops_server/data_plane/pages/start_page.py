@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from bbops_server.data_plane.pages.frontend import wants_page
-from bbops_server.process.messages.projects import Start
+from bbops_server.process.messages.projects import StartPageTexts
 
 MOST_ROUTES: Final = 12
 
@@ -66,7 +66,9 @@ Route = tuple[str, str]
 class StartPage:
     """Answers `/` where no route and no file does."""
 
-    def __init__(self, start: Start, routes: Iterable[Route], inner: Beside | None) -> None:
+    def __init__(
+        self, start: StartPageTexts, routes: Iterable[Route], inner: Beside | None
+    ) -> None:
         """`inner`, the frontend, is asked first."""
         self._inner = inner
         self._release = (b"x-release", start.release.encode())
@@ -97,7 +99,7 @@ async def send_page(
     await send({"type": "http.response.body", "body": b"" if is_head else body})
 
 
-def render(start: Start, routes: Sequence[Route]) -> str:
+def render(start: StartPageTexts, routes: Sequence[Route]) -> str:
     """Return the page of a release."""
     if start.branch:
         title = f"Draft {start.branch} of {start.project}"

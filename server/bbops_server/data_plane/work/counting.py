@@ -10,7 +10,7 @@ from typing import Final
 from bbops.runtime.work.attempts import Attempt
 from bbops.runtime.work.happenings import Happening, Started, Ticked
 from bbops.runtime.work.messages import WEBHOOKS
-from bbops_server.process.messages.lifecycle import Sample
+from bbops_server.process.messages.lifecycle import MetricSample
 
 BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 600.0, 3600.0)
 """The upper ends of buckets, in seconds."""
@@ -33,15 +33,15 @@ class Histogram:
         self._counts[bisect_left(BOUNDS, seconds)] += 1
         self._sum += seconds
 
-    def samples(self, name: str, labels: dict[str, str], project: str) -> Iterator[Sample]:
+    def samples(self, name: str, labels: dict[str, str], project: str) -> Iterator[MetricSample]:
         """Yield its buckets, each with all that took less, then the sum and the count."""
         total = 0
         ends = (*(f"{bound:g}" for bound in BOUNDS), "+Inf")
         for end, count in zip(ends, self._counts, strict=True):
             total += count
-            yield Sample(f"{name}_bucket", {**labels, "le": end}, total, project)
-        yield Sample(f"{name}_sum", labels, self._sum, project)
-        yield Sample(f"{name}_count", labels, total, project)
+            yield MetricSample(f"{name}_bucket", {**labels, "le": end}, total, project)
+        yield MetricSample(f"{name}_sum", labels, self._sum, project)
+        yield MetricSample(f"{name}_count", labels, total, project)
 
 
 class WorkCounts:
@@ -69,16 +69,16 @@ class WorkCounts:
             case Ticked(task, _, missed) if missed:
                 self._missed[project, task] += missed
 
-    def samples(self) -> Iterator[Sample]:
+    def samples(self) -> Iterator[MetricSample]:
         """Yield everything."""
         for name, found in (("job_seconds", self._took), ("job_wait_seconds", self._waited)):
             for (project, work), histogram in found.items():
                 yield from histogram.samples(name, {"work": work}, project)
         for (project, task), count in self._missed.items():
-            yield Sample("ticks_missed_total", {"task": task}, count, project)
+            yield MetricSample("ticks_missed_total", {"task": task}, count, project)
         for (project, webhook, outcome), count in self._sent.items():
             labels = {"webhook": webhook, "outcome": outcome}
-            yield Sample("deliveries_total", labels, count, project)
+            yield MetricSample("deliveries_total", labels, count, project)
 
 
 def _histogram(found: dict[_Key, Histogram], key: _Key) -> Histogram:

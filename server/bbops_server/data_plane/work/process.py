@@ -35,7 +35,7 @@ from bbops_server.process.host.http import OutsideHttp
 from bbops_server.process.host.interpreter import share_interpreter
 from bbops_server.process.host.log import start_logging
 from bbops_server.process.host.random import SystemRandom
-from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.channel import ProcessChannel
 from bbops_server.process.messages.lifecycle import (
     Metrics,
     ProcessStatus,
@@ -47,14 +47,14 @@ from bbops_server.process.messages.projects import (
     ArrangeProjects,
     Drain,
     Hold,
-    Linked,
     LinkRelease,
+    LinkReleaseAnswer,
     Resume,
     SwapRelease,
 )
 from bbops_server.process.messages.reports import ReportRequests
-from bbops_server.process.messages.request import Done
-from bbops_server.process.messages.service import Handlers, Service
+from bbops_server.process.messages.request import DoneAnswer
+from bbops_server.process.messages.service import Handlers, RequestService
 
 ORPHAN_GRACE_SECONDS: Final = 2.0
 """How long jobs may still take when the parent has died: another process goes on with them."""
@@ -66,7 +66,12 @@ class WorkProcess:
     """What the parent can ask of the work process."""
 
     def __init__(
-        self, directory: Directory, http: OutsideHttp, channel: Channel, center: Center, end: End
+        self,
+        directory: Directory,
+        http: OutsideHttp,
+        channel: ProcessChannel,
+        center: Center,
+        end: End,
     ) -> None:
         self._directory, self._http, self._channel = directory, http, channel
         self._center, self._exchanges, self._end = center, Exchanges(center), end
@@ -75,9 +80,9 @@ class WorkProcess:
         self._counts = WorkCounts()
 
     @property
-    def service(self) -> Service:
+    def service(self) -> RequestService:
         """What answers the parent."""
-        return Service("the work process", self._handlers)
+        return RequestService("the work process", self._handlers)
 
     @property
     def _handlers(self) -> Handlers:
@@ -101,35 +106,35 @@ class WorkProcess:
         await self._http.close()
 
     # ---- what one project does
-    async def _link(self, request: LinkRelease) -> Linked:
+    async def _link(self, request: LinkRelease) -> LinkReleaseAnswer:
         live = self._live(request.project)
         # there are no visitors here
         linked = await link(live, replace(request, frontend="", start=None))
         await self._project(request.project).link(request)
         return linked
 
-    async def _swap(self, request: SwapRelease) -> Done:
+    async def _swap(self, request: SwapRelease) -> DoneAnswer:
         live = self._live(request.project)
         live.swap(request.name)
         await self._exchanges.follow(request.project, live)
         await self._project(request.project).swap(request.name)
-        return Done()
+        return DoneAnswer()
 
-    async def _hold(self, request: Hold) -> Done:
+    async def _hold(self, request: Hold) -> DoneAnswer:
         live, project = self._live(request.project), self._project(request.project)
         project.pause()
         asyncio.get_running_loop().call_later(request.seconds, project.go_on)
         await live.hold(seconds=request.seconds, drain_seconds=request.drain_seconds)
-        return Done()
+        return DoneAnswer()
 
-    async def _resume(self, request: Resume) -> Done:
+    async def _resume(self, request: Resume) -> DoneAnswer:
         self._live(request.project).go_on()
         self._project(request.project).go_on()
-        return Done()
+        return DoneAnswer()
 
-    async def _drain(self, request: Drain) -> Done:
+    async def _drain(self, request: Drain) -> DoneAnswer:
         await self._live(request.project).drain()
-        return Done()
+        return DoneAnswer()
 
     def _live(self, name: str) -> Live:
         live = self._directory.projects.get(name)
@@ -146,7 +151,7 @@ class WorkProcess:
         return self._projects[name]
 
     # ---- the process itself
-    async def _arrange(self, request: ArrangeProjects) -> Done:
+    async def _arrange(self, request: ArrangeProjects) -> DoneAnswer:
         gone: Mapping[str, ProjectWork] = {
             name: one for name, one in self._projects.items() if name not in request.projects
         }
@@ -156,13 +161,13 @@ class WorkProcess:
             del self._projects[name]
         self._directory.arrange(request.projects)
         self._http.allow(Egress(request.egress), rows=Egress(request.receivers))
-        return Done()
+        return DoneAnswer()
 
-    async def _report(self, request: ReportRequests) -> Done:
+    async def _report(self, request: ReportRequests) -> DoneAnswer:
         del request
         self._lines = WorkLines(self._channel)
         self._end.published = self._lines.published
-        return Done()
+        return DoneAnswer()
 
     async def _read_status(self, request: ReadStatus) -> ProcessStatus:
         del request
@@ -176,9 +181,9 @@ class WorkProcess:
             found += [replace(sample, project=name) for sample in await one.queue_samples()]
         return Metrics(found)
 
-    async def _stop(self, request: Stop) -> Done:
+    async def _stop(self, request: Stop) -> DoneAnswer:
         await self.stop(request.grace_seconds)
-        return Done()
+        return DoneAnswer()
 
     def _tell_row(self, project: str, number: int, event: str, payload: str) -> None:
         """Tell data processes of a changed row that a topic shows."""
@@ -220,7 +225,7 @@ def run(*, control: int, bell: int, center: int) -> None:
 async def _run(control: int, bell: int, center: int) -> None:
     log, http = start_logging(), OutsideHttp()
     os.set_inheritable(control, False)  # noqa: FBT003 - its signature
-    channel = await Channel.open(socket.socket(fileno=control))
+    channel = await ProcessChannel.open(socket.socket(fileno=control))
 
     numbering = Center(has_servers=True)
     end = CenterEnd(numbering)

@@ -29,7 +29,7 @@ from bbops_server.data_plane.live.swap import Live
 from bbops_server.data_plane.work.assigned import Assigned
 from bbops_server.data_plane.work.pins import Pins
 from bbops_server.data_plane.work.row_tail import RowTail, Tell
-from bbops_server.process.messages.lifecycle import Sample
+from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.process.messages.projects import LinkRelease
 
 _PAUSE_SECONDS: Final = 1.0
@@ -129,7 +129,7 @@ class ProjectWork:
         self._ending = None
         await self.run_for(0)
 
-    async def queue_samples(self) -> list[Sample]:
+    async def queue_samples(self) -> list[MetricSample]:
         """Return how full the queue is; nothing while the database is away."""
         if self._worker is None:
             return []
@@ -138,8 +138,8 @@ class ProjectWork:
             sizes = await read_sizes(engine.database, engine.now())
         except Failure:
             return []
-        oldest = Sample("outbox_oldest_seconds", {}, sizes.oldest_seconds)
-        jobs = [Sample("jobs", {"work": work, "state": state}, count)
+        oldest = MetricSample("outbox_oldest_seconds", {}, sizes.oldest_seconds)
+        jobs = [MetricSample("jobs", {"work": work, "state": state}, count)
                 for work, state, count in sizes.jobs]  # fmt: skip
         return [*jobs, oldest]
 

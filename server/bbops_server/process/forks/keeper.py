@@ -17,7 +17,7 @@ import msgspec
 from bbops.base.errors import BbopsError, ServerError
 from bbops_server.process.children import Child
 from bbops_server.process.host.niceness import stand_back
-from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.channel import ProcessChannel
 from bbops_server.process.messages.forks import Ended, ForkDraft, ForkTestRun, Kill
 from bbops_server.process.messages.lifecycle import Ping
 
@@ -114,7 +114,7 @@ class Zygotes:
         except TimeoutError:
             fork.kill()
             raise ServerError("a forked process does not respond") from None
-        return Child(self._module, fork, await Channel.open(theirs))
+        return Child(self._module, fork, await ProcessChannel.open(theirs))
 
     async def stop(self) -> None:
         """End the zygote, and with it what was forked."""

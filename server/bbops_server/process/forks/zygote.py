@@ -31,9 +31,15 @@ from bbops_server.process.messages.frames import (
     read_now,
 )
 from bbops_server.process.messages.lifecycle import Ping
-from bbops_server.process.messages.request import Answer, Done, Reader, Request, write_answer
+from bbops_server.process.messages.request import (
+    AnswerMessage,
+    DoneAnswer,
+    MessageReader,
+    RequestMessage,
+    write_answer,
+)
 
-F = TypeVar("F", bound=Request[Forked])
+F = TypeVar("F", bound=RequestMessage[Forked])
 
 _DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG: prctl(2)
 _MOST_DESCRIPTORS: Final = 4_096
@@ -56,7 +62,9 @@ class Zygote(Generic[F]):
 
     def __init__(self, control: socket.socket, kind: type[F], run: Callable[[F], None]) -> None:
         self._control, self._kind, self._run = control, kind, run
-        self._reader: Reader[Request[Any]] = Reader("a zygote", (kind, Kill, Ping))
+        self._reader: MessageReader[RequestMessage[Any]] = MessageReader(
+            "a zygote", (kind, Kill, Ping)
+        )
         self._living: set[int] = set()
         self._prctl = _find_prctl()
         self._woken, waking = os.pipe()
@@ -98,12 +106,12 @@ class Zygote(Generic[F]):
         except Exception as error:  # noqa: BLE001 - the parent gets an answer to everything
             return pack_error(asked.number, error)
 
-    def _do(self, request: Request[Any]) -> Answer:
+    def _do(self, request: RequestMessage[Any]) -> AnswerMessage:
         if isinstance(request, self._kind):
             return Forked(self._fork(request))
         if isinstance(request, Kill):
             self._kill(request.pid)
-        return Done()
+        return DoneAnswer()
 
     def _fork(self, request: F) -> int:
         sys.stdout.flush()

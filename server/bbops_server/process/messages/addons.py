@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from bbops_server.process.messages.request import Answer, Request
+from bbops_server.process.messages.request import AnswerMessage, RequestMessage
 
 
-class TriedAddon(Answer, frozen=True):
+class TryAddonAnswer(AnswerMessage, frozen=True):
     """The result of a test, as in `bbops.base.json_addons`."""
 
     state: str
     text: str
 
 
-class TryAddon(Request[TriedAddon], frozen=True):
+class TryAddon(RequestMessage[TryAddonAnswer], frozen=True):
     """Test the connection of an addon with the live release's settings and values."""
 
     project: str

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from bbops_server.process.messages.request import Answer, Request
+from bbops_server.process.messages.request import AnswerMessage, RequestMessage
 
 
-class Keys(Answer, frozen=True):
+class ListKeysAnswer(AnswerMessage, frozen=True):
     """Metadata of each key, never the key itself."""
 
     keys: list[dict[str, Any]]
 
 
-class ListKeys(Request[Keys], frozen=True):
+class ListKeys(RequestMessage[ListKeysAnswer], frozen=True):
     """List the API keys of a project, newest first."""
 
     project: str
 
 
-class Issued(Answer, frozen=True):
+class KeyAnswer(AnswerMessage, frozen=True):
     """A new key's id, and the key itself, which is shown once."""
 
     id: str
     key: str
 
 
-class IssueKey(Request[Issued], frozen=True):
+class IssueKey(RequestMessage[KeyAnswer], frozen=True):
     """Create an API key."""
 
     project: str
@@ -38,7 +38,7 @@ class IssueKey(Request[Issued], frozen=True):
     claims: dict[str, Any]
 
 
-class RotateKey(Request[Issued], frozen=True):
+class RotateKey(RequestMessage[KeyAnswer], frozen=True):
     """Replace an API key by a new one."""
 
     project: str
@@ -49,13 +49,13 @@ class RotateKey(Request[Issued], frozen=True):
     """The time for which both keys are valid."""
 
 
-class Revoked(Answer, frozen=True):
+class RevokeKeyAnswer(AnswerMessage, frozen=True):
     """The id of the revoked key."""
 
     id: str
 
 
-class RevokeKey(Request[Revoked], frozen=True):
+class RevokeKey(RequestMessage[RevokeKeyAnswer], frozen=True):
     """Revoke an API key."""
 
     project: str

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.process.messages.forks import CaseReport
-from bbops_server.process.messages.request import Answer, Done, Request
+from bbops_server.process.messages.request import AnswerMessage, DoneAnswer, RequestMessage
 
 
-class BuiltRelease(Answer, frozen=True):
+class BuiltRelease(AnswerMessage, frozen=True):
     """A built release, or the diagnostics of a commit that cannot be built.
 
     Attributes:
@@ -46,7 +46,7 @@ class BuiltRelease(Answer, frozen=True):
     reaches: dict[str, Any] = {}
 
 
-class BuildRelease(Request[BuiltRelease], frozen=True):
+class BuildRelease(RequestMessage[BuiltRelease], frozen=True):
     """Read, load, check and compile a commit."""
 
     source: Mapping[str, Any]
@@ -69,7 +69,7 @@ class BuildRelease(Request[BuiltRelease], frozen=True):
     """The reason why the printing browser is unavailable; empty if it is available."""
 
 
-class CheckedPush(Answer, frozen=True):
+class CheckedPush(AnswerMessage, frozen=True):
     """The result of a check.
 
     Attributes:
@@ -84,7 +84,7 @@ class CheckedPush(Answer, frozen=True):
     removed: str
 
 
-class CheckPush(Request[CheckedPush], frozen=True):
+class CheckPush(RequestMessage[CheckedPush], frozen=True):
     """Check a pushed commit."""
 
     source: Mapping[str, Any]
@@ -103,13 +103,13 @@ class CheckPush(Request[CheckedPush], frozen=True):
     off: tuple[str, ...]
 
 
-class Removal(Answer, frozen=True):
+class CheckRemovalAnswer(AnswerMessage, frozen=True):
     """The exceeded limit; empty if the removal is allowed."""
 
     refused: str
 
 
-class CheckRemoval(Request[Removal], frozen=True):
+class CheckRemoval(RequestMessage[CheckRemovalAnswer], frozen=True):
     """Check a commit against the removal limits of its base."""
 
     source: Mapping[str, Any]
@@ -121,13 +121,13 @@ class CheckRemoval(Request[Removal], frozen=True):
     engine: Literal["sqlite", "postgres"]
 
 
-class SecretSearch(Answer, frozen=True):
+class FindSecretAnswer(AnswerMessage, frozen=True):
     """A file with a secret, and the secret's name; None if no file has one."""
 
     found: tuple[str, str] | None
 
 
-class FindSecret(Request[SecretSearch], frozen=True):
+class FindSecret(RequestMessage[FindSecretAnswer], frozen=True):
     """Search the files of a frontend for secrets."""
 
     state: str
@@ -138,14 +138,14 @@ class FindSecret(Request[SecretSearch], frozen=True):
     """Secrets by name."""
 
 
-class PublishedFrontend(Answer, frozen=True):
+class PublishFrontendAnswer(AnswerMessage, frozen=True):
     """A frontend's tag and commit."""
 
     version: str
     commit: str
 
 
-class PublishFrontend(Request[PublishedFrontend], frozen=True):
+class PublishFrontend(RequestMessage[PublishFrontendAnswer], frozen=True):
     """Commit and tag files as the next frontend of a project."""
 
     source: Mapping[str, Any]
@@ -164,14 +164,14 @@ class PublishFrontend(Request[PublishedFrontend], frozen=True):
     engine: Literal["sqlite", "postgres"]
 
 
-class RunBuildTests(Request[CaseReport], frozen=True):
+class RunBuildTests(RequestMessage[CaseReport], frozen=True):
     """Run the tests of a built release."""
 
     state: str
     digest: str
 
 
-class RunCommitTests(Request[CaseReport], frozen=True):
+class RunCommitTests(RequestMessage[CaseReport], frozen=True):
     """Run the tests of a commit without building a release."""
 
     source: Mapping[str, Any]
@@ -184,19 +184,19 @@ class RunCommitTests(Request[CaseReport], frozen=True):
     off: tuple[str, ...]
 
 
-class EndTests(Request[Done], frozen=True):
+class EndTests(RequestMessage[DoneAnswer], frozen=True):
     """End the test run of a project."""
 
     state: str
 
 
-class Summary(Answer, frozen=True):
+class SummarizeAnswer(AnswerMessage, frozen=True):
     """A line about the changes; empty if they cannot be compared."""
 
     plan: str
 
 
-class Summarize(Request[Summary], frozen=True):
+class Summarize(RequestMessage[SummarizeAnswer], frozen=True):
     """Summarize the changes of a release in one line, without its database."""
 
     source: Mapping[str, Any]
@@ -208,7 +208,7 @@ class Summarize(Request[Summary], frozen=True):
     engine: Literal["sqlite", "postgres"]
 
 
-class WrittenContract(Answer, frozen=True):
+class WrittenContract(AnswerMessage, frozen=True):
     """The text of a contract."""
 
     text: str
@@ -216,7 +216,7 @@ class WrittenContract(Answer, frozen=True):
     digest: str
 
 
-class WriteContract(Request[WrittenContract], frozen=True):
+class WriteContract(RequestMessage[WrittenContract], frozen=True):
     """Render the API contract of a commit."""
 
     source: Mapping[str, Any]

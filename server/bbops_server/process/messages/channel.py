@@ -15,10 +15,10 @@ from bbops_server.process.messages.frames import (
     read_size,
     unpack,
 )
-from bbops_server.process.messages.request import Event
+from bbops_server.process.messages.request import EventMessage
 
 
-class Channel:
+class ProcessChannel:
     """Reads and writes frames."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -26,12 +26,12 @@ class Channel:
         self._posting: set[asyncio.Task[None]] = set()
 
     @classmethod
-    async def open(cls, end: socket.socket) -> Channel:
+    async def open(cls, end: socket.socket) -> ProcessChannel:
         """Open a channel on one end of a `socket.socketpair()`."""
         return cls(*await asyncio.open_unix_connection(sock=end))
 
     @classmethod
-    async def connect(cls, path: str) -> Channel:
+    async def connect(cls, path: str) -> ProcessChannel:
         """Connect to a Unix socket. Raises: OSError: the connection is refused."""
         return cls(*await asyncio.open_unix_connection(path))
 
@@ -58,7 +58,7 @@ class Channel:
         self._writer.write(pack(frame))
         await self._writer.drain()
 
-    def post(self, event: Event) -> None:
+    def post(self, event: EventMessage) -> None:
         """Send an event in the background; drop it if the other process is gone."""
         task = asyncio.create_task(self._post(event))
         self._posting.add(task)
@@ -69,7 +69,7 @@ class Channel:
         """The number of unsent events."""
         return len(self._posting)
 
-    async def _post(self, event: Event) -> None:
+    async def _post(self, event: EventMessage) -> None:
         with suppress(ConnectionError):
             await self.write(EventFrame(encode(event)))
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from bbops.base.json_deliveries import Delivery, DeliveryStory, JsonReceiver
-from bbops_server.process.messages.request import Answer, Request
+from bbops_server.process.messages.request import AnswerMessage, RequestMessage
 
 
-class Deliveries(Answer, frozen=True):
+class ListDeliveriesAnswer(AnswerMessage, frozen=True):
     """Deliveries, newest first."""
 
     deliveries: list[Delivery]
 
 
-class ListDeliveries(Request[Deliveries], frozen=True):
+class ListDeliveries(RequestMessage[ListDeliveriesAnswer], frozen=True):
     """List received and sent deliveries."""
 
     project: str
@@ -22,39 +22,39 @@ class ListDeliveries(Request[Deliveries], frozen=True):
     most: int = 100
 
 
-class ShownDelivery(Answer, frozen=True):
+class ShowDeliveryAnswer(AnswerMessage, frozen=True):
     """A delivery's record; None if it does not exist."""
 
     story: DeliveryStory | None
 
 
-class ShowDelivery(Request[ShownDelivery], frozen=True):
+class ShowDelivery(RequestMessage[ShowDeliveryAnswer], frozen=True):
     """Show a delivery's record."""
 
     project: str
     delivery: str
 
 
-class Repeated(Answer, frozen=True):
+class RepeatDeliveryAnswer(AnswerMessage, frozen=True):
     """The new job; empty if the delivery does not exist."""
 
     job: str
 
 
-class RepeatDelivery(Request[Repeated], frozen=True):
+class RepeatDelivery(RequestMessage[RepeatDeliveryAnswer], frozen=True):
     """Replay a received delivery, or resend a sent one."""
 
     project: str
     delivery: str
 
 
-class ReceiverList(Answer, frozen=True):
+class ReceiverList(AnswerMessage, frozen=True):
     """Receivers by webhook, without their secrets."""
 
     receivers: list[JsonReceiver]
 
 
-class ListReceivers(Request[ReceiverList], frozen=True):
+class ListReceivers(RequestMessage[ReceiverList], frozen=True):
     """List the receivers of a project's webhooks."""
 
     project: str
@@ -63,13 +63,13 @@ class ListReceivers(Request[ReceiverList], frozen=True):
     """List disabled receivers only."""
 
 
-class Enabled(Answer, frozen=True):
+class EnableReceiverAnswer(AnswerMessage, frozen=True):
     """Whether the receiver was disabled."""
 
     is_changed: bool
 
 
-class EnableReceiver(Request[Enabled], frozen=True):
+class EnableReceiver(RequestMessage[EnableReceiverAnswer], frozen=True):
     """Enable a disabled receiver."""
 
     project: str

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from bbops_server.process.messages.request import Answer, Done, Event, Request
+from bbops_server.process.messages.request import (
+    AnswerMessage,
+    DoneAnswer,
+    EventMessage,
+    RequestMessage,
+)
 
 
 class DraftPlace(NamedTuple):
@@ -33,7 +38,7 @@ class DraftPlace(NamedTuple):
     url: str = ""
 
 
-class ArrangeDrafts(Request[Done], frozen=True):
+class ArrangeDrafts(RequestMessage[DoneAnswer], frozen=True):
     """Serve exactly these drafts."""
 
     drafts: dict[str, DraftPlace]
@@ -41,20 +46,20 @@ class ArrangeDrafts(Request[Done], frozen=True):
     """The parent domain of the drafts' own hosts; empty without one."""
 
 
-class AdmitMembers(Request[Done], frozen=True):
+class AdmitMembers(RequestMessage[DoneAnswer], frozen=True):
     """Set the members who may open the drafts of each project."""
 
     members: dict[str, list[str]]
     """Marks of members, by project."""
 
 
-class AllowEgress(Request[Done], frozen=True):
+class AllowEgress(RequestMessage[DoneAnswer], frozen=True):
     """Replace the egress rules of a draft's process."""
 
     egress: tuple[str, ...]
 
 
-class UpdateDraft(Request[Done], frozen=True):
+class UpdateDraft(RequestMessage[DoneAnswer], frozen=True):
     """Set the socket of a draft's process, or the response that replaces it."""
 
     project: str
@@ -67,25 +72,25 @@ class UpdateDraft(Request[Done], frozen=True):
     is_busy: bool = False
 
 
-class DraftWanted(Event, frozen=True):
+class DraftWanted(EventMessage, frozen=True):
     """A draft received a request."""
 
     name: str
 
 
-class EndStreams(Request[Done], frozen=True):
+class EndStreams(RequestMessage[DoneAnswer], frozen=True):
     """End streamed responses of a draft after a grace period, because the server stops."""
 
     seconds: float
 
 
-class SignedIn(Answer, frozen=True):
+class SignInAnswer(AnswerMessage, frozen=True):
     """A token; empty if the row does not exist."""
 
     token: str
 
 
-class SignIn(Request[SignedIn], frozen=True):
+class SignInToDraft(RequestMessage[SignInAnswer], frozen=True):
     """Sign in as a user of a draft."""
 
     project: str

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from bbops.base.json_events import LoggedEvent
-from bbops_server.process.messages.request import Answer, Request
+from bbops_server.process.messages.request import AnswerMessage, RequestMessage
 
 
-class Emitted(Answer, frozen=True):
+class EmitEventAnswer(AnswerMessage, frozen=True):
     """The triggers of the event."""
 
     triggers: list[str]
 
 
-class EmitEvent(Request[Emitted], frozen=True):
+class EmitEvent(RequestMessage[EmitEventAnswer], frozen=True):
     """Emit an event, as the step `emit` does."""
 
     project: str
@@ -21,13 +21,13 @@ class EmitEvent(Request[Emitted], frozen=True):
     """JSON."""
 
 
-class LoggedEvents(Answer, frozen=True):
+class ListEventsAnswer(AnswerMessage, frozen=True):
     """Events, newest first."""
 
     events: list[LoggedEvent]
 
 
-class ListEvents(Request[LoggedEvents], frozen=True):
+class ListEvents(RequestMessage[ListEventsAnswer], frozen=True):
     """List the events of a project."""
 
     project: str
@@ -37,13 +37,13 @@ class ListEvents(Request[LoggedEvents], frozen=True):
     most: int = 100
 
 
-class Replayed(Answer, frozen=True):
+class ReplayEventsAnswer(AnswerMessage, frozen=True):
     """The number of replayed events, or of events to replay."""
 
     count: int
 
 
-class ReplayEvents(Request[Replayed], frozen=True):
+class ReplayEvents(RequestMessage[ReplayEventsAnswer], frozen=True):
     """Run a trigger again for logged events."""
 
     project: str

@@ -6,16 +6,21 @@ from typing import Literal
 
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.source.tree import Entry
-from bbops_server.process.messages.request import Answer, Done, Event, Request
+from bbops_server.process.messages.request import (
+    AnswerMessage,
+    DoneAnswer,
+    EventMessage,
+    RequestMessage,
+)
 
 
-class Forked(Answer, frozen=True):
+class Forked(AnswerMessage, frozen=True):
     """A forked process."""
 
     pid: int
 
 
-class ForkDraft(Request[Forked], frozen=True):
+class ForkDraft(RequestMessage[Forked], frozen=True):
     """Fork the process of a draft.
 
     Attributes:
@@ -31,7 +36,7 @@ class ForkDraft(Request[Forked], frozen=True):
     control: str = ""
 
 
-class ForkTestRun(Request[Forked], frozen=True):
+class ForkTestRun(RequestMessage[Forked], frozen=True):
     """Fork a process that runs tests.
 
     Attributes:
@@ -43,13 +48,13 @@ class ForkTestRun(Request[Forked], frozen=True):
     control: str = ""
 
 
-class Kill(Request[Done], frozen=True):
+class Kill(RequestMessage[DoneAnswer], frozen=True):
     """Kill a forked process and its children."""
 
     pid: int
 
 
-class Ended(Event, frozen=True):
+class Ended(EventMessage, frozen=True):
     """A forked process has ended."""
 
     pid: int
@@ -59,7 +64,7 @@ class Ended(Event, frozen=True):
     cpu_seconds: float
 
 
-class CaseReport(Answer, frozen=True):
+class CaseReport(AnswerMessage, frozen=True):
     """Results of a test run."""
 
     cases: int = 0
@@ -68,7 +73,7 @@ class CaseReport(Answer, frozen=True):
     seconds: float = 0.0
 
 
-class RunTests(Request[CaseReport], frozen=True):
+class RunTests(RequestMessage[CaseReport], frozen=True):
     """Run the tests of a project."""
 
     seconds: float
@@ -85,7 +90,7 @@ class RunTests(Request[CaseReport], frozen=True):
     """Disabled features."""
 
 
-class CaseStarted(Event, frozen=True):
+class CaseStarted(EventMessage, frozen=True):
     """A test case has started."""
 
     file: str

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from bbops.base.json_jobs import Job, JobStory, TaskTime
-from bbops_server.process.messages.request import Answer, Request
+from bbops_server.process.messages.request import AnswerMessage, RequestMessage
 
 
-class Jobs(Answer, frozen=True):
+class ListJobsAnswer(AnswerMessage, frozen=True):
     """Jobs in the requested order, their number by state, and the next ticks."""
 
     jobs: list[Job]
@@ -16,7 +16,7 @@ class Jobs(Answer, frozen=True):
     tasks: list[TaskTime]
 
 
-class ListJobs(Request[Jobs], frozen=True):
+class ListJobs(RequestMessage[ListJobsAnswer], frozen=True):
     """List jobs and next ticks."""
 
     project: str
@@ -26,26 +26,26 @@ class ListJobs(Request[Jobs], frozen=True):
     most: int = 100
 
 
-class ShownJob(Answer, frozen=True):
+class ShowJobAnswer(AnswerMessage, frozen=True):
     """A job's history; None if the job does not exist."""
 
     story: JobStory | None
 
 
-class ShowJob(Request[ShownJob], frozen=True):
+class ShowJob(RequestMessage[ShowJobAnswer], frozen=True):
     """Show a job's history."""
 
     project: str
     job: str
 
 
-class JobCounts(Answer, frozen=True):
+class JobCounts(AnswerMessage, frozen=True):
     """The numbers of started and waiting jobs, by trigger, task or function."""
 
     counts: dict[str, tuple[int, int]]
 
 
-class CountJobs(Request[JobCounts], frozen=True):
+class CountJobs(RequestMessage[JobCounts], frozen=True):
     """Count jobs by trigger, task or function."""
 
     project: str
@@ -54,7 +54,7 @@ class CountJobs(Request[JobCounts], frozen=True):
 Action = Literal["hold", "release", "retry", "cancel", "run"]
 
 
-class Changed(Answer, frozen=True):
+class ChangeJobsAnswer(AnswerMessage, frozen=True):
     """The number of changed jobs.
 
     Attributes:
@@ -65,7 +65,7 @@ class Changed(Answer, frozen=True):
     job: str = ""
 
 
-class ChangeJobs(Request[Changed], frozen=True):
+class ChangeJobs(RequestMessage[ChangeJobsAnswer], frozen=True):
     """Hold, release, retry or cancel jobs, or run a task now."""
 
     project: str
@@ -80,13 +80,13 @@ class ChangeJobs(Request[Changed], frozen=True):
     """Discard the job's recorded steps."""
 
 
-class RunningJobs(Answer, frozen=True):
+class RunDraftJobsAnswer(AnswerMessage, frozen=True):
     """The number of held jobs that run now."""
 
     released: int
 
 
-class RunDraftJobs(Request[RunningJobs], frozen=True):
+class RunDraftJobs(RequestMessage[RunDraftJobsAnswer], frozen=True):
     """Run jobs and tasks of a draft for a time, or until it sleeps. 0 stops them."""
 
     project: str

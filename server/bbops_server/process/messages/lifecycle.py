@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import msgspec
 
-from bbops_server.process.messages.request import Answer, Done, Request
+from bbops_server.process.messages.request import AnswerMessage, DoneAnswer, RequestMessage
 
 
-class Ping(Request[Done], frozen=True):
+class Ping(RequestMessage[DoneAnswer], frozen=True):
     """Check that a process responds."""
 
 
-class Stop(Request[Done], frozen=True):
+class Stop(RequestMessage[DoneAnswer], frozen=True):
     """Stop a process gracefully."""
 
     grace_seconds: float
     """The time that running requests have to finish."""
 
 
-class Listen(Request[Done], frozen=True):
+class Listen(RequestMessage[DoneAnswer], frozen=True):
     """Start to accept connections."""
 
 
-class Leave(Request[Done], frozen=True):
+class Leave(RequestMessage[DoneAnswer], frozen=True):
     """Stop to accept connections, and wait until the open ones have ended."""
 
     seconds: float
     """The time that open connections have to end."""
 
 
-class ProcessStatus(Answer, frozen=True):
+class ProcessStatus(AnswerMessage, frozen=True):
     """The state of a data process, or of a draft's process.
 
     Attributes:
@@ -43,11 +43,11 @@ class ProcessStatus(Answer, frozen=True):
     release: str | None = None
 
 
-class ReadStatus(Request[ProcessStatus], frozen=True):
+class ReadStatus(RequestMessage[ProcessStatus], frozen=True):
     """Read the state of a process."""
 
 
-class Sample(msgspec.Struct, frozen=True):
+class MetricSample(msgspec.Struct, frozen=True):
     """A sample of a Prometheus metric.
 
     Attributes:
@@ -63,11 +63,11 @@ class Sample(msgspec.Struct, frozen=True):
     project: str = ""
 
 
-class Metrics(Answer, frozen=True):
+class Metrics(AnswerMessage, frozen=True):
     """Counters since the process started, and current gauges."""
 
-    samples: list[Sample]
+    samples: list[MetricSample]
 
 
-class ReadMetrics(Request[Metrics], frozen=True):
+class ReadMetrics(RequestMessage[Metrics], frozen=True):
     """Read the metrics of a process."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from bbops.base.json_diagnostics import JsonDiagnostic
-from bbops_server.process.messages.request import Answer, Done, Request
+from bbops_server.process.messages.request import AnswerMessage, DoneAnswer, RequestMessage
 
 
-class Place(NamedTuple):
+class ProjectPlace(NamedTuple):
     """The address of a project.
 
     Attributes:
@@ -22,13 +22,13 @@ class Place(NamedTuple):
     was_live: bool = False
 
 
-EVERYWHERE = Place()
+EVERYWHERE = ProjectPlace()
 
 
-class ArrangeProjects(Request[Done], frozen=True):
+class ArrangeProjects(RequestMessage[DoneAnswer], frozen=True):
     """Serve exactly these projects."""
 
-    projects: dict[str, Place]
+    projects: dict[str, ProjectPlace]
     proxies: tuple[str, ...]
     """Proxies whose forwarded headers are trusted."""
 
@@ -39,7 +39,7 @@ class ArrangeProjects(Request[Done], frozen=True):
     """Private addresses that receivers in rows may have."""
 
 
-class Start(NamedTuple):
+class StartPageTexts(NamedTuple):
     """The texts of a release's start page.
 
     Attributes:
@@ -68,7 +68,7 @@ class Bucket(NamedTuple):
     prefix: str
 
 
-class KeptFiles(NamedTuple):
+class FileStorage(NamedTuple):
     """Storage for a project's files.
 
     Attributes:
@@ -86,7 +86,7 @@ class KeptFiles(NamedTuple):
     bucket: Bucket | None = None
 
 
-class Linked(Answer, frozen=True):
+class LinkReleaseAnswer(AnswerMessage, frozen=True):
     """A linked release.
 
     Attributes:
@@ -96,7 +96,7 @@ class Linked(Answer, frozen=True):
     has_work: bool = False
 
 
-class LinkRelease(Request[Linked], frozen=True):
+class LinkRelease(RequestMessage[LinkReleaseAnswer], frozen=True):
     """Link a release without making it live."""
 
     project: str
@@ -122,17 +122,17 @@ class LinkRelease(Request[Linked], frozen=True):
     hosts: tuple[str, ...] | None = None
     """The hosts that it may reach; None for every host that the server allows."""
 
-    start: Start | None = None
+    start: StartPageTexts | None = None
     """None without a start page."""
 
     printer: str = ""
     """The socket of the printing process; empty without one."""
 
-    files: KeptFiles | None = None
+    files: FileStorage | None = None
     """None without storage."""
 
 
-class SwapRelease(Request[Done], frozen=True):
+class SwapRelease(RequestMessage[DoneAnswer], frozen=True):
     """Make the linked release live."""
 
     project: str
@@ -140,7 +140,7 @@ class SwapRelease(Request[Done], frozen=True):
     """The name of the linked release."""
 
 
-class Hold(Request[Done], frozen=True):
+class Hold(RequestMessage[DoneAnswer], frozen=True):
     """Queue new requests of a project, and let running ones finish."""
 
     project: str
@@ -151,20 +151,20 @@ class Hold(Request[Done], frozen=True):
     """The part of it that running requests have to finish."""
 
 
-class Resume(Request[Done], frozen=True):
+class Resume(RequestMessage[DoneAnswer], frozen=True):
     """Continue the queued requests of a project."""
 
     project: str
 
 
-class Refuse(Request[Done], frozen=True):
+class Refuse(RequestMessage[DoneAnswer], frozen=True):
     """Answer every route of a project with these diagnostics until its next release."""
 
     project: str
     diagnostics: list[JsonDiagnostic]
 
 
-class Drain(Request[Done], frozen=True):
+class Drain(RequestMessage[DoneAnswer], frozen=True):
     """Wait until earlier releases have finished their requests, or their time is up."""
 
     project: str

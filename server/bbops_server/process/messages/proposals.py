@@ -8,10 +8,10 @@ from typing import Any, Literal
 import msgspec
 
 from bbops.base.json_diagnostics import JsonDiagnostic
-from bbops_server.process.messages.request import Answer, Request
+from bbops_server.process.messages.request import AnswerMessage, RequestMessage
 
 
-class ProposedChange(Answer, frozen=True):
+class ProposedChange(AnswerMessage, frozen=True):
     """The plan and the review requirements of a change.
 
     Attributes:
@@ -39,7 +39,7 @@ class ProposedChange(Answer, frozen=True):
     waits: str = ""
 
 
-class Propose(Request[ProposedChange], frozen=True):
+class Propose(RequestMessage[ProposedChange], frozen=True):
     """Plan the change from one commit to another."""
 
     database: str
@@ -66,13 +66,13 @@ class Propose(Request[ProposedChange], frozen=True):
     """The numbers of started and waiting jobs, by trigger, task or function."""
 
 
-class ImpactPlan(Answer, frozen=True):
+class ImpactPlan(AnswerMessage, frozen=True):
     """The output of `bbops db plan --json`."""
 
     plan: dict[str, Any]
 
 
-class WeighTables(Request[ImpactPlan], frozen=True):
+class WeighTables(RequestMessage[ImpactPlan], frozen=True):
     """Plan the effect of uncommitted tables on the data."""
 
     database: str
@@ -85,7 +85,7 @@ class WeighTables(Request[ImpactPlan], frozen=True):
     engine: Literal["sqlite", "postgres"]
 
 
-class WorkRefusal(Answer, frozen=True):
+class WorkRefusal(AnswerMessage, frozen=True):
     """The reason of a refusal, and the tool calls that resolve it."""
 
     message: str
@@ -93,7 +93,7 @@ class WorkRefusal(Answer, frozen=True):
     calls: list[dict[str, Any]]
 
 
-class WorkDone(Answer, frozen=True):
+class DoWorkAnswer(AnswerMessage, frozen=True):
     """A tool's result, or its refusal."""
 
     done: dict[str, Any] | None = None
@@ -128,7 +128,7 @@ class Workbench(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     database: str
 
 
-class DoWork(Request[WorkDone], frozen=True):
+class DoWork(RequestMessage[DoWorkAnswer], frozen=True):
     """Run an agent's tool in a repository."""
 
     work: str

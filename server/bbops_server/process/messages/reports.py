@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias, get_args
 
-from bbops_server.process.messages.request import Done, Event, Request
+from bbops_server.process.messages.request import DoneAnswer, EventMessage, RequestMessage
 
 
-class ReportRequests(Request[Done], frozen=True):
+class ReportRequests(RequestMessage[DoneAnswer], frozen=True):
     """Report each request after its response. Sent before the process listens."""
 
 
-class RequestAnswered(Event, frozen=True):
+class RequestAnswered(EventMessage, frozen=True):
     """A response was sent.
 
     Attributes:
@@ -31,7 +31,7 @@ class RequestAnswered(Event, frozen=True):
     missed: int = 0
 
 
-class JobStarted(Event, frozen=True):
+class JobStarted(EventMessage, frozen=True):
     """A job's attempt has started.
 
     Attributes:
@@ -45,7 +45,7 @@ class JobStarted(Event, frozen=True):
     attempt: int
 
 
-class JobEnded(Event, frozen=True):
+class JobEnded(EventMessage, frozen=True):
     """A job's attempt has ended.
 
     Attributes:
@@ -66,7 +66,7 @@ class JobEnded(Event, frozen=True):
     at: str = ""
 
 
-class TaskTicked(Event, frozen=True):
+class TaskTicked(EventMessage, frozen=True):
     """A task is due.
 
     Attributes:
@@ -80,7 +80,7 @@ class TaskTicked(Event, frozen=True):
     missed: int = 0
 
 
-class EventLogged(Event, frozen=True):
+class EventLogged(EventMessage, frozen=True):
     """An event was emitted, or a row changed.
 
     Attributes:
@@ -92,7 +92,7 @@ class EventLogged(Event, frozen=True):
     starts: list[str]
 
 
-class MessagePublished(Event, frozen=True):
+class MessagePublished(EventMessage, frozen=True):
     """A message was published on a topic.
 
     Attributes:
@@ -104,7 +104,7 @@ class MessagePublished(Event, frozen=True):
     name: str
 
 
-class LinesMissed(Event, frozen=True):
+class LinesMissed(EventMessage, frozen=True):
     """The number of lines that a slow terminal left out."""
 
     count: int
@@ -120,5 +120,5 @@ Reported: TypeAlias = (
     | LinesMissed
 )
 
-REPORTED: Final[tuple[type[Event], ...]] = get_args(Reported)
+REPORTED: Final[tuple[type[EventMessage], ...]] = get_args(Reported)
 """The classes of `Reported`."""

@@ -6,10 +6,10 @@ from typing import Any
 
 from bbops.source.git.parts import Part
 from bbops.source.git.series import Series, Version
-from bbops_server.process.messages.request import Answer, Done, Request
+from bbops_server.process.messages.request import AnswerMessage, DoneAnswer, RequestMessage
 
 
-class Fetched(Answer, frozen=True):
+class FetchAnswer(AnswerMessage, frozen=True):
     """The result of a fetch.
 
     Attributes:
@@ -23,7 +23,7 @@ class Fetched(Answer, frozen=True):
     trouble: str
 
 
-class Fetch(Request[Fetched], frozen=True):
+class Fetch(RequestMessage[FetchAnswer], frozen=True):
     """Update a mirror."""
 
     url: str
@@ -37,46 +37,46 @@ class Fetch(Request[Fetched], frozen=True):
     """Refs of the project's versions."""
 
 
-class Resolved(Answer, frozen=True):
+class ResolveAnswer(AnswerMessage, frozen=True):
     """A branch's newest commit, None without the branch, and the stamp of the reading."""
 
     commit: str | None
     stamp: Any
 
 
-class Resolve(Request[Resolved], frozen=True):
+class Resolve(RequestMessage[ResolveAnswer], frozen=True):
     """Read the newest commit of a branch."""
 
     repository: str
     branch: str
 
 
-class Branches(Answer, frozen=True):
+class Branches(AnswerMessage, frozen=True):
     """Newest commits by branch."""
 
     branches: dict[str, str]
 
 
-class ListBranches(Request[Branches], frozen=True):
+class ListBranches(RequestMessage[Branches], frozen=True):
     """List the branches of a repository."""
 
     repository: str
 
 
-class ListRemoteBranches(Request[Branches], frozen=True):
+class ListRemoteBranches(RequestMessage[Branches], frozen=True):
     """List the branches of a remote repository."""
 
     url: str
     mirror: str
 
 
-class Trees(Answer, frozen=True):
+class ReadTreesAnswer(AnswerMessage, frozen=True):
     """Trees by commit."""
 
     trees: dict[str, str]
 
 
-class ReadTrees(Request[Trees], frozen=True):
+class ReadTrees(RequestMessage[ReadTreesAnswer], frozen=True):
     """Read the trees of commits."""
 
     repository: str
@@ -88,38 +88,38 @@ class ReadTrees(Request[Trees], frozen=True):
     """A project's folder; empty for the whole tree."""
 
 
-class Frontends(Answer, frozen=True):
+class ReadFrontendsAnswer(AnswerMessage, frozen=True):
     """Frontend versions, newest first."""
 
     versions: list[dict[str, Any]]
 
 
-class ReadFrontends(Request[Frontends], frozen=True):
+class ReadFrontends(RequestMessage[ReadFrontendsAnswer], frozen=True):
     """Read the separately published frontends."""
 
     repository: str
     folder: str
 
 
-class Versions(Answer, frozen=True):
+class ReadVersionsAnswer(AnswerMessage, frozen=True):
     """Versions, highest number first."""
 
     versions: list[Version]
 
 
-class ReadVersions(Request[Versions], frozen=True):
+class ReadVersions(RequestMessage[ReadVersionsAnswer], frozen=True):
     """Read every version of every project in a repository."""
 
     repository: str
 
 
-class ChangedParts(Answer, frozen=True):
+class FindChangedPartsAnswer(AnswerMessage, frozen=True):
     """Whether each part changed, in the order of the request."""
 
     touched: list[bool]
 
 
-class FindChangedParts(Request[ChangedParts], frozen=True):
+class FindChangedParts(RequestMessage[FindChangedPartsAnswer], frozen=True):
     """Find the parts of a repository that commits change."""
 
     repository: str
@@ -131,13 +131,13 @@ class FindChangedParts(Request[ChangedParts], frozen=True):
     parts: list[Part]
 
 
-class CommitCount(Answer, frozen=True):
+class CommitCount(AnswerMessage, frozen=True):
     """The number of commits; 0 if `old` no longer exists."""
 
     count: int
 
 
-class CountCommits(Request[CommitCount], frozen=True):
+class CountCommits(RequestMessage[CommitCount], frozen=True):
     """Count the commits between two commits."""
 
     repository: str
@@ -145,13 +145,13 @@ class CountCommits(Request[CommitCount], frozen=True):
     new: str
 
 
-class Descent(Answer, frozen=True):
+class CheckDescentAnswer(AnswerMessage, frozen=True):
     """Whether `old` is an ancestor of `new`; false if `old` no longer exists."""
 
     descends: bool
 
 
-class CheckDescent(Request[Descent], frozen=True):
+class CheckDescent(RequestMessage[CheckDescentAnswer], frozen=True):
     """Check that a commit descends from another one."""
 
     repository: str
@@ -159,20 +159,20 @@ class CheckDescent(Request[Descent], frozen=True):
     new: str
 
 
-class Dirty(Answer, frozen=True):
+class CheckDirtyAnswer(AnswerMessage, frozen=True):
     """Whether there are uncommitted changes."""
 
     is_dirty: bool
 
 
-class CheckDirty(Request[Dirty], frozen=True):
+class CheckDirty(RequestMessage[CheckDirtyAnswer], frozen=True):
     """Check whether a branch is checked out with uncommitted changes."""
 
     repository: str
     branch: str
 
 
-class PushSize(Answer, frozen=True):
+class PushSize(AnswerMessage, frozen=True):
     """The number of objects, and the sizes of the largest and of all in bytes."""
 
     count: int
@@ -180,14 +180,14 @@ class PushSize(Answer, frozen=True):
     total: int
 
 
-class MeasurePush(Request[PushSize], frozen=True):
+class MeasurePush(RequestMessage[PushSize], frozen=True):
     """Measure the unpacked objects of a push."""
 
     repository: str
     quarantine: str
 
 
-class MoveBranch(Request[Done], frozen=True):
+class MoveBranch(RequestMessage[DoneAnswer], frozen=True):
     """Move a branch from one commit to another."""
 
     repository: str
@@ -198,7 +198,7 @@ class MoveBranch(Request[Done], frozen=True):
     """For the reflog."""
 
 
-class PushTag(Request[Done], frozen=True):
+class PushTag(RequestMessage[DoneAnswer], frozen=True):
     """Push a tag to a mirror's origin."""
 
     url: str
@@ -206,7 +206,7 @@ class PushTag(Request[Done], frozen=True):
     tag: str
 
 
-class Restored(Answer, frozen=True):
+class RestoreVersionAnswer(AnswerMessage, frozen=True):
     """A commit that restores a version."""
 
     commit: str
@@ -215,7 +215,7 @@ class Restored(Answer, frozen=True):
     version: str
 
 
-class RestoreVersion(Request[Restored], frozen=True):
+class RestoreVersion(RequestMessage[RestoreVersionAnswer], frozen=True):
     """Create a commit that restores a version, without moving a branch."""
 
     repository: str
@@ -228,13 +228,13 @@ class RestoreVersion(Request[Restored], frozen=True):
     who: str
 
 
-class Tagged(Answer, frozen=True):
+class TagVersionAnswer(AnswerMessage, frozen=True):
     """The name of the new version."""
 
     version: str
 
 
-class TagVersion(Request[Tagged], frozen=True):
+class TagVersion(RequestMessage[TagVersionAnswer], frozen=True):
     """Tag a published commit as the next version."""
 
     repository: str

@@ -18,18 +18,18 @@ from bbops_server.process.messages.frames import encode
 _FIX: Final = "its processes may be of different versions: restart the server"
 
 
-class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AnswerMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The answer to a request."""
 
 
-class Done(Answer, frozen=True):
+class DoneAnswer(AnswerMessage, frozen=True):
     """The answer of a request without a result."""
 
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=AnswerMessage)
 
 
-class Message(
+class ProcessMessage(
     msgspec.Struct, frozen=True, tag=True, tag_field="message", forbid_unknown_fields=True
 ):
     """A request or an event. Its repr hides the values, because some are secrets."""
@@ -39,18 +39,18 @@ class Message(
         return f"{type(self).__name__}(…)"
 
 
-class Request(Message, Generic[A], frozen=True):
+class RequestMessage(ProcessMessage, Generic[A], frozen=True):
     """A message that gets an answer of type `A`."""
 
 
-class Event(Message, frozen=True):
+class EventMessage(ProcessMessage, frozen=True):
     """A message without an answer."""
 
 
-M = TypeVar("M", bound=Message)
+M = TypeVar("M", bound=ProcessMessage)
 
 
-class Reader(Generic[M]):
+class MessageReader(Generic[M]):
     """Decodes the messages that a process accepts, and reports the error of others."""
 
     def __init__(self, who: str, kinds: Iterable[type[M]]) -> None:
@@ -90,7 +90,7 @@ def _find_name(data: msgspec.Raw) -> str:
 
 
 @functools.cache
-def answer_type(kind: type[Request[A]]) -> type[A]:
+def answer_type(kind: type[RequestMessage[A]]) -> type[A]:
     """Return the answer type of a request type."""
     (base,) = kind.__orig_bases__  # type: ignore[attr-defined]
     found: type[A] = get_args(base)[0]
@@ -98,11 +98,11 @@ def answer_type(kind: type[Request[A]]) -> type[A]:
 
 
 @functools.cache
-def _answer_decoder(kind: type[Request[Any]]) -> msgspec.msgpack.Decoder[Any]:
+def _answer_decoder(kind: type[RequestMessage[Any]]) -> msgspec.msgpack.Decoder[Any]:
     return msgspec.msgpack.Decoder(answer_type(kind))
 
 
-def read_answer(request: Request[A], data: msgspec.Raw, who: str) -> A:
+def read_answer(request: RequestMessage[A], data: msgspec.Raw, who: str) -> A:
     """Return the decoded answer of process `who`. Raises: ServerError: it is malformed."""
     try:
         answer: A = _answer_decoder(type(request)).decode(data)
@@ -114,7 +114,7 @@ def read_answer(request: Request[A], data: msgspec.Raw, who: str) -> A:
     return answer
 
 
-def write_answer(request: Request[Any], answer: Answer) -> msgspec.Raw:
+def write_answer(request: RequestMessage[Any], answer: AnswerMessage) -> msgspec.Raw:
     """Return an encoded answer. Raises: TypeError: its type is not the request's."""
     if not isinstance(answer, answer_type(type(request))):
         raise TypeError(f"{type(answer).__name__} does not answer {type(request).__name__}")

@@ -7,26 +7,32 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.channel import ProcessChannel
 from bbops_server.process.messages.failures import pack_error
 from bbops_server.process.messages.frames import AnswerFrame, RequestFrame
 from bbops_server.process.messages.lifecycle import Ping
-from bbops_server.process.messages.request import Answer, Done, Reader, Request, write_answer
+from bbops_server.process.messages.request import (
+    AnswerMessage,
+    DoneAnswer,
+    MessageReader,
+    RequestMessage,
+    write_answer,
+)
 
-Handler: TypeAlias = Callable[[Any], Awaitable[Answer]]
+RequestHandler: TypeAlias = Callable[[Any], Awaitable[AnswerMessage]]
 """Answers a request, or raises BbopsError."""
 
-Handlers: TypeAlias = Mapping[type[Request[Any]], Handler]
+Handlers: TypeAlias = Mapping[type[RequestMessage[Any]], RequestHandler]
 
 
-class Service:
+class RequestService:
     """Answers requests concurrently. `who` names the process in errors about unknown requests."""
 
     def __init__(self, who: str, handlers: Handlers) -> None:
         self._handlers: Handlers = {Ping: _answer_ping, **handlers}
-        self._reader: Reader[Request[Any]] = Reader(who, self._handlers)
+        self._reader: MessageReader[RequestMessage[Any]] = MessageReader(who, self._handlers)
 
-    async def run(self, channel: Channel) -> None:
+    async def run(self, channel: ProcessChannel) -> None:
         """Answer requests, each in its own task, until the parent is gone."""
         tasks: set[asyncio.Task[None]] = set()
         while (frame := await channel.read()) is not None:
@@ -35,11 +41,11 @@ class Service:
                 tasks.add(task)
                 task.add_done_callback(tasks.discard)
 
-    async def handle(self, request: Request[Any]) -> Answer:
+    async def handle(self, request: RequestMessage[Any]) -> AnswerMessage:
         """Return the answer to a request. Raises: BbopsError: the request failed."""
         return await self._handlers[type(request)](request)
 
-    async def _answer(self, channel: Channel, asked: RequestFrame) -> None:
+    async def _answer(self, channel: ProcessChannel, asked: RequestFrame) -> None:
         with suppress(ConnectionError):
             try:
                 request = self._reader.read(asked.request)
@@ -51,6 +57,6 @@ class Service:
                 await channel.write(pack_error(asked.number, error))
 
 
-async def _answer_ping(request: Ping) -> Done:
+async def _answer_ping(request: Ping) -> DoneAnswer:
     del request
-    return Done()
+    return DoneAnswer()

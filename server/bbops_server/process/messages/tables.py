@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bbops_server.process.messages.request import Answer, Done, Request
+from bbops_server.process.messages.request import AnswerMessage, DoneAnswer, RequestMessage
 
 
-class TablesRelease(Answer, frozen=True):
+class FindReleaseAnswer(AnswerMessage, frozen=True):
     """A release's digest; empty before the first release."""
 
     digest: str
 
 
-class FindRelease(Request[TablesRelease], frozen=True):
+class FindRelease(RequestMessage[FindReleaseAnswer], frozen=True):
     """Find the release of the current tables."""
 
     database: str
@@ -23,7 +23,7 @@ class FindRelease(Request[TablesRelease], frozen=True):
     state: str
 
 
-class Rehearsal(Answer, frozen=True):
+class Rehearsal(AnswerMessage, frozen=True):
     """The migration of a release.
 
     Attributes:
@@ -41,7 +41,7 @@ class Rehearsal(Answer, frozen=True):
     listens: bool = False
 
 
-class Rehearse(Request[Rehearsal], frozen=True):
+class RehearseMigration(RequestMessage[Rehearsal], frozen=True):
     """Plan a migration, and try the release on empty tables."""
 
     database: str
@@ -52,14 +52,14 @@ class Rehearse(Request[Rehearsal], frozen=True):
     artifact: str
 
 
-class TriedStatements(Answer, frozen=True):
+class TriedStatements(AnswerMessage, frozen=True):
     """The numbers of prepared statements and of tried routes."""
 
     statements: int
     routes: int
 
 
-class TryStatements(Request[TriedStatements], frozen=True):
+class TryStatements(RequestMessage[TriedStatements], frozen=True):
     """Prepare every SQL statement of a release against the tables."""
 
     database: str
@@ -69,13 +69,13 @@ class TryStatements(Request[TriedStatements], frozen=True):
     artifact: str
 
 
-class Expanded(Answer, frozen=True):
+class ExpandTablesAnswer(AnswerMessage, frozen=True):
     """The changes that were made."""
 
     changes: list[str]
 
 
-class Expand(Request[Expanded], frozen=True):
+class ExpandTables(RequestMessage[ExpandTablesAnswer], frozen=True):
     """Expand the tables so that both releases can use them."""
 
     database: str
@@ -85,7 +85,7 @@ class Expand(Request[Expanded], frozen=True):
     digest: str
 
 
-class Switch(Request[Done], frozen=True):
+class SwitchTables(RequestMessage[DoneAnswer], frozen=True):
     """Change names and types while requests are queued."""
 
     database: str
@@ -97,13 +97,13 @@ class Switch(Request[Done], frozen=True):
     """The deadline on the monotonic clock."""
 
 
-class Narrowed(Answer, frozen=True):
+class NarrowTablesAnswer(AnswerMessage, frozen=True):
     """Removed columns that the database keeps."""
 
     hidden: list[str]
 
 
-class Narrow(Request[Narrowed], frozen=True):
+class NarrowTables(RequestMessage[NarrowTablesAnswer], frozen=True):
     """Narrow the tables to what a release declares."""
 
     database: str
@@ -113,7 +113,7 @@ class Narrow(Request[Narrowed], frozen=True):
     digest: str
 
 
-class Settle(Request[Done], frozen=True):
+class SettleTables(RequestMessage[DoneAnswer], frozen=True):
     """Record the release of the current tables."""
 
     database: str
@@ -123,13 +123,13 @@ class Settle(Request[Done], frozen=True):
     digest: str
 
 
-class CopiedRows(Answer, frozen=True):
+class CopiedRows(AnswerMessage, frozen=True):
     """The number of copied rows by table."""
 
     rows: dict[str, int]
 
 
-class CopyRows(Request[CopiedRows], frozen=True):
+class CopyRows(RequestMessage[CopiedRows], frozen=True):
     """Copy live rows into a draft."""
 
     source: Mapping[str, Any]

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from bbops.base.storage import Storage
-from bbops_server.process.messages.projects import KeptFiles
+from bbops_server.process.messages.projects import FileStorage
 from bbops_server.process.storage.bucket import BucketStorage
 from bbops_server.process.storage.disk import DiskStorage
 from bbops_server.process.storage.usage import Held
@@ -16,10 +16,10 @@ class Storages:
     """The places where files of a project are, and were before its settings changed."""
 
     def __init__(self) -> None:
-        self._disks: dict[KeptFiles, DiskStorage] = {}
-        self._buckets: dict[KeptFiles, BucketStorage] = {}
+        self._disks: dict[FileStorage, DiskStorage] = {}
+        self._buckets: dict[FileStorage, BucketStorage] = {}
 
-    def find(self, kept: KeptFiles) -> Storage:
+    def find(self, kept: FileStorage) -> Storage:
         """Return the storage of a place."""
         most = Held(kept.most_bytes, kept.most_files)
         if kept.bucket is not None:

@@ -25,8 +25,8 @@ from bbops.source.git.store import Store
 from bbops.source.git.writing import Identity
 from bbops_server.process.messages.proposals import (
     DoWork,
+    DoWorkAnswer,
     Workbench,
-    WorkDone,
     WorkRefusal,
 )
 from bbops_server.publish.build.tables import TablesAtWork
@@ -46,7 +46,7 @@ class Agents:
         self._stores: dict[str, Store] = {}
         self._caches: dict[tuple[str, str], Cache] = {}
 
-    async def handle(self, request: DoWork) -> WorkDone:
+    async def handle(self, request: DoWork) -> DoWorkAnswer:
         """Do a work, or say why not.
 
         Raises:
@@ -57,8 +57,8 @@ class Agents:
             done = await loop.run_in_executor(self._thread, self._do, request, loop)
         except Refused as refused:
             calls = [msgspec.to_builtins(one) for one in refused.next]
-            return WorkDone(refused=WorkRefusal(refused.message, refused.hint, calls))
-        return WorkDone(done)
+            return DoWorkAnswer(refused=WorkRefusal(refused.message, refused.hint, calls))
+        return DoWorkAnswer(done)
 
     def _do(self, request: DoWork, loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
         bench = self._bench(request.bench, loop)

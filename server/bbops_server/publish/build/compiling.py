@@ -24,12 +24,12 @@ from bbops_server.process.messages.builds import (
     CheckedPush,
     CheckPush,
     CheckRemoval,
-    PublishedFrontend,
+    CheckRemovalAnswer,
     PublishFrontend,
-    Removal,
+    PublishFrontendAnswer,
     RunCommitTests,
     Summarize,
-    Summary,
+    SummarizeAnswer,
 )
 from bbops_server.publish.build.browser import warn_of_browser
 from bbops_server.publish.build.build_input import BuildInput
@@ -130,14 +130,16 @@ class Compiling:
         base = {**source, "commit": request.old}
         return find_removed(self._sources, base, source, request.engine)
 
-    def _check_removal(self, request: CheckRemoval) -> Removal:
+    def _check_removal(self, request: CheckRemoval) -> CheckRemovalAnswer:
         found = find_removed(self._sources, request.base, request.source, request.engine)
-        return Removal(found)
+        return CheckRemovalAnswer(found)
 
-    def _summarize(self, request: Summarize) -> Summary:
-        return Summary(summarize(self._sources, request.base, request.source, request.engine))
+    def _summarize(self, request: Summarize) -> SummarizeAnswer:
+        return SummarizeAnswer(
+            summarize(self._sources, request.base, request.source, request.engine)
+        )
 
-    def _publish_frontend(self, request: PublishFrontend) -> PublishedFrontend:
+    def _publish_frontend(self, request: PublishFrontend) -> PublishFrontendAnswer:
         return publish(self._sources, self.read(request.source, request.engine), request)
 
     def _keep(self, built: Built, artifacts: Path, handed: BuildInput | None) -> dict[str, Any]:

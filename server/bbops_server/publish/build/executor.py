@@ -9,16 +9,16 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from bbops_server.process.messages.repositories import Fetch, ListRemoteBranches, PushTag
-from bbops_server.process.messages.request import Answer, Request
+from bbops_server.process.messages.request import AnswerMessage, RequestMessage
 from bbops_server.process.messages.service import Handlers
 
 T = TypeVar("T")
 Online: TypeAlias = Fetch | ListRemoteBranches | PushTag
 
-Work: TypeAlias = Callable[[Any], Answer]
+Work: TypeAlias = Callable[[Any], AnswerMessage]
 """Answers a request on the thread that it is given; raises BbopsError where it cannot."""
 
-Works: TypeAlias = Mapping[type[Request[Any]], Work]
+Works: TypeAlias = Mapping[type[RequestMessage[Any]], Work]
 
 
 class Executor:
@@ -40,10 +40,10 @@ class Executor:
         """Return handlers that wait for a network: a host that hangs holds up its mirror alone."""
         return {kind: partial(self._do_online, work) for kind, work in works.items()}
 
-    async def _do(self, work: Work, request: Request[Any]) -> Answer:
+    async def _do(self, work: Work, request: RequestMessage[Any]) -> AnswerMessage:
         return await self.take(partial(work, request))
 
-    async def _do_online(self, work: Work, request: Online) -> Answer:
+    async def _do_online(self, work: Work, request: Online) -> AnswerMessage:
         mirror = request.mirror
         if mirror not in self._online:
             self._online[mirror] = ThreadPoolExecutor(1, "bbops-git")

@@ -24,7 +24,7 @@ from bbops_server.process.forks.keeper import Zygotes
 from bbops_server.process.forks.limits import TRIAL
 from bbops_server.process.messages.builds import EndTests, RunBuildTests
 from bbops_server.process.messages.forks import CaseReport, CaseStarted, ForkTestRun
-from bbops_server.process.messages.request import Done
+from bbops_server.process.messages.request import DoneAnswer
 from bbops_server.process.messages.service import Handlers
 from bbops_server.publish.build.build_input import BuildInput
 
@@ -86,9 +86,9 @@ class Gate:
             raise ServerError(f"release '{digest[:12]}' was not built here", hint="build it again")
         return await self.run(state, handed)
 
-    async def _end_tests(self, request: EndTests) -> Done:
+    async def _end_tests(self, request: EndTests) -> DoneAnswer:
         self.end(Path(request.state))
-        return Done()
+        return DoneAnswer()
 
     async def run(self, state: Path, handed: BuildInput) -> CaseReport:
         """Run the tests of a project, and end those that run for the same state folder.

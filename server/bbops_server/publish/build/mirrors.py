@@ -11,11 +11,11 @@ from bbops.source.git.mirror import Mirror
 from bbops_server.process.messages.repositories import (
     Branches,
     Fetch,
-    Fetched,
+    FetchAnswer,
     ListRemoteBranches,
     PushTag,
 )
-from bbops_server.process.messages.request import Done
+from bbops_server.process.messages.request import DoneAnswer
 
 
 @dataclass(slots=True)
@@ -24,7 +24,7 @@ class Mirrors:
 
     _mirrors: dict[tuple[str, str], Mirror] = field(default_factory=dict)
 
-    def fetch(self, request: Fetch) -> Fetched:
+    def fetch(self, request: Fetch) -> FetchAnswer:
         """Bring a mirror up to date.
 
         Raises:
@@ -34,16 +34,16 @@ class Mirrors:
             request.branch, request.project, versions=request.versions,
             has_own_frontends=request.has_own_frontends,
         )  # fmt: skip
-        return Fetched(found.commit, **asdict(found.frontends))
+        return FetchAnswer(found.commit, **asdict(found.frontends))
 
     def branches(self, request: ListRemoteBranches) -> Branches:
         """Return every branch over there with its newest commit. Raises as `fetch`."""
         return Branches(self._mirror(request.url, request.mirror).branches())
 
-    def push_tag(self, request: PushTag) -> Done:
+    def push_tag(self, request: PushTag) -> DoneAnswer:
         """Push a tag to where the mirror comes from. Raises as `fetch`."""
         self._mirror(request.url, request.mirror).push_tag(request.tag)
-        return Done()
+        return DoneAnswer()
 
     def _mirror(self, url: str, mirror: str) -> Mirror:
         if (url, mirror) not in self._mirrors:

@@ -9,16 +9,15 @@ from bbops.source.git.checkout import is_dirty
 from bbops.source.git.reach import find_touched
 from bbops_server.process.messages.repositories import (
     Branches,
-    ChangedParts,
     CheckDescent,
+    CheckDescentAnswer,
     CheckDirty,
+    CheckDirtyAnswer,
     CommitCount,
     CountCommits,
-    Descent,
-    Dirty,
     Fetch,
     FindChangedParts,
-    Frontends,
+    FindChangedPartsAnswer,
     ListBranches,
     ListRemoteBranches,
     MeasurePush,
@@ -26,14 +25,15 @@ from bbops_server.process.messages.repositories import (
     PushSize,
     PushTag,
     ReadFrontends,
+    ReadFrontendsAnswer,
     ReadTrees,
+    ReadTreesAnswer,
     ReadVersions,
+    ReadVersionsAnswer,
     Resolve,
-    Resolved,
+    ResolveAnswer,
     RestoreVersion,
     TagVersion,
-    Trees,
-    Versions,
 )
 from bbops_server.publish.build.executor import Works
 from bbops_server.publish.build.mirrors import Mirrors
@@ -67,40 +67,42 @@ class Repositories:
             PushTag: self._mirrors.push_tag,
         }  # fmt: skip
 
-    def _resolve(self, request: Resolve) -> Resolved:
-        return Resolved(*self._sources.resolve(request.repository, request.branch))
+    def _resolve(self, request: Resolve) -> ResolveAnswer:
+        return ResolveAnswer(*self._sources.resolve(request.repository, request.branch))
 
     def _list_branches(self, request: ListBranches) -> Branches:
         return Branches(self._sources.branches(request.repository))
 
-    def _check_descent(self, request: CheckDescent) -> Descent:
-        return Descent(self._sources.descends(request.repository, request.old, request.new))
+    def _check_descent(self, request: CheckDescent) -> CheckDescentAnswer:
+        return CheckDescentAnswer(
+            self._sources.descends(request.repository, request.old, request.new)
+        )
 
     def _count_commits(self, request: CountCommits) -> CommitCount:
         store = self._sources.store(request.repository)
         is_there = store.has_commit(request.old)
         return CommitCount(store.count_between(request.old, request.new) if is_there else 0)
 
-    def _read_trees(self, request: ReadTrees) -> Trees:
+    def _read_trees(self, request: ReadTrees) -> ReadTreesAnswer:
         store = self._sources.store(request.repository, request.quarantine)
-        return Trees(store.trees(request.commits, request.folder))
+        return ReadTreesAnswer(store.trees(request.commits, request.folder))
 
-    def _find_changed_parts(self, request: FindChangedParts) -> ChangedParts:
+    def _find_changed_parts(self, request: FindChangedParts) -> FindChangedPartsAnswer:
         store = self._sources.store(request.repository, request.quarantine)
         found = [find_touched(store.place, one, request.parts, request.name)
                  for one in request.commits]  # fmt: skip
-        return ChangedParts([any(each) for each in zip(*found, strict=True)])
+        return FindChangedPartsAnswer([any(each) for each in zip(*found, strict=True)])
 
     def _measure_push(self, request: MeasurePush) -> PushSize:
         store = self._sources.store(request.repository)
         return PushSize(**asdict(store.sizes(Path(request.quarantine))))
 
-    def _read_versions(self, request: ReadVersions) -> Versions:
-        return Versions(self._sources.versions(request.repository))
+    def _read_versions(self, request: ReadVersions) -> ReadVersionsAnswer:
+        return ReadVersionsAnswer(self._sources.versions(request.repository))
 
-    def _read_frontends(self, request: ReadFrontends) -> Frontends:
-        return Frontends(self._sources.frontends(request.repository, request.folder))
+    def _read_frontends(self, request: ReadFrontends) -> ReadFrontendsAnswer:
+        return ReadFrontendsAnswer(self._sources.frontends(request.repository, request.folder))
 
 
-def _check_dirty(request: CheckDirty) -> Dirty:
-    return Dirty(is_dirty(Path(request.repository), request.branch))
+def _check_dirty(request: CheckDirty) -> CheckDirtyAnswer:
+    return CheckDirtyAnswer(is_dirty(Path(request.repository), request.branch))

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import msgspec
 
 from bbops_server.data_plane.pages.assets import folder_of, read_manifest
-from bbops_server.process.messages.builds import FindSecret, SecretSearch
+from bbops_server.process.messages.builds import FindSecret, FindSecretAnswer
 
 MOST_CLEAN: Final = 50_000
 
@@ -23,9 +23,9 @@ class Search:
     def __init__(self) -> None:
         self._clean: dict[tuple[str, ...], None] = {}
 
-    def answer(self, request: FindSecret) -> SecretSearch:
+    def answer(self, request: FindSecret) -> FindSecretAnswer:
         """Answer the parent, who has the values."""
-        return SecretSearch(self.find(Path(request.state), request.frontend, request.values))
+        return FindSecretAnswer(self.find(Path(request.state), request.frontend, request.values))
 
     def find(self, state: Path, name: str, values: Mapping[str, str]) -> tuple[str, str] | None:
         """Return a file that holds a secret value, and the secret's name; None where none does.

@@ -23,17 +23,17 @@ from bbops.source.git.versions import add_version, read_versions
 from bbops.source.git.writing import Identity, make_commit, move_branch, write_tree
 from bbops.source.tree import FolderTree, Tree
 from bbops_server.process.messages.builds import (
-    PublishedFrontend,
     PublishFrontend,
+    PublishFrontendAnswer,
 )
 from bbops_server.process.messages.repositories import (
     MoveBranch,
-    Restored,
     RestoreVersion,
-    Tagged,
+    RestoreVersionAnswer,
     TagVersion,
+    TagVersionAnswer,
 )
-from bbops_server.process.messages.request import Done
+from bbops_server.process.messages.request import DoneAnswer
 
 Source = Mapping[str, Any]
 """{"kind": "git", repository, commit, branch, path} or {"kind": "folder", path}.
@@ -96,7 +96,7 @@ class Sources:
             return ""
         return self.store(source["repository"]).author(source["commit"])
 
-    def tag(self, asked: TagVersion) -> Tagged:
+    def tag(self, asked: TagVersion) -> TagVersionAnswer:
         """Tag a commit that went live as the next version; return the tag's name.
 
         One that changes no file of the project keeps the version that was live before it: other
@@ -107,12 +107,12 @@ class Sources:
         """
         store, commit = self.store(asked.repository), asked.commit
         if kept := _find_same(store, commit, asked.series, asked.live):
-            return Tagged(kept)
+            return TagVersionAnswer(kept)
         facts = {**asked.facts, "Author": store.author(commit)}
         if proposal := store.trailer(commit, "Proposal"):
             facts["Proposal"] = proposal
         subject = store.subject(commit)
-        return Tagged(add_version(store.place, commit, subject, facts, asked.series))
+        return TagVersionAnswer(add_version(store.place, commit, subject, facts, asked.series))
 
     def versions(self, repository: str) -> list[Version]:
         """Return every version of every project in a repository, the highest number first."""
@@ -130,7 +130,7 @@ class Sources:
         found = read_numbered(store.place, f"{frontend_scope(source['path'])}/")
         return GitTree(store, found[0].commit, branch=found[0].name) if found else None
 
-    def publish_frontend(self, asked: PublishFrontend) -> PublishedFrontend:
+    def publish_frontend(self, asked: PublishFrontend) -> PublishFrontendAnswer:
         """Keep files as a commit of their own, and tag it as the next frontend.
 
         Raises:
@@ -146,9 +146,9 @@ class Sources:
         facts = {"Release": tree, "Author": asked.who}
         above = known[0].number if known else 0
         name = add_numbered(store.place, prefix, above, commit, asked.subject, facts)
-        return PublishedFrontend(name, commit)
+        return PublishFrontendAnswer(name, commit)
 
-    def restore(self, asked: RestoreVersion) -> Restored:
+    def restore(self, asked: RestoreVersion) -> RestoreVersionAnswer:
         """Make a commit that restores a version; no branch holds it yet.
 
         Raises:
@@ -162,9 +162,9 @@ class Sources:
         message = describe_restoring(asked.version, only)
         who = Identity(asked.who.partition("@")[0], asked.who)
         commit = make_commit(store.place, tree, [head], message, who)
-        return Restored(commit, head, branch, asked.version.short)
+        return RestoreVersionAnswer(commit, head, branch, asked.version.short)
 
-    def move(self, asked: MoveBranch) -> Done:
+    def move(self, asked: MoveBranch) -> DoneAnswer:
         """Move a branch; the reflog has the reason.
 
         Raises:
@@ -172,7 +172,7 @@ class Sources:
         """
         place = self.store(asked.repository).place
         move_branch(place, asked.branch, asked.base, asked.commit, asked.reason)
-        return Done()
+        return DoneAnswer()
 
     def resolve(self, repository: str, branch: str) -> tuple[str | None, object]:
         """Return the commit of a branch, None without one, and the stamp it was read at."""

@@ -20,19 +20,19 @@ from bbops.database.open import throw_away
 from bbops.database.schema.place import Place, read_place
 from bbops.database.schema.row_events import ByTable, Listening
 from bbops.language.resources.table import Table
-from bbops_server.process.messages.request import Done
+from bbops_server.process.messages.request import DoneAnswer
 from bbops_server.process.messages.service import Handlers
 from bbops_server.process.messages.tables import (
-    Expand,
-    Expanded,
+    ExpandTables,
+    ExpandTablesAnswer,
     FindRelease,
-    Narrow,
-    Narrowed,
+    FindReleaseAnswer,
+    NarrowTables,
+    NarrowTablesAnswer,
     Rehearsal,
-    Rehearse,
-    Settle,
-    Switch,
-    TablesRelease,
+    RehearseMigration,
+    SettleTables,
+    SwitchTables,
     TriedStatements,
     TryStatements,
 )
@@ -71,14 +71,14 @@ class TablesAtWork:
     def handlers(self) -> Handlers:
         """What the parent asks; each raises as the function of `rollout` that it is named after."""
         works: Works = {
-            Expand: self._expand,
-            Switch: _switch,
-            Settle: _settle,
-            Narrow: _narrow,
+            ExpandTables: self._expand,
+            SwitchTables: _switch,
+            SettleTables: _settle,
+            NarrowTables: _narrow,
             FindRelease: _find_release,
         }
         beside = {kind: partial(self._in_thread, work) for kind, work in works.items()}
-        return {**beside, Rehearse: self._rehearse, TryStatements: _try_statements}
+        return {**beside, RehearseMigration: self._rehearse, TryStatements: _try_statements}
 
     def remember(self, state: Path, digest: str, declared: Declared) -> None:
         """Keep what a build declares until it is asked for."""
@@ -105,7 +105,7 @@ class TablesAtWork:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, work, *arguments)
 
-    async def _rehearse(self, request: Rehearse) -> Rehearsal:
+    async def _rehearse(self, request: RehearseMigration) -> Rehearsal:
         """Plan what fits its time; then try the release on an empty file with its tables."""
         place, declared = read_place(request.database), self._find(request)
         await self._in_thread(refuse_long_switch, place, declared.tables)
@@ -122,7 +122,7 @@ class TablesAtWork:
             listens=planned.listening != Listening(declared.row_events),
         )
 
-    def _plan(self, request: Rehearse | Expand) -> Plan:
+    def _plan(self, request: RehearseMigration | ExpandTables) -> Plan:
         planned = rollout.plan(read_place(request.database), self._find(request).tables)
         migration, state = planned.migration, Path(request.state)
         if migration.refused and migration.hash not in read_approved(state):
@@ -131,7 +131,7 @@ class TablesAtWork:
             raise refusal(migration)
         return planned
 
-    def _expand(self, request: Expand) -> Expanded:
+    def _expand(self, request: ExpandTables) -> ExpandTablesAnswer:
         place, state = read_place(request.database), Path(request.state)
         declared = self._find(request)
         try:
@@ -144,9 +144,9 @@ class TablesAtWork:
             raise
         if migration.losses:
             close_approval(state, migration.hash)
-        return Expanded([str(change) for change in migration.changes])
+        return ExpandTablesAnswer([str(change) for change in migration.changes])
 
-    def _find(self, request: Rehearse | Expand) -> Declared:
+    def _find(self, request: RehearseMigration | ExpandTables) -> Declared:
         """Return what a build declares.
 
         Raises:
@@ -165,21 +165,21 @@ async def _try_statements(request: TryStatements) -> TriedStatements:
     )
 
 
-def _switch(request: Switch) -> Done:
+def _switch(request: SwitchTables) -> DoneAnswer:
     rollout.switch(read_place(request.database), request.digest, until=request.until)
-    return Done()
+    return DoneAnswer()
 
 
-def _settle(request: Settle) -> Done:
+def _settle(request: SettleTables) -> DoneAnswer:
     rollout.settle(read_place(request.database), request.digest)
-    return Done()
+    return DoneAnswer()
 
 
-def _narrow(request: Narrow) -> Narrowed:
+def _narrow(request: NarrowTables) -> NarrowTablesAnswer:
     place = read_place(request.database)
     rollout.narrow(place, request.digest)
-    return Narrowed([str(one) for one in rollout.find_hidden(place)])
+    return NarrowTablesAnswer([str(one) for one in rollout.find_hidden(place)])
 
 
-def _find_release(request: FindRelease) -> TablesRelease:
-    return TablesRelease(rollout.find_release(read_place(request.database)))
+def _find_release(request: FindRelease) -> FindReleaseAnswer:
+    return FindReleaseAnswer(rollout.find_release(read_place(request.database)))

@@ -14,8 +14,8 @@ from bbops.build.compile.release import Built
 from bbops.language.project import Project
 from bbops.source.tree import Tree
 from bbops_server.process.messages.builds import (
-    PublishedFrontend,
     PublishFrontend,
+    PublishFrontendAnswer,
 )
 from bbops_server.publish.build.sources import Source, Sources
 
@@ -55,7 +55,7 @@ def check_tagged(built: Built, found: Tree) -> Built:
     return replace(built, project=None, diagnostics=(*built.diagnostics, *wrong))
 
 
-def publish(sources: Sources, project: Project, request: PublishFrontend) -> PublishedFrontend:
+def publish(sources: Sources, project: Project, request: PublishFrontend) -> PublishFrontendAnswer:
     """Tag a frontend that comes without a commit of the project, where it would be served.
 
     Args:

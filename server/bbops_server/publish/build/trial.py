@@ -34,7 +34,7 @@ from bbops_server.process.messages.frames import (
     pack,
     read_now,
 )
-from bbops_server.process.messages.request import Reader, write_answer
+from bbops_server.process.messages.request import MessageReader, write_answer
 from bbops_server.publish.build.build_input import BuildInput
 
 TEST_SECONDS: Final = 120
@@ -126,7 +126,7 @@ def run(forked: ForkTestRun) -> None:
     tempfile.tempdir = os.environ["TMPDIR"] = os.environ["SQLITE_TMPDIR"] = forked.scratch
     os.chdir(forked.scratch)
     start_logging()
-    reader = Reader("a process that runs tests", (RunTests,))
+    reader = MessageReader("a process that runs tests", (RunTests,))
     with socket.socket(socket.AF_UNIX) as control:
         control.connect(forked.control)
         while (frame := read_now(control)) is not None:
@@ -134,7 +134,7 @@ def run(forked: ForkTestRun) -> None:
                 control.sendall(pack(_answer(frame, reader, control)))
 
 
-def _answer(asked: RequestFrame, reader: Reader[RunTests], control: socket.socket) -> Frame:
+def _answer(asked: RequestFrame, reader: MessageReader[RunTests], control: socket.socket) -> Frame:
     try:
         request = reader.read(asked.request)
         return AnswerFrame(asked.number, write_answer(request, _test(request, control)))

@@ -21,11 +21,11 @@ from bbops_server.process.messages.builds import (
     WriteContract,
     WrittenContract,
 )
-from bbops_server.process.messages.channel import Channel
+from bbops_server.process.messages.channel import ProcessChannel
 from bbops_server.process.messages.lifecycle import Stop
-from bbops_server.process.messages.proposals import DoWork, WorkDone
-from bbops_server.process.messages.request import Done
-from bbops_server.process.messages.service import Handlers, Service
+from bbops_server.process.messages.proposals import DoWork, DoWorkAnswer
+from bbops_server.process.messages.request import DoneAnswer
+from bbops_server.process.messages.service import Handlers, RequestService
 from bbops_server.publish.build.compiling import Compiling
 from bbops_server.publish.build.executor import Executor, Works
 from bbops_server.publish.build.gate import Gate
@@ -62,7 +62,7 @@ class Builder:
             DoWork: self._work,
             Stop: self._stop,
         }
-        self.service = Service("the build process", handlers)
+        self.service = RequestService("the build process", handlers)
 
     @cached_property
     def _agents(self) -> Agents:
@@ -79,16 +79,16 @@ class Builder:
     def _write_contract(self, request: WriteContract) -> WrittenContract:
         return self._contracts.answer(request)
 
-    async def _work(self, request: DoWork) -> WorkDone:
+    async def _work(self, request: DoWork) -> DoWorkAnswer:
         return await self._agents.handle(request)
 
-    async def _stop(self, request: Stop) -> Done:
+    async def _stop(self, request: Stop) -> DoneAnswer:
         """End what is under way; answer when everything asked before is done."""
         del request
         end_all()  # nothing that is under way there is needed now
         await self._gate.close()
         await self._tables.close()
-        return await self._executor.take(Done)
+        return await self._executor.take(DoneAnswer)
 
 
 def run(*, control: int, is_of_drafts: bool = False) -> None:
@@ -105,5 +105,5 @@ def run(*, control: int, is_of_drafts: bool = False) -> None:
 async def _run(control: int) -> None:
     start_logging()
     os.set_inheritable(control, False)  # noqa: FBT003 - its signature
-    channel = await Channel.open(socket.socket(fileno=control))
+    channel = await ProcessChannel.open(socket.socket(fileno=control))
     await Builder().service.run(channel)

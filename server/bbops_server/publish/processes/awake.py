@@ -31,9 +31,14 @@ from bbops_server.process.forks.limits import (
     MOST_MEMORY_BYTES,
     SILENCE_SECONDS,
 )
-from bbops_server.process.messages.drafts import AdmitMembers, EndStreams, SignIn, UpdateDraft
+from bbops_server.process.messages.drafts import (
+    AdmitMembers,
+    EndStreams,
+    SignInToDraft,
+    UpdateDraft,
+)
 from bbops_server.process.messages.forks import ForkDraft
-from bbops_server.process.messages.request import A, Request
+from bbops_server.process.messages.request import A, RequestMessage
 from bbops_server.publish.processes.draft_build import DraftBuild
 from bbops_server.publish.processes.link import Link
 
@@ -47,7 +52,7 @@ LEAST_AWAKE_SECONDS: Final = 30.0
 
 _log = logging.getLogger(__name__)
 
-Announce = Callable[[Request[Any]], Awaitable[None]]
+Announce = Callable[[RequestMessage[Any]], Awaitable[None]]
 
 
 @dataclass(slots=True)
@@ -117,7 +122,7 @@ class AwakeDrafts:
         one = self._drafts.get(name)
         return one.link if one else None
 
-    def told(self) -> list[Request[Any]]:
+    def told(self) -> list[RequestMessage[Any]]:
         """Return what a new data process is told."""
         return [self._members, *(one.told() for one in self._drafts.values())]
 
@@ -176,7 +181,7 @@ class AwakeDrafts:
         one.refusal = format_mistakes(diagnostics)
         await self._announce(one.told())
 
-    async def ask(self, name: str, request: Request[A], *, timeout_seconds: float) -> A:
+    async def ask(self, name: str, request: RequestMessage[A], *, timeout_seconds: float) -> A:
         """Return what a draft's process answers. Raises: BbopsError: it does not."""
         one = self._drafts.get(name)
         if one is None or one.link is None:
@@ -190,7 +195,7 @@ class AwakeDrafts:
         assert child is not None  # noqa: S101 - it was just made
         return await child.ask(request, timeout_seconds=timeout_seconds)
 
-    async def sign_in(self, request: SignIn) -> str:
+    async def sign_in(self, request: SignInToDraft) -> str:
         """Return a token for one of a draft's users, an empty text where there is none.
 
         Raises:
@@ -201,7 +206,7 @@ class AwakeDrafts:
         found = await self.ask(request.project, request, timeout_seconds=WORD_SECONDS)
         return found.token
 
-    async def tell(self, request: Request[Any]) -> None:
+    async def tell(self, request: RequestMessage[Any]) -> None:
         """Tell every process; one that has just ended needs to hear nothing."""
         for one in tuple(self._drafts.values()):
             if one.child is not None:

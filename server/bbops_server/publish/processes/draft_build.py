@@ -20,7 +20,7 @@ from bbops_server.process.forks.limits import DRAFT_BUILD, DRAFT_BUILD_SECONDS
 from bbops_server.process.host.memory import memory_bytes
 from bbops_server.process.host.niceness import stand_back
 from bbops_server.process.messages.builds import BuildRelease, CheckPush, WriteContract
-from bbops_server.process.messages.request import A, Request
+from bbops_server.process.messages.request import A, RequestMessage
 
 IDLE_SECONDS: Final = 300.0
 """It ends when nothing was asked for so long."""
@@ -31,7 +31,7 @@ MOST_BUILDS: Final = 256
 """Requests that are kept, one for each draft, in case the process ends before its tables change."""
 
 
-_WORK: Final[Mapping[type[Request[Any]], str]] = {
+_WORK: Final[Mapping[type[RequestMessage[Any]], str]] = {
     BuildRelease: "to be built", CheckPush: "to be checked", WriteContract: "to be described",
 }  # fmt: skip
 
@@ -62,7 +62,7 @@ class DraftBuild:
         """The process id, None while there is none."""
         return self._child.pid if self._child else None
 
-    async def ask(self, request: Request[A], *, timeout_seconds: float) -> A:
+    async def ask(self, request: RequestMessage[A], *, timeout_seconds: float) -> A:
         """Return the answer to a request, when those before it have theirs.
 
         Raises:
@@ -89,7 +89,7 @@ class DraftBuild:
                 await self._end_large()
                 self._rest_later()
 
-    async def _ask(self, child: Child, request: Request[A]) -> A:
+    async def _ask(self, child: Child, request: RequestMessage[A]) -> A:
         """Ask, and before that for the build that it is about, where another process made it."""
         state = getattr(request, "state", "")  # those about a build have one
         if isinstance(request, BuildRelease):
@@ -193,7 +193,7 @@ def _ended() -> ServerError:
     )
 
 
-def _too_long(request: Request[Any], seconds: float) -> DraftTooLong:
+def _too_long(request: RequestMessage[Any], seconds: float) -> DraftTooLong:
     what = _WORK.get(type(request), "to change its tables")
     return DraftTooLong(
         f"the draft takes longer than {seconds:g} seconds {what}",

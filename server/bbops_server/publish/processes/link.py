@@ -8,7 +8,12 @@ from pathlib import Path
 
 from bbops.database.schema.place import Place as Data
 from bbops.database.schema.place import write_place
-from bbops_server.process.messages.projects import KeptFiles, LinkRelease, Start, SwapRelease
+from bbops_server.process.messages.projects import (
+    FileStorage,
+    LinkRelease,
+    StartPageTexts,
+    SwapRelease,
+)
 from bbops_server.settings import Durability
 
 
@@ -28,9 +33,9 @@ class Link:
     url: str = ""
     hosts: tuple[str, ...] | None = None
     """The only ones that it may reach; None for all that the server may."""
-    start: Start | None = None
+    start: StartPageTexts | None = None
     """What its start page says; None where there is none, as of what is live for everybody."""
-    files: KeptFiles | None = field(default=None, repr=False)
+    files: FileStorage | None = field(default=None, repr=False)
     printer: str = ""
 
     def request(self) -> LinkRelease:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Final
 
-from bbops_server.process.messages.lifecycle import ReadMetrics, Sample
+from bbops_server.process.messages.lifecycle import MetricSample, ReadMetrics
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.publish.processes.requests import ask_all
 
@@ -13,7 +13,7 @@ SECONDS: Final = 5.0
 """How long a process may take to answer."""
 
 
-async def read_metrics(plane: Plane) -> list[Sample]:
+async def read_metrics(plane: Plane) -> list[MetricSample]:
     """Return what all processes have counted; equal series are added up.
 
     Raises:
@@ -24,5 +24,5 @@ async def read_metrics(plane: Plane) -> list[Sample]:
     for answer in answers:
         for one in answer.samples:
             found[one.name, one.project, tuple(one.labels.items())] += one.value
-    return [Sample(name, dict(labels), value, project)
+    return [MetricSample(name, dict(labels), value, project)
             for (name, project, labels), value in found.items()]  # fmt: skip

@@ -29,7 +29,7 @@ from bbops_server.process.messages.drafts import (
 from bbops_server.process.messages.lifecycle import Leave, Listen, ProcessStatus, ReadStatus
 from bbops_server.process.messages.projects import EVERYWHERE, Drain, Resume
 from bbops_server.process.messages.reports import REPORTED, Reported, ReportRequests
-from bbops_server.process.messages.request import A, Request
+from bbops_server.process.messages.request import A, RequestMessage
 from bbops_server.publish.processes.arrangement import Arrangement
 from bbops_server.publish.processes.awake import AwakeDrafts
 from bbops_server.publish.processes.center import CenterSocket
@@ -187,7 +187,7 @@ class Plane:
     def _draft_request(self) -> ArrangeDrafts:
         return ArrangeDrafts(self._draft_places(), self.settings.drafts.hosts)
 
-    async def _tell_all(self, request: Request[Any]) -> None:
+    async def _tell_all(self, request: RequestMessage[Any]) -> None:
         await ask_all(tell(child, request) for child in self._data)
 
     async def _forget(self, resting: AbstractSet[str]) -> None:
@@ -283,7 +283,7 @@ class Plane:
             await self._tell_all(Drain(project))
             await ask_all(tell(child, Drain(project)) for child in self.work.asking)
 
-    async def ask_project(self, project: str, request: Request[A]) -> A:
+    async def ask_project(self, project: str, request: RequestMessage[A]) -> A:
         """Return what a data process, or that of a draft, answers about its project.
 
         Raises:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Concatenate, ParamSpec
 
-from bbops_server.process.messages.request import A, Request
+from bbops_server.process.messages.request import A, RequestMessage
 from bbops_server.publish.processes.plane import Plane
 
 P = ParamSpec("P")
@@ -30,7 +30,10 @@ class ProjectClient:
     wake: Callable[[], Awaitable[None]] = _stay
 
     async def ask(
-        self, kind: Callable[Concatenate[str, P], Request[A]], *args: P.args, **kwargs: P.kwargs
+        self,
+        kind: Callable[Concatenate[str, P], RequestMessage[A]],
+        *args: P.args,
+        **kwargs: P.kwargs,
     ) -> A:
         """Return the answer to a request, such as `ask(ListJobs, "dead", 100)`.
 

@@ -13,7 +13,7 @@ from bbops_server.data_plane.live.shared import Shared
 from bbops_server.data_plane.realtime.fanout.stream import CENTER
 from bbops_server.process.children import Child, LivingChild
 from bbops_server.process.messages.projects import Hold, Refuse
-from bbops_server.process.messages.request import A, Request
+from bbops_server.process.messages.request import A, RequestMessage
 from bbops_server.publish.processes.link import Link
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ HOLD_DRAIN_SECONDS: Final = 3.0
 class Ask(Protocol):
     """Asks a process."""
 
-    def __call__(self, request: Request[A], *, timeout_seconds: float) -> Awaitable[A]:
+    def __call__(self, request: RequestMessage[A], *, timeout_seconds: float) -> Awaitable[A]:
         """Return its answer. Raises: BbopsError: it has none."""
         ...
 
@@ -63,7 +63,7 @@ async def hold(ask: Ask, project: str, until: float) -> None:
     await ask(Hold(project, seconds, HOLD_DRAIN_SECONDS), timeout_seconds=WORD_SECONDS)
 
 
-async def tell(child: LivingChild, request: Request[A]) -> A:
+async def tell(child: LivingChild, request: RequestMessage[A]) -> A:
     """Tell a process what may take it a while. Raises: BbopsError: it is not responding."""
     return await child.ask(request, timeout_seconds=LINK_SECONDS)
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from bbops.base.errors import ServerError
 from bbops_server.process.children import Child, LivingChild
-from bbops_server.process.messages.request import A, Request
+from bbops_server.process.messages.request import A, RequestMessage
 from bbops_server.publish.processes.link import Link
 from bbops_server.publish.processes.requests import WORD_SECONDS, swap, tell
 
@@ -64,7 +64,7 @@ class WorkChild:
         if link.project in self.projects and self._child is not None:
             await swap(self._child, link)
 
-    async def ask(self, request: Request[A]) -> A:
+    async def ask(self, request: RequestMessage[A]) -> A:
         """Return what the process answers. Raises: BbopsError: it does not, or there is none."""
         if self._child is None:
             raise ServerError("no project has tasks, triggers or events")

@@ -20,7 +20,7 @@ from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ServerStatus
 from bbops.source.git.address import Address
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.process.messages.projects import EVERYWHERE, Place
+from bbops_server.process.messages.projects import EVERYWHERE, ProjectPlace
 from bbops_server.publish.processes.arrangement import Arrangement
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.publish.projects.projects import Projects
@@ -160,7 +160,7 @@ class FollowedFile:
     async def arrange(self, new: ServerFile, settings: Mapping[str, ProjectSettings]) -> None:
         """Let the projects answer where the file says."""
         places = {
-            name: Place(one.hosts, one.prefix, (one.state / "publication.json").exists())
+            name: ProjectPlace(one.hosts, one.prefix, (one.state / "publication.json").exists())
             for name, one in settings.items()
         }
         await self.notify_plane(_arrangement(places, new))
@@ -202,7 +202,7 @@ class FollowedSettings(FollowedFile):
         return Applied([], [], [], [])
 
 
-def _arrangement(places: Mapping[str, Place], file: ServerFile) -> Arrangement:
+def _arrangement(places: Mapping[str, ProjectPlace], file: ServerFile) -> Arrangement:
     egress = file.egress
     return Arrangement(places, tuple(file.proxies), tuple(egress.allow), tuple(egress.receivers))
 

@@ -17,7 +17,7 @@ from bbops.base.errors import BbopsError, ServerError
 from bbops.interfaces.answers import Publication, ServerStatus, Status
 from bbops_server.process.host.files import note_schema
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.process.messages.lifecycle import Sample
+from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.process.webhooks.outbox import Outbox
 from bbops_server.publish.drafts.drafts import Drafts
 from bbops_server.publish.processes.metrics import read_metrics
@@ -141,7 +141,7 @@ class Projects:
         found = self._find(name)
         return ProjectClient(found.context.plane, found.context.project.name) if found else None
 
-    async def metrics(self) -> list[Sample]:
+    async def metrics(self) -> list[MetricSample]:
         """Return what processes have counted, by the names of projects."""
         found = {one.context.project.name: one for one in self.reconcilers()}
         planes = {id(one.context.plane): one.context.plane for one in found.values()}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bbops.interfaces.answers import DraftStatus, Publication, ServerStatus, Status
-from bbops_server.process.messages.lifecycle import Sample
+from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.publish.processes.project_client import ProjectClient
 from bbops_server.publish.status.signal import Signal
 from bbops_server.publish.status.status import Written
@@ -208,7 +208,7 @@ class StatusSource(Protocol):
         """Return the client for a project's processes; None if the project does not exist."""
         ...
 
-    async def metrics(self) -> list[Sample]:
+    async def metrics(self) -> list[MetricSample]:
         """Return the metrics of all processes. Raises: BbopsError: a process is unavailable."""
         ...
 

@@ -13,7 +13,7 @@ from bbops.base.errors import ServerError
 from bbops.interfaces.answers import Publication
 from bbops.source.git.series import Version, find_version
 from bbops_server.process.messages.repositories import MoveBranch, ReadVersions, RestoreVersion
-from bbops_server.process.messages.request import A, Request
+from bbops_server.process.messages.request import A, RequestMessage
 from bbops_server.publish.holds.freezing import find_freeze
 from bbops_server.publish.holds.suspension import (
     Suspension,
@@ -138,6 +138,6 @@ class Versions:
         source = self._reconciler.source
         return str(getattr(source, "repository", getattr(source, "mirror", "")))
 
-    async def _ask(self, asked: Request[A]) -> A:
+    async def _ask(self, asked: RequestMessage[A]) -> A:
         build = self._reconciler.context.plane.build
         return await build.ask(asked, timeout_seconds=ASK_SECONDS)

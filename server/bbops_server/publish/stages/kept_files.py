@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bbops_server.process.forks import limits
-from bbops_server.process.messages.projects import Bucket, KeptFiles
+from bbops_server.process.messages.projects import Bucket, FileStorage
 from bbops_server.process.storage.archive import FOLDER
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.sources import FolderSource
 
 
-def find_files(project: str, at: PublishContext) -> KeptFiles:
+def find_files(project: str, at: PublishContext) -> FileStorage:
     """Return where: of a draft in its own folder, of `bbops dev` in that of the project.
 
     Args:
@@ -18,11 +18,11 @@ def find_files(project: str, at: PublishContext) -> KeptFiles:
     """
     settings, root = at.plane.settings.files, str(at.project.state / FOLDER)
     if at.is_draft:
-        return KeptFiles(
+        return FileStorage(
             root, in_project=False, most_bytes=limits.DRAFT_FILES_BYTES,
             most_files=limits.DRAFT_FILES,
         )  # fmt: skip
-    kept = KeptFiles(
+    kept = FileStorage(
         root, in_project=False, most_bytes=settings.most_bytes, most_files=settings.most_files
     )
     if isinstance(at.source, FolderSource):

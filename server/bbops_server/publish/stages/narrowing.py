@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from bbops.base.errors import BbopsError
-from bbops_server.process.messages.tables import Narrow
+from bbops_server.process.messages.tables import NarrowTables
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.stages.stages import MIGRATE_SECONDS
 from bbops_server.publish.status.status import Stalled, StatusBoard
@@ -63,7 +63,7 @@ class Narrowing:
     async def _is_narrowed(self, *, is_told: bool) -> bool:
         at = self._context()
         live = at.plane.find_live(at.project.name)
-        asked = Narrow(digest=live, **at.asked_of)
+        asked = NarrowTables(digest=live, **at.asked_of)
         try:
             answer = await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
         except BbopsError as error:

@@ -27,8 +27,14 @@ from bbops_server.process.messages.builds import (
     FindSecret,
     RunBuildTests,
 )
-from bbops_server.process.messages.projects import Start
-from bbops_server.process.messages.tables import Expand, Rehearse, Settle, Switch, TryStatements
+from bbops_server.process.messages.projects import StartPageTexts
+from bbops_server.process.messages.tables import (
+    ExpandTables,
+    RehearseMigration,
+    SettleTables,
+    SwitchTables,
+    TryStatements,
+)
 from bbops_server.process.printing.finding import NO_SANDBOX, find_trouble
 from bbops_server.publish.holds.approvals import read_waiting
 from bbops_server.publish.holds.freezing import hold_frozen_frontend
@@ -179,7 +185,7 @@ async def rehearse(
     `finish_narrowing` completes the previous publication's migration.
     """
     refuse_failed_switch(prepared, at)
-    asked = Rehearse(
+    asked = RehearseMigration(
         artifact=prepared.facts.artifact, **_about(prepared, at)
     )  # fmt: skip
     try:
@@ -228,7 +234,7 @@ async def link(rehearsed: Rehearsed, at: PublishContext) -> Linked:
     return rehearsed.linked(made)
 
 
-def _find_start(built: Built, at: PublishContext) -> Start:
+def _find_start(built: Built, at: PublishContext) -> StartPageTexts:
     """Return the texts of the start page of a draft or of `bbops dev`."""
     control, own = at.plane.settings.control_url, at.project.name
     project, _, slug = own.partition("/~drafts/")
@@ -236,12 +242,12 @@ def _find_start(built: Built, at: PublishContext) -> Start:
     page = f"{control}/projects/{quote(name)}"
     page += f"/drafts/{quote(slug)}" if slug else ""
     branch = at.project.branch if at.is_draft else ""
-    return Start(name, built.release, branch, f"{page}/reference", control)
+    return StartPageTexts(name, built.release, branch, f"{page}/reference", control)
 
 
 async def expand(linked: Linked, at: PublishContext) -> Migrated:
     """Expand the tables so that both releases can use them."""
-    asked = Expand(**_about(linked, at))
+    asked = ExpandTables(**_about(linked, at))
     try:
         answer = await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
     except MigrationRefused as refused:
@@ -292,7 +298,7 @@ async def swap(linked: L, at: PublishContext) -> L:
             await _switch(linked, at)
             return linked
         if linked.is_about_tables:
-            asked = Settle(**_about(linked, at))
+            asked = SettleTables(**_about(linked, at))
             await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
         await at.plane.swap(linked.link)
         return linked  # noqa: TRY300 - the errors below are of any statement above
@@ -307,7 +313,7 @@ async def swap(linked: L, at: PublishContext) -> L:
 
 async def _switch(linked: Linked, at: PublishContext) -> None:
     async with at.plane.held(at.project.name) as until:
-        asked = Switch(until=until - SWAP_SECONDS, **_about(linked, at))
+        asked = SwitchTables(until=until - SWAP_SECONDS, **_about(linked, at))
         await at.build.ask(asked, timeout_seconds=HOLD_SECONDS)
         await at.plane.swap(linked.link)
 
