@@ -48,10 +48,7 @@ def test_each_message_has_a_unique_name_and_each_request_an_answer() -> None:
     every = [one for found in messages().values() for one in found]
     assert len(every) > 60
     assert len({message.__name__ for message in every}) == len(every)
-    requests: list[type[RequestMessage[Any]]] = [
-        one for one in every if issubclass(one, RequestMessage)
-    ]
-    assert all(issubclass(answer_type(one), AnswerMessage) for one in requests)
+    assert all(issubclass(answer_type(request), AnswerMessage) for request in requests())
 
 
 @pytest.mark.long

@@ -34,24 +34,24 @@ SILENCE_SECONDS = 3600.0
 HEALTH = Health(word_seconds=0.05, silence_seconds=SILENCE_SECONDS)
 MODULE = """
 import asyncio, socket, sys, time
-from bbops_server.process.messages.channel import Channel
-from bbops_server.process.messages.request import Done
-from bbops_server.process.messages.service import Service
+from bbops_server.process.messages.channel import ProcessChannel
+from bbops_server.process.messages.request import DoneAnswer
+from bbops_server.process.messages.service import RequestService
 from tests.support.child_requests import Block, Grow
 
 kept = []
 
 async def block(request):
     time.sleep(request.seconds)
-    return Done()
+    return DoneAnswer()
 
 async def grow(request):
     kept.append(bytearray(64 << 20))
-    return Done()
+    return DoneAnswer()
 
 async def main():
-    channel = await Channel.open(socket.socket(fileno=int(sys.argv[1])))
-    await Service("a child", {Block: block, Grow: grow}).run(channel)
+    channel = await ProcessChannel.open(socket.socket(fileno=int(sys.argv[1])))
+    await RequestService("a child", {Block: block, Grow: grow}).run(channel)
 
 asyncio.run(main())
 """

@@ -46,9 +46,9 @@ MODULE = """
 import asyncio, os, socket, sys, time
 import msgspec
 from bbops.base.errors import GitError
-from bbops_server.process.messages.channel import Channel
-from bbops_server.process.messages.request import Done
-from bbops_server.process.messages.service import Service
+from bbops_server.process.messages.channel import ProcessChannel
+from bbops_server.process.messages.request import DoneAnswer
+from bbops_server.process.messages.service import RequestService
 from tests.support.child_requests import *
 
 class Child:
@@ -76,11 +76,11 @@ class Child:
 
     async def announce(self, request):
         self.channel.post(Announced(request.text))
-        return Done()
+        return DoneAnswer()
 
     async def main(self):
-        self.channel = await Channel.open(socket.socket(fileno=int(sys.argv[1])))
-        await Service("a child", {
+        self.channel = await ProcessChannel.open(socket.socket(fileno=int(sys.argv[1])))
+        await RequestService("a child", {
             Echo: self.echo, RefuseThis: self.refuse, Break: self.break_, Mistake: self.mistake,
             Die: self.die, Look: self.look, Hang: self.hang, Announce: self.announce,
         }).run(self.channel)
