@@ -10,6 +10,7 @@ from typing import Any
 from bbops.base.disk import replace_file
 from bbops.base.errors import ProjectError, ServerError
 from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.build.check import CheckedProject
 from bbops.build.check._supported import needs_base
 from bbops.build.compile.release import Built, build, check, declared_env
 from bbops.build.compile.row_events import find_row_events
@@ -17,6 +18,8 @@ from bbops.build.compile.signing_secrets import find_signing_secrets
 from bbops.language.project import Project
 from bbops.language.resources.project import Engine
 from bbops.review.plan.hosts import find_hosts
+from bbops.review.plan.plan import plan
+from bbops.review.plan.render.phrases import summary
 from bbops.source.tree import Tree
 from bbops_server.process.messages.builds import (
     BuildRelease,
@@ -37,10 +40,13 @@ from bbops_server.publish.build.executor import Works
 from bbops_server.publish.build.frontend import keep
 from bbops_server.publish.build.gate import Gate
 from bbops_server.publish.build.kept_files import warn_of_files
-from bbops_server.publish.build.proposing import find_removed, summarize
+from bbops_server.publish.build.proposing import find_removed
 from bbops_server.publish.build.sources import Source, Sources
 from bbops_server.publish.build.tables import Declared, TablesAtWork
 from bbops_server.publish.build.tagged import check_tagged, find_tagged, publish
+
+_PROJECTS_KEPT = 8
+"""Checked projects that are kept for summaries: the live and the new one of some projects."""
 
 
 class Compiling:
@@ -49,6 +55,7 @@ class Compiling:
     def __init__(self, sources: Sources, tables: TablesAtWork, gate: Gate) -> None:
         """`tables` and `gate` are handed what was built, until they are asked about it."""
         self._sources, self._tables, self._gate = sources, tables, gate
+        self._built: dict[tuple[str, ...], CheckedProject] = {}
 
     @property
     def works(self) -> Works:
@@ -93,6 +100,8 @@ class Compiling:
         built = check_tagged(built, tagged) if tagged else built
         built = warn_of_files(built, stay_here=request.files_stay_here)
         built = warn_of_browser(built, request.browser)
+        if built.project is not None and source["kind"] == "git":
+            self._remember(source, engine, built.project)
         artifacts = Path(request.artifacts)
         handed = BuildInput.take(tree, engine, off) if _is_gated(built) else None
         return BuiltRelease(
@@ -135,9 +144,26 @@ class Compiling:
         return CheckRemovalAnswer(found)
 
     def _summarize(self, request: Summarize) -> SummarizeAnswer:
-        return SummarizeAnswer(
-            summarize(self._sources, request.base, request.source, request.engine)
-        )
+        now = self._checked(request.base, request.engine)
+        then = self._checked(request.source, request.engine)
+        if now is None or then is None:
+            return SummarizeAnswer("")
+        return SummarizeAnswer(summary(plan(now, then)))
+
+    def _checked(self, source: Source, engine: Engine) -> CheckedProject | None:
+        """Return the project of a commit; the latest built ones are not checked again."""
+        found = self._built.get(_commit_key(source, engine))
+        if found is None:
+            tree, cache = self._sources.open(source)
+            found, _ = check(tree, cache, database=engine, off=(), base=tree)
+        return found
+
+    def _remember(self, source: Source, engine: Engine, project: CheckedProject) -> None:
+        key = _commit_key(source, engine)
+        self._built.pop(key, None)
+        self._built[key] = project
+        while len(self._built) > _PROJECTS_KEPT:
+            del self._built[next(iter(self._built))]
 
     def _publish_frontend(self, request: PublishFrontend) -> PublishFrontendAnswer:
         return publish(self._sources, self.read(request.source, request.engine), request)
@@ -165,6 +191,10 @@ class Compiling:
             "review": settings.review.model_dump(),
             "reaches": asdict(find_hosts(built.project)),
         }
+
+
+def _commit_key(source: Source, engine: Engine) -> tuple[str, ...]:
+    return source["repository"], source["path"], source["commit"], engine
 
 
 def _is_gated(built: Built) -> bool:

@@ -21,7 +21,6 @@ from bbops.review.plan.document import Document, describe, encode, tree_id
 from bbops.review.plan.live import complete, read_answer
 from bbops.review.plan.pairs import Pairs
 from bbops.review.plan.plan import plan
-from bbops.review.plan.render.phrases import summary
 from bbops.review.plan.render.text import render_text
 from bbops.review.plan.review import find_removal, read_rules
 from bbops.review.plan.rules import compare_reviews, find_loosened_review
@@ -95,14 +94,6 @@ def read_live_rules(kept: Mapping[str, Any]) -> Review:
     """Return the rules of what is live by its record, which another version may have made."""
     known = {name: kept[name] for name in Review.model_fields if name in kept}
     return Review.model_validate(known, by_name=True)
-
-
-def summarize(sources: Sources, base: Source, head: Source, engine: Engine) -> str:
-    """Return in one line what a release changed that went live; the data was not asked."""
-    pair = read_pair(sources, base, head, off=(), engine=engine)
-    if pair.now is None or pair.then is None:
-        return ""
-    return summary(plan(pair.now, pair.then))
 
 
 def find_removed(sources: Sources, base: Source, head: Source, engine: Engine) -> str:

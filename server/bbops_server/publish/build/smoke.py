@@ -1,4 +1,4 @@
-"""Try a release before it goes live: link it, prepare its SQL, match its routes. Nothing runs."""
+"""The smoke test of a release: link it, prepare its SQL, match its routes. No function runs."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from bbops_server.data_plane.live.artifact import read_artifact
 from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.log import JsonLog
 from bbops_server.process.host.random import SystemRandom
-from bbops_server.publish.build.statement_places import placed_statements
+from bbops_server.publish.build.statement_places import statement_uses
 
 _DUMMY = "x" * 64
-"""Stands for every env value but keys of tokens: no secret is needed here, so none is given."""
+"""The value of every env variable except signing keys. The smoke test needs no secrets."""
 
 
 async def try_release(artifact: Path, place: Place) -> dict[str, int]:
-    """Return how many statements and routes were tried.
+    """Return the numbers of prepared statements and matched routes.
 
     Raises:
         DatabaseError: a statement does not fit the migrated tables.
         ServerError: a route has no function, or the artifact is damaged.
     """
     data, _ = await asyncio.to_thread(read_artifact, artifact)
-    content: dict[str, Any] = marshal.loads(data)  # noqa: S302 - our own file, just checked
+    content: dict[str, Any] = marshal.loads(data)  # noqa: S302 - the artifact was just verified
     database = await open_database(place, durability=content["durability"])
     try:
         host = Host(SystemClock(), SystemRandom(), database, JsonLog())
@@ -46,22 +46,22 @@ async def try_release(artifact: Path, place: Place) -> dict[str, int]:
 
 
 def _keys(auth: dict[str, Any] | None) -> set[str]:
-    """Return the variables that hold keys of tokens: nothing stands for those of a PEM."""
-    return set() if auth is None else {auth["key"], *(one["key"] for one in auth["keys"])} - {None}
+    """Return the variables with signing keys, which have no valid dummy."""
+    return set() if auth is None else {auth["key"], *(key["key"] for key in auth["keys"])} - {None}
 
 
 async def _prepare(release: Release, database: Opened) -> int:
-    texts = dict(placed_statements(release))
-    for text, place in texts.items():
+    uses = {use.text: use for use in statement_uses(release)}
+    for text, use in uses.items():
         try:
             await database.prepare(text)
         except DatabaseError as error:
-            where = f"{place}: " if place else ""
+            where = f"{use.place}: " if use.place else ""
             raise DatabaseError(
                 f"{where}a query does not fit the database: {error.message}: {text[:300]}",
                 hint="this is a bug in bbops, or someone else changed the tables",
             ) from None
-    return len(texts)
+    return len(uses)
 
 
 def _match(release: Release, route: dict[str, Any]) -> None:
