@@ -9,7 +9,7 @@ import pytest
 
 from bbops.base.host import HttpRequest
 from bbops.build.testing.mocks import Mocks
-from bbops.runtime.values.failures import HttpFailure
+from bbops.runtime.values.failures import HttpFailure, Thrown
 
 URL = "https://api.example.com/x"
 
@@ -40,3 +40,25 @@ def test_a_mock_may_be_an_error() -> None:
 def test_an_address_without_a_mock_fails() -> None:
     with pytest.raises(HttpFailure, match="is not mocked"):
         ask({}, "https://other.example.com/")
+
+
+@pytest.mark.parametrize(
+    ("step", "status"),
+    [
+        ("identityToken.verifyIdToken", 401),
+        ("identityToken.getUser", 404),
+        ("payments.verifyWebhookSignature", 400),
+    ],
+)
+def test_an_error_with_which_a_step_answers_is_the_answer(step: str, status: int) -> None:
+    mocks = Mocks({step: {"error": {"status": status, "message": "refused"}}})
+    with pytest.raises(Thrown, match="refused") as raised:
+        asyncio.run(mocks.call(step, {}))
+    assert raised.value.status == status
+
+
+def test_any_other_status_is_an_error_of_the_vendor() -> None:
+    mocks = Mocks({"identityToken.getUser": {"error": {"status": 503}}})
+    with pytest.raises(HttpFailure, match=r"'identityToken.getUser' failed") as raised:
+        asyncio.run(mocks.call("identityToken.getUser", {}))
+    assert raised.value.answered == 503

@@ -5,7 +5,9 @@ Each module has `check(project) -> Iterator[Diagnostic]` and is found by being h
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from bbops.base.diagnostics import Diagnostic, has_errors
 from bbops.base.registry import members
@@ -90,4 +92,17 @@ def check(project: Project) -> tuple[Diagnostic, ...]:
     """
     checked = CheckedProject.of(project)
     found = {d for _, rule in members("bbops.build.check") for d in rule.check(checked)}
-    return tuple(sorted(one for one in found if one.place.file not in project.mended))
+    return tuple(_first(sorted(one for one in found if one.place.file not in project.mended)))
+
+
+_ELSEWHERE: Final = frozenset({"long-claim"})
+"""Codes of warnings whose cause is a column, which one change fixes for every function."""
+
+
+def _first(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Yield the diagnostics, and the first of several with the same cause in another file."""
+    reported: set[str] = set()
+    for diagnostic in found:
+        if diagnostic.code not in _ELSEWHERE or diagnostic.message not in reported:
+            yield diagnostic
+        reported.add(diagnostic.message)

@@ -165,9 +165,11 @@ def _doubts(table: Resource[Table], of: SqlTable) -> Iterator[Diagnostic]:
     if rules is None or not rules.hides:
         return
     owners = {name for one in rules.of("read") for name in _owners(one.node, of)}
-    first = {*model.key[:1], *(name for name, one in model.columns.items() if one.unique)} | {
-        index.columns[0] for index in model.indexes.values() if index.where is None
-    }  # fmt: skip
+    first = {
+        *model.key[:1],
+        *(name for name, one in model.columns.items() if one.unique or one.references),
+        *(index.columns[0] for index in model.indexes.values() if index.where is None),
+    }
     for name in sorted(owners - first):
         yield Diagnostic(
             table.place("columns", name, key=True), "rule-unindexed",

@@ -9,8 +9,9 @@ import msgspec
 
 from bbops.base.host import HttpRequest, HttpResponse, MailRequest
 from bbops.base.streaming import Pieces
+from bbops.language.addons._base import kind
 from bbops.runtime.steps.addons import AddonFailure
-from bbops.runtime.values.failures import HttpFailure
+from bbops.runtime.values.failures import HttpFailure, Thrown
 
 _FOR_REAL: Final = "localStorage"
 """The addon whose steps need no mock: a case has a storage of its own, in memory."""
@@ -41,6 +42,8 @@ class Mocks:
 
         Raises:
             AddonFailure: it has none, or its mock is an error.
+            HttpFailure: its mock is an error of a vendor.
+            Thrown: its mock is an error with which the step itself answers the request.
         """
         if step not in self.results:
             self.missing.append(step)
@@ -143,6 +146,7 @@ def answer_of(name: str, result: Any) -> Any:
 
     Raises:
         HttpFailure: it is `{ error: { status, message, reason, retryAfter } }`.
+        Thrown: it is such an error, with a status with which the step answers the request.
         AddonFailure: it is an error without a status.
     """
     if (
@@ -151,10 +155,19 @@ def answer_of(name: str, result: Any) -> Any:
         and isinstance(result["error"], dict)
     ):
         told = result["error"]
+        if told.get("status") in _answers_of(name):
+            raise Thrown(told["status"], told.get("message"))
         if "status" in told:
             raise _failure(name, told)
         raise AddonFailure("mocked-error", str(told.get("message") or f"'{name}' failed"))
     return result
+
+
+def _answers_of(step: str) -> frozenset[int]:
+    """Return the statuses with which a step itself answers the request."""
+    addon, _, name = step.partition(".")
+    found = kind(addon)
+    return found.actions[name].answers if found and name in found.actions else frozenset()
 
 
 def _failure(name: str, told: Mapping[str, Any]) -> HttpFailure:

@@ -64,6 +64,7 @@ class Action:
         per_second: how many requests the vendor takes of one account; 0 for no limit of ours.
         streams: whether its vendor answers piece by piece where that is wanted.
         writes: whether it changes data outside of this run, or sends it to a person.
+        answers: statuses with which the step itself answers the request, as `throw` does.
     """
 
     title: str
@@ -78,6 +79,7 @@ class Action:
     per_second: float = 0.0
     streams: bool = False
     writes: bool = True
+    answers: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,7 @@ ADDON = AddonKind(
             "    value: ${ vars.person.uid }",
             repeat="safe",
             writes=False,
+            answers=frozenset({401}),
         ),
         "getUser": Action(
             "Get User",
@@ -93,6 +94,7 @@ ADDON = AddonKind(
             "    value: ${ vars.person.email }",
             repeat="safe",
             writes=False,
+            answers=frozenset({404}),
         ),
     },
     config_example="projectId: my-project\nserviceAccount: ${ env.IDENTITY_SERVICE_ACCOUNT }",

@@ -144,6 +144,7 @@ ADDON = AddonKind(
             "    value: ${ vars.event.type }",
             repeat="safe",
             writes=False,
+            answers=frozenset({400}),
         ),
     },
     config_example="secretKey: ${ env.PAYMENTS_SECRET_KEY }\n"

@@ -26,11 +26,13 @@ def cure(left: Type, right: Type) -> str:
 
 
 def comparing_cure(node: s.Compare, left: Type, right: Type, *, of_column: bool) -> str:
-    """Return the hint for a text that is compared with a number or another kind.
+    """Return the hint for a text or a date that is compared with another kind.
 
     Args:
-        of_column: the text is a column's, which no filter makes a number of in a query.
+        of_column: the text or the date is a column's, which few filters convert in a query.
     """
+    if {left.kind, right.kind} == {"date", "datetime"}:
+        return _moment_cure(of_column=of_column)
     text, other, kind = (node.left, node.right, right.kind)
     if right.kind == "text":
         text, other, kind = (node.right, node.left, left.kind)
@@ -41,6 +43,13 @@ def comparing_cure(node: s.Compare, left: Type, right: Type, *, of_column: bool)
     if isinstance(text, s.Literal):
         return f"leave out the quotes: {text.value}" if text.value.isdecimal() else ""
     return f"add '| toString' to the {kind}" if of_column else cure(left, right)
+
+
+def _moment_cure(*, of_column: bool) -> str:
+    """Return the hint for a date beside a datetime."""
+    if of_column:
+        return "add \"| date('%Y-%m-%d')\" to the datetime"
+    return "add '| toDatetime' to the date, or declare it as 'datetime'"
 
 
 def joining_cure(node: s.Binary, left: Type, right: Type) -> str:

@@ -70,8 +70,8 @@ def check_compare(at: Checks, node: s.Compare) -> Type:
             _check_forms(at, node, left, right)
             return t.BOOLEAN  # a query has no other constant for a column of dates
         message = f"{left} and {right} cannot be compared with '{node.op}'"
-        text = node.left if left.kind == "text" else node.right
-        hint = comparing_cure(node, left, right, of_column=reads_row(text, at.scope))
+        converted = node.left if left.kind in {"text", "date"} else node.right
+        hint = comparing_cure(node, left, right, of_column=reads_row(converted, at.scope))
         at.wrong_type(node.start, message, hint, node.left, node.right)
     elif is_ordered:
         _both(at, node, left, right)

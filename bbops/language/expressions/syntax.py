@@ -63,8 +63,8 @@ _WRONG = {
     "=": Hint("write '==' to compare", ReplaceWord("=", "==")),
     "?": "write 'a if condition else b'",
     ":": "write 'a if condition else b'",
-    "{": "build maps in YAML, one key per line",
-    "}": "build maps in YAML, one key per line",
+    "{": "build maps in YAML, one key per line; 'loop' with 'collect' builds a list of maps",
+    "}": "build maps in YAML, one key per line; 'loop' with 'collect' builds a list of maps",
     "**": "there is no power operator",
     "//": "write '(a / b) | floor'",
 }
@@ -104,9 +104,10 @@ def _tokens(source: str, base: int) -> list[_Token]:
         text, start = match[kind], base + match.start(kind)
         at = match.end()
         if kind == "op" and text in _WRONG:
-            raise SyntaxProblem(
-                f"'{text}' is not an operator", start, start + len(text), _WRONG[text]
-            )
+            message = f"'{text}' is not an operator"
+            if text in {"{", "}"}:
+                message = f"an expression cannot contain a map: unexpected '{text}'"
+            raise SyntaxProblem(message, start, start + len(text), _WRONG[text])
         if kind == "name" and text in _WORDS:
             kind = "word"
         found.append(_Token(kind, text, start, base + at))

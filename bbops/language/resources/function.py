@@ -30,9 +30,9 @@ class Function(Kind):
     - `input` is the body, `query` and `params` are parts of the address, `payload` is what an event
       brings. `name: type` must be there, `name?: type` may be left out, `type?` may be null. What
       does not fit is answered with 400 and every wrong field; what is not declared is dropped.
-    - A field of `query` may have `fields`, one level of them: `created_at: { fields: { gte?: date }
-      }` is `?created_at[gte]=2026-01-01`, and `query.created_at?.gte`. A text without brackets is
-      the field `eq`, where there is one; a list takes every text of a repeated name.
+    - A field of `query` may have `fields`, one level of them: `created_at: { fields: { gte?:
+      datetime } }` is `?created_at[gte]=2026-01-01`, and `query.created_at?.gte`. A text without
+      brackets is the field `eq`, where there is one; a list takes every text of a repeated name.
     - With `strictQuery: true` a name of the query that no shape declares is 400, too, also one in
       brackets; the shapes of middleware count. Middleware that says it does so for each of its
       routes.

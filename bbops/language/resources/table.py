@@ -141,7 +141,8 @@ class Table(Kind):
 
     - The file's name is the table's, in snake_case. Columns are not nullable unless they say so.
     - A column that `references` another makes relations: `author_id` is followed as `author`, and
-      from the other side by this table's name, or by `reverse`.
+      from the other side by this table's name, or by `reverse`. Such a column gets an index, unless
+      another one begins with it.
     - A key of a column that does nothing is a mistake: a length of a number, bounds that no value
       meets, a default that breaks them.
     - `seed` rows are inserted into every database where no row has their primary key (or, of one

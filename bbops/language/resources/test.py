@@ -174,8 +174,9 @@ class Test(Kind):
     - `mocks` stand for steps of addons and for `http`, and only for these. A request takes the mock
       of its address, with or without the query, else that of `http`; a result with `status` is a
       whole answer `{status, headers, body}`, any other one a body, and `{ error: { status,
-      message } }` a failure. A call that no mock answers fails the case, even where the function
-      catches it.
+      message } }` a failure. It is the answer where the step itself answers with that status, as
+      `identityToken.verifyIdToken` does with 401. A call that no mock answers fails the case, even
+      where the function catches it.
     - A step that is sent as a `stream` is mocked by `{ pieces, result }`: its texts, and the whole;
       with `error` in the place of `result` it breaks off. `expect.value` is then the list of
       events, each `{ event, data }`.

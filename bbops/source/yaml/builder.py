@@ -11,7 +11,15 @@ from typing import Any
 
 from yaml import events as kinds
 
-from bbops.source.yaml.complaints import NO_KEY, ONE_EACH, QUOTE_STAR, SECOND, refuse_name
+from bbops.source.yaml.complaints import (
+    COMMA,
+    NO_KEY,
+    ONE_EACH,
+    QUOTE_STAR,
+    SECOND,
+    problem,
+    refuse_name,
+)
 from bbops.source.yaml.nodes import Map, Mark, Problem, Seq, Text, Unreadable
 from bbops.source.yaml.scalars import resolve
 
@@ -25,12 +33,17 @@ _INDENT = re.compile(r"[|>][-+]?([1-9])")
 
 
 class _Frame:
-    """A map or list under construction. `key` is the entry its next value belongs to."""
+    """A map or list under construction. `key` is the entry its next value belongs to.
+
+    `cut_at` is the end of a value in brackets with an open parenthesis, -1 without one.
+    """
 
     __slots__ = (
         "column",
+        "cut_at",
         "end",
         "inside_key",
+        "is_flow",
         "is_key",
         "key",
         "key_mark",
@@ -39,13 +52,14 @@ class _Frame:
         "takes_value",
     )
 
-    def __init__(self, node: Map | Seq, mark: Mark, column: int) -> None:
+    def __init__(self, node: Map | Seq, mark: Mark, column: int, *, is_flow: bool) -> None:
         self.keys_at: dict[str, Mark] = {}
         self.node, self.column, self.end = node, column, mark.end
         self.key: str | None = None
         self.key_mark = mark
         self.takes_value = isinstance(node, Seq)
         self.is_key = self.inside_key = False
+        self.is_flow, self.cut_at = is_flow, -1
 
 
 class Builder:
@@ -82,6 +96,8 @@ class Builder:
         self._count(event)
         mark = self._mark(event)
         frame = self._stack[-1] if self._stack else None
+        if frame is not None and frame.is_flow and not mark.style:
+            self._refuse_comma(frame, event.value, mark)
         if frame is not None and not frame.takes_value:
             self._take_key(frame, event.value, mark)
             return
@@ -112,6 +128,19 @@ class Builder:
             return
         frame.key = text
         frame.keys_at[text] = mark
+
+    def _refuse_comma(self, frame: _Frame, text: str, mark: Mark) -> None:
+        """Refuse a value whose parentheses a comma cuts in two: `{ where: exists(a, b) }`.
+
+        Raises:
+            Unreadable: at that comma.
+        """
+        opened = text.count("(") - text.count(")")
+        if opened < 0 <= frame.cut_at:
+            comma = self._source.find(",", frame.cut_at, mark.start)
+            raise Unreadable(problem(self._source, comma, "found ',' inside a value", COMMA))
+        if opened > 0 > frame.cut_at and frame.takes_value:
+            frame.cut_at = mark.end
 
     def _refuse_key(self, text: str, mark: Mark) -> bool:
         count = len(self.problems)
@@ -150,7 +179,8 @@ class Builder:
             message = f"more than {MAX_DEPTH} maps and lists are nested here"
             raise self._unreadable(event, "yaml-too-deep", message)
         mark = self._mark(event)
-        frame = _Frame(node, mark, event.start_mark.column)
+        is_flow = bool(event.flow_style)
+        frame = _Frame(node, mark, event.start_mark.column, is_flow=is_flow)
         if isinstance(node, Map):
             node.keys_at, node.values_at = frame.keys_at, {}
         else:

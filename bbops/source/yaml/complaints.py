@@ -17,7 +17,7 @@ SECOND = "a second YAML document starts here"
 ONE_EACH = "put one resource in each file"
 NO_KEY = "expected a key before ':'"
 APOSTROPHE = "an apostrophe inside '…' is written twice: ''"
-COMMA = "a comma inside { } ends a value: quote it all, or put it on a line of its own"
+COMMA = "a comma inside { } or [ ] ends a value: quote the whole value"
 _Explain = Callable[[str, Broken], Problem]
 
 

@@ -79,12 +79,16 @@ def add(value: Any, duration: Any, zone: Any = "UTC") -> Any:
     gives="integer",
 )
 def difference(value: Any, other: Any, unit: Any, zone: Any = "UTC") -> int:
-    """How many days ('d') of the calendar in a zone the moment is behind another one."""
+    """How many days ('d') of the calendar in a zone the moment is behind another one.
+
+    The subtraction `a - b` of two datetimes gives the seconds between them.
+    """
     for one in (value, other):
         _moment(one, "difference")
     name, where = need_text(unit, "difference"), times.find_zone(zone)
     if name != "d":
-        raise BadValue(f"'difference' counts days: its unit is 'd', found '{name[:40]}'")
+        found = f"its unit is 'd', found '{name[:40]}'; 'a - b' gives seconds"
+        raise BadValue(f"'difference' counts days: {found}")
     return times.days_between(value, other, where)
 
 
