@@ -1,4 +1,4 @@
-"""`python -m tests.bench [--quick] [--json FILE]`: measure everything, print one table."""
+"""`python -m tests.bench [--quick] [--against COMMIT] [--json FILE]`: measure, print one table."""
 
 from __future__ import annotations
 
@@ -12,9 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.bench import agents, checking, flows, grants, linking, publishing, pushing, routes
+from tests.bench import (
+    against,
+    agents,
+    checking,
+    flows,
+    grants,
+    linking,
+    publishing,
+    pushing,
+    routes,
+)
 from tests.bench.contests import contests
-from tests.bench.duel import Duels, measure
+from tests.bench.duel import Duels, Outcome, measure
 from tests.bench.figures import Figure
 from tests.bench.machine import describe_machine
 from tests.bench.report import as_json, print_table
@@ -53,6 +63,9 @@ def run(arguments: Sequence[str]) -> int:
     """Measure, print the table, write the file."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="show only that everything works")
+    parser.add_argument(
+        "--against", metavar="COMMIT", help="only compare requests and publications with a commit"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers as JSON")
     given = parser.parse_args(arguments)
     if not sys.platform.startswith("linux"):
@@ -60,11 +73,17 @@ def run(arguments: Sequence[str]) -> int:
     # what is installed has its byte code; the servers shall have it, whatever this shell says
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     effort, machine = QUICK if given.quick else Effort(), describe_machine()
+    outcomes: Sequence[Outcome] = ()
     with TemporaryDirectory(prefix="bbops-bench-") as folder:
-        duels, figures = measure_all(Path(folder), effort)
-    print_table(machine, duels.outcomes, figures)
+        if given.against is not None:
+            size = against.QUICK if given.quick else against.Effort()
+            figures = against.compare(given.against, Path(folder), size)
+        else:
+            duels, figures = measure_all(Path(folder), effort)
+            outcomes = duels.outcomes
+    print_table(machine, outcomes, figures)
     if given.json is not None:
-        document = as_json(machine, duels.outcomes, figures)
+        document = as_json(machine, outcomes, figures)
         given.json.write_text(json.dumps(document, indent=2) + "\n")
     return 0
 

@@ -37,6 +37,23 @@ def test_the_quick_benchmark_prints_a_table_and_writes_json(tmp_path: Path) -> N
     assert not any(place in file.read_text() for place in (str(ROOT), str(Path.home()), "/tmp"))
 
 
+@pytest.mark.bench
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_two_commits_are_compared_by_their_cpu_time(tmp_path: Path) -> None:
+    file = tmp_path / "bench.json"
+    command = ["--quick", "--against", "HEAD", "--json", str(file)]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.bench", *command],
+        cwd=ROOT, capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    ratios = [each for each in json.loads(file.read_text())["figures"] if each["unit"] == "times"]
+    assert [ratio["name"].partition(":")[0] for ratio in ratios] == [
+        "static JSON", "row by id", "insert", "publish one of 100 files",
+    ]  # fmt: skip
+    assert all(ratio["value"] > 0 for ratio in ratios)
+
+
 def test_every_contest_is_between_servers_there_are() -> None:
     named = {run.server for one in (*contests(), *CONTESTS) for run in (one.ours, one.other)}
     assert named == set(SERVERS) == set(TITLES)
