@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -28,6 +28,9 @@ from tests.bench.shots import ADD, HELLO, Shot
 from tests.conftest import ROOT
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.served import environment, git
+
+_DATA_PROCESSES: Final = ("bbops_server.data_plane", "bbops_server.data")
+"""The module of data processes, and its name in earlier commits."""
 
 _ROWS: Final = 20
 ROW: Final = Shot("row", "GET", [f"/api/items/{row}" for row in range(1, _ROWS + 1)], (), "", 200)
@@ -89,7 +92,7 @@ class Side:
 
     def request(self, shot: Shot, seconds: float) -> float:
         """Return the CPU time of the data process per request, in microseconds."""
-        pid = processes.child_running(self._process.pid, "bbops_server.data_plane")
+        pid = _find_data_process(self._process.pid)
         before = processes.cpu_nanoseconds(pid)
         count = saturate(shot, self.port, seconds)
         assert count.requests
@@ -121,6 +124,13 @@ class Side:
             if event["event"] == kind:
                 return event
         raise AssertionError(f"the server has ended before '{kind}'")
+
+
+def _find_data_process(server: int) -> int:
+    for module in _DATA_PROCESSES[:-1]:
+        with suppress(LookupError):
+            return processes.child_running(server, module)
+    return processes.child_running(server, _DATA_PROCESSES[-1])
 
 
 def compare(commit: str, folder: Path, effort: Effort) -> list[Figure]:
