@@ -14,6 +14,7 @@ from bbops.build.check._roots import api_key_type, auth_type, env_type
 from bbops.build.check._ways import Way, find_ways
 from bbops.language.expressions.types import Type
 from bbops.language.project import Project
+from bbops.language.steps._ruled import Asking
 from bbops.language.steps._surroundings import SentWebhook, Topic
 
 
@@ -38,6 +39,11 @@ class ResolvedProject(Project):
     def ways_to(self, function: str) -> tuple[Way, ...]:
         """Return every way to a function."""
         return self.ways.get(function, ())
+
+    @cached_property
+    def asking_by_function(self) -> dict[str, Asking]:
+        """Results of `_surroundings.asking`, by function."""
+        return {}
 
     def ways_from(self, function: str) -> tuple[Way, ...]:
         """Return every way to a function and to those that call it, directly or not."""

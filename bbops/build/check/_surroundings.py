@@ -126,10 +126,17 @@ def _why_unsigned(project: ResolvedProject, name: str, authentication: Authentic
 
 
 def asking(project: ResolvedProject, name: str) -> Asking:
-    """Return who asks, as the rules of tables read it: also where other functions call this one.
+    """Return the callers of a function, also through other functions, as rules of tables see them.
 
-    O(functions that lead to it).
+    O(functions that lead to it) for the first time.
     """
+    known = project.asking_by_function
+    if name not in known:
+        known[name] = _find_asking(project, name)
+    return known[name]
+
+
+def _find_asking(project: ResolvedProject, name: str) -> Asking:
     ways = project.ways_from(name)
     users, keys = ({way.authentication for way in ways} <= {one} for one in ("JWT", "API Key"))
     types = project.caller_types

@@ -8,6 +8,7 @@ what the client may choose.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Final
 
@@ -53,7 +54,11 @@ def find_opened(pairs: Pairs) -> Iterator[Finding]:
     """Yield the columns and rows that a public route gives, and none gave before."""
     open_now = [one for one in pairs.head.routes if one.authentication in OPEN]
     was = {address(one): one for one in pairs.base.routes if one.authentication in OPEN}
-    changed = [one for one in open_now if not _is_as_before(pairs, was.get(address(one)), one)]
+    same = {new.name for old, new in pairs.both("tables") if old.blob == new.blob}
+    changed = [
+        route for route in open_now
+        if not _is_as_before(pairs, same, was.get(address(route)), route)
+    ]  # fmt: skip
     if not changed:
         return
     head = _Giving(pairs.head, pairs.head.tables.keys(), are_many=len(changed) > _LOOKED)
@@ -68,14 +73,14 @@ def find_opened(pairs: Pairs) -> Iterator[Finding]:
         yield from _compare(pairs, route, given, [one for one in before if one.table == old])
 
 
-def _is_as_before(pairs: Pairs, base: Route | None, head: Route) -> bool:
+def _is_as_before(pairs: Pairs, same: AbstractSet[str], base: Route | None, head: Route) -> bool:
+    """Return whether a route runs the same functions on the same tables, which are `same`."""
     if base is None:
         return False
     run = run_by(pairs.head, head)
     was = [pairs.base.functions[one].blob for one in run_by(pairs.base, base)]
     if was != [pairs.head.functions[one].blob for one in run]:
         return False
-    same = {new.name for old, new in pairs.both("tables") if old.blob == new.blob}
     return _tables(pairs.head, run) <= same
 
 
