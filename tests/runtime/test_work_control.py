@@ -68,6 +68,42 @@ def test_a_dead_job_is_tried_again_behind_those_of_its_lane(bench: Callable[[Wor
     bench(work)
 
 
+def test_a_held_job_and_one_that_waits_for_a_time_run_on_request(
+    bench: Callable[[Work], None],
+) -> None:
+    async def work(on: Bench) -> None:
+        await on.enqueue(job("a"), job("b"), job("c"), job("far", run_at=2**41), job("d"))
+        claimed = await on.claim()
+        await on.engine.fail(claimed["a"], "oh", on.at + 5_000)
+        await on.engine.fail(claimed["b"], "oh", None)
+        wait = Wait("functions/c.yaml:3#1.1", on.at + 9_000, event="parcel.sent")
+        await on.engine.wait(claimed["c"], [wait])
+        await on.engine.hold(claimed["d"], "held by hand")
+        assert [await control(on).run(one) for one in ("a", "far", "d")] == [True] * 3
+        assert [await control(on).run(one) for one in ("a", "b", "c", "unknown")] == [False] * 4
+        again = await on.claim()
+        assert {uid: one.attempt for uid, one in again.items()} == {"a": 2, "far": 1, "d": 2}
+        assert await on.states() == {
+            "a": "running", "b": "dead", "c": "later", "far": "running", "d": "running",
+        }  # fmt: skip
+
+    bench(work)
+
+
+def test_a_job_that_is_to_run_keeps_to_the_order_of_its_lane(
+    bench: Callable[[Work], None],
+) -> None:
+    async def work(on: Bench) -> None:
+        await on.enqueue(job("a1", lane="a"), job("a2", lane="a"))
+        await control(on).hold("by hand")
+        assert await control(on).run("a2")
+        assert await on.states() == {"a1": "held", "a2": "blocked"}
+        assert await control(on).run("a1")
+        assert await on.states() == {"a1": "ready", "a2": "blocked"}
+
+    bench(work)
+
+
 def test_a_job_that_is_cancelled_ends_at_its_next_step_and_opens_its_lane(
     bench: Callable[[Work], None],
 ) -> None:

@@ -20,7 +20,7 @@ from bbops.base.json_addons import TestedAddon
 from bbops.base.json_deliveries import Delivery, DeliveryStory, DeliveryTry, JsonReceiver
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.base.json_events import LoggedEvent
-from bbops.base.json_jobs import ChangedJobs, Job, JobList, JobStory, TaskTime
+from bbops.base.json_jobs import ChangedJobs, Job, JobList, JobStory, TaskTicks, TaskTime, TickTime
 from bbops.interfaces.answers import Condition, DraftStatus, Publication, ServerStatus, Status
 from bbops.review.contract.contract import Contract
 from bbops.review.contract.export import render_json
@@ -144,6 +144,11 @@ class OneJob:
     async def list(self, state: str, most: int) -> JobList:
         found = [self.known] if state in {"", "dead"} else []
         return JobList(found[:most], {"dead": 1}, [TaskTime("tasks/beat", 60.0)])
+
+    async def ticks(self, task: str, count: int) -> list[TaskTicks]:
+        ticks = [TickTime(60.0, "1970-01-01T01:01:00+01:00")][:count]
+        known = TaskTicks("tasks/beat", "every 0:01:00", "Europe/Berlin", 0.0, ticks)
+        return [known] if task in {"", known.task} else []
 
     async def show(self, job: str) -> JobStory | None:
         return JobStory(self.known, "{}", "", []) if job == self.known.name else None

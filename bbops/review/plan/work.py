@@ -158,7 +158,7 @@ def _of_tasks(pairs: Pairs, now: int | None) -> Iterator[WorkChange]:
     for old, new in pairs.both("tasks"):
         before, after = _schedule(old.model), _schedule(new.model)
         if old.name == new.name and old.model.enabled and new.model.enabled and before != after:
-            message = f"ran {_say(before)}, and runs {_say(after)}, counted from its publication"
+            message = f"ran {before}, and runs {after}, counted from its publication"
             place = new.place("every" if new.model.every else "schedule")
             found = _change("schedule-changed", f"tasks/{new.name}", message, place)
             yield replace(found, ticks=tuple(_ticks(after, now)) if now is not None else ())
@@ -167,12 +167,6 @@ def _of_tasks(pairs: Pairs, now: int | None) -> Iterator[WorkChange]:
 def _schedule(task: Task) -> Schedule:
     every = timedelta(seconds=seconds(task.every)) if task.every else timedelta()
     return Schedule(task.schedule or "", task.timezone, every // timedelta(milliseconds=1))
-
-
-def _say(schedule: Schedule) -> str:
-    if schedule.every_ms:
-        return f"every {timedelta(milliseconds=schedule.every_ms)}"
-    return f"at '{schedule.cron}' ({schedule.timezone})"
 
 
 def _ticks(schedule: Schedule, now: int) -> Iterator[str]:

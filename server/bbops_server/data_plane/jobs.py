@@ -14,17 +14,20 @@ from bbops.base.json_jobs import Job, JobStory, TaskTime
 from bbops.database.open import Opened, work_dialect
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.control import WorkControl
+from bbops.runtime.work.engine import now_ms
+from bbops.runtime.work.upcoming import list_ticks
 from bbops.runtime.work.values import RESTORED, Listed
 from bbops.runtime.work.writes import unheard
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.data.change_jobs import Changed, ChangeJobs
 from bbops_server.process.messages.data.count_jobs import CountJobs, JobCounts
 from bbops_server.process.messages.data.list_jobs import Jobs, ListJobs
+from bbops_server.process.messages.data.list_ticks import ListTicks, Ticks
 from bbops_server.process.messages.data.show_job import ShowJob, ShownJob
 from bbops_server.process.messages.request import Answer
 from bbops_server.process.messages.service import Handler, Handlers
 
-JobRequest: TypeAlias = CountJobs | ListJobs | ShowJob | ChangeJobs
+JobRequest: TypeAlias = CountJobs | ListJobs | ListTicks | ShowJob | ChangeJobs
 
 HELD_BY_PEOPLE: Final = "held by hand"
 
@@ -64,6 +67,7 @@ def job_handlers(find: Callable[[JobRequest], Live], ring: Callable[[], None]) -
     return {
         CountJobs: about(_count),
         ListJobs: about(_list),
+        ListTicks: about(_list_ticks),
         ShowJob: about(_show),
         ChangeJobs: about(_change),
     }
@@ -102,6 +106,14 @@ async def _list(live: Live, request: ListJobs) -> Jobs:
     return Jobs([_job(live, one) for one in found], await control.counts(), ticks)
 
 
+async def _list_ticks(live: Live, request: ListTicks) -> Ticks:
+    waiting = {one.task: one for one in await _control(live).ticks()}
+    tasks = live.release.tasks if live.release else {}
+    named = sorted(tasks) if not request.task else [request.task] if request.task in tasks else []
+    now = now_ms()
+    return Ticks([list_ticks(tasks[one], request.count, now, waiting.get(one)) for one in named])
+
+
 async def _show(live: Live, request: ShowJob) -> ShownJob:
     found = await _control(live).story(request.job)
     if found is None:
@@ -133,6 +145,8 @@ async def _change(live: Live, request: ChangeJobs) -> Changed:
         case "release":
             reason = RESTORED if request.restored else ""
             return Changed(await control.release([one] if one else None, reason=reason))
+        case "start":
+            return Changed(int(await control.run(one)))
         case "retry":
             if await control.retry(one, from_start=request.from_start):
                 return Changed(1)

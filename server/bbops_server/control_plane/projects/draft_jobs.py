@@ -72,6 +72,15 @@ async def release_draft_jobs(
     return await change_in(visit, where, source, "release", which, job=data.job)
 
 
+@change(f"{_DRAFT}/jobs/run", Permission.RUN_DRAFT_JOBS, status=200)
+async def run_draft_job(
+    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[OneJob, Body()]
+) -> ChangedJobs:
+    """Run a job of a draft now that is held or waits for a time."""
+    source, where = _jobs(visit, name, slug), f"{name} {slug}"
+    return await change_in(visit, where, source, "start", data.job, job=data.job)
+
+
 @change(f"{_DRAFT}/jobs/retry", Permission.RUN_DRAFT_JOBS, status=200)
 async def retry_draft_job(
     visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[Retried, Body()]
@@ -121,6 +130,6 @@ def _jobs(visit: Visit, name: str, slug: str) -> DraftJobSource:
 
 
 ROUTES = (
-    list_draft_jobs, show_draft_job, release_draft_jobs, retry_draft_job, cancel_draft_job,
-    run_draft_task, run_draft_work,
+    list_draft_jobs, show_draft_job, release_draft_jobs, run_draft_job, retry_draft_job,
+    cancel_draft_job, run_draft_task, run_draft_work,
 )  # fmt: skip

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
-from litestar.exceptions import NotFoundException
+from litestar.exceptions import HTTPException, NotFoundException
 from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.base.errors import BbopsError, ServerError
-from bbops.base.json_jobs import ChangedJobs, JobList, JobStory
+from bbops.base.json_jobs import ChangedJobs, JobList, JobStory, TaskTicks
+from bbops.runtime.work.upcoming import MOST_TICKS
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, read
@@ -65,6 +66,12 @@ async def show_job(
     return await show_from(_jobs(visit, name), job)
 
 
+@change("/api/projects/{name:str}/jobs/run", Permission.RETRY_JOBS, status=200)
+async def run_job(visit: Here, name: FromPath[str], data: Annotated[OneJob, Body()]) -> ChangedJobs:
+    """Run a job now that is held or waits for a time."""
+    return await _change(visit, name, "start", data.job, job=data.job)
+
+
 @change("/api/projects/{name:str}/jobs/retry", Permission.RETRY_JOBS, status=200)
 async def retry_job(
     visit: Here, name: FromPath[str], data: Annotated[Retried, Body()]
@@ -94,6 +101,22 @@ async def release_jobs(
     """Let held jobs go on."""
     named = data.job or ("restored" if data.restored else "all")
     return await _change(visit, name, "release", named, job=data.job, restored=data.restored)
+
+
+@read("/api/projects/{name:str}/tasks/next", Permission.READ_JOBS)
+async def list_ticks(
+    visit: Here, name: FromPath[str],
+    task: Annotated[str, QueryParameter(max_length=400)] = "",
+    count: Annotated[int, QueryParameter(ge=1, le=MOST_TICKS)] = 5,
+) -> list[TaskTicks]:  # fmt: skip
+    """The next ticks of a task, or of all live tasks."""
+    try:
+        found = await _jobs(visit, name).ticks(_task_name(task) if task else "", count)
+    except BbopsError as error:
+        raise refuse(error) from None
+    if task and not found:
+        raise _missing_task(task)
+    return [*found]
 
 
 @change("/api/projects/{name:str}/tasks/run", Permission.MANAGE_JOBS, status=200)
@@ -143,12 +166,20 @@ async def change_in(
 
 async def run_task_of(visit: Visit, where: str, source: JobSource, named: str) -> ChangedJobs:
     """Run a task now. Raises: HTTPException: there is none of that name."""
-    task = f"tasks/{named.removeprefix('tasks/').removesuffix('.yaml')}"
+    task = _task_name(named)
     found = await change_in(visit, where, source, "run", task, job=task)
     if not found.count:
-        hint = "'bbops tasks list' shows those that are live and enabled"
-        raise refuse(ServerError(f"the project has no task '{named}'", hint=hint))
+        raise _missing_task(named)
     return found
+
+
+def _task_name(given: str) -> str:
+    return f"tasks/{given.removeprefix('tasks/').removesuffix('.yaml')}"
+
+
+def _missing_task(given: str) -> HTTPException:
+    hint = "'bbops tasks list' shows those that are live and enabled"
+    return refuse(ServerError(f"the project has no task '{given}'", hint=hint))
 
 
 def _jobs(visit: Visit, name: str) -> JobSource:
@@ -159,5 +190,6 @@ def _jobs(visit: Visit, name: str) -> JobSource:
 
 
 ROUTES = (
-    list_jobs, show_job, retry_job, cancel_job, hold_jobs, release_jobs, run_task,
+    list_jobs, show_job, run_job, retry_job, cancel_job, hold_jobs, release_jobs, list_ticks,
+    run_task,
 )  # fmt: skip

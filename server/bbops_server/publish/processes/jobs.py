@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from bbops.base.json_jobs import ChangedJobs, JobList, JobStory
+from bbops.base.json_jobs import ChangedJobs, JobList, JobStory, TaskTicks
 from bbops_server.process.messages.data.change_jobs import Action, ChangeJobs
 from bbops_server.process.messages.data.list_jobs import ListJobs
+from bbops_server.process.messages.data.list_ticks import ListTicks
 from bbops_server.process.messages.data.run_draft_jobs import RunDraftJobs
 from bbops_server.process.messages.data.show_job import ShowJob
 from bbops_server.process.messages.request import A, Request
@@ -31,6 +32,10 @@ class ProjectJobs:
         """Return jobs, the oldest first; of those that have ended the last one first."""
         found = await self._ask(ListJobs(self._project, state, most))
         return JobList(found.jobs, found.counts, found.tasks)
+
+    async def ticks(self, task: str, count: int) -> Sequence[TaskTicks]:
+        """Return the next ticks of a task, or of all."""
+        return (await self._ask(ListTicks(self._project, task, count))).tasks
 
     async def show(self, job: str) -> JobStory | None:
         """Return what is known of a job."""

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 from bbops.base.json_addons import TestedAddon
 from bbops.base.json_deliveries import Delivery, DeliveryStory, JsonReceiver
 from bbops.base.json_events import LoggedEvent
-from bbops.base.json_jobs import ChangedJobs, JobList, JobStory
+from bbops.base.json_jobs import ChangedJobs, JobList, JobStory, TaskTicks
 from bbops.interfaces.answers import DraftStatus, Publication, ServerStatus, Status
 from bbops_server.process.messages.data.read_metrics import Sample
 from bbops_server.publish.status.signal import Signal
@@ -163,14 +163,18 @@ class JobSource(Protocol):
         """Return jobs, how many are in each state, and when tasks run next."""
         ...
 
+    async def ticks(self, task: str, count: int) -> Sequence[TaskTicks]:
+        """Return the next ticks of a task, or of all of them where none is named."""
+        ...
+
     async def show(self, job: str) -> JobStory | None:
         """Return what is known of a job; None where there is none of the name."""
         ...
 
     async def change(
-        self, action: Literal["hold", "release", "retry", "cancel", "run"], **about: Any
+        self, action: Literal["hold", "release", "start", "retry", "cancel", "run"], **about: Any
     ) -> ChangedJobs:
-        """Hold, release, retry or cancel jobs, or run a task now."""
+        """Hold, release, start, retry or cancel jobs, or run a task now."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Hold, release, retry or cancel jobs, or run a task now."""
+"""Hold, release, start, retry or cancel jobs, or run a task now."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal
 
 from bbops_server.process.messages.request import Answer, Request
 
-Action = Literal["hold", "release", "retry", "cancel", "run"]
+Action = Literal["hold", "release", "start", "retry", "cancel", "run"]
 
 
 class Changed(Answer, frozen=True):
@@ -21,7 +21,7 @@ class Changed(Answer, frozen=True):
 
 
 class ChangeJobs(Request[Changed], frozen=True):
-    """Hold, release, retry or cancel jobs, or run a task now."""
+    """Hold, release, start, retry or cancel jobs, or run a task now."""
 
     project: str
     action: Action
