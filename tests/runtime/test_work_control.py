@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bbops.runtime.work.control import KEPT_MS, WorkControl
+from bbops.runtime.work.control import DAY_MS, KEPT_MS, WorkControl
 from bbops.runtime.work.values import REMOVED, FencedError, Wait
 from tests.support.work_bench import Bench, Work, bench, job, place
 
@@ -156,6 +156,23 @@ def test_what_is_old_is_forgotten_and_numbers_go_on(bench: Callable[[Work], None
         await on.pump()
         seqs = await on.database.read("SELECT seq FROM _bbops_events ORDER BY seq")
         assert [row[0] for row in seqs] == [3, 4]
+
+    bench(work)
+
+
+def test_ended_jobs_and_events_are_kept_as_long_as_the_server_says(
+    bench: Callable[[Work], None],
+) -> None:
+    async def work(on: Bench) -> None:
+        await on.emit("paid")
+        await on.emit("paid")
+        await on.enqueue(job("a"))
+        await on.engine.end((await on.claim())["a"])
+        on.at += 2 * DAY_MS
+        assert await control(on).sweep() == 0
+        assert await control(on).sweep(3 * DAY_MS) == 0
+        assert await control(on).sweep(DAY_MS) == 2
+        assert await control(on).ended() == []
 
     bench(work)
 

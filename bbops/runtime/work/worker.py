@@ -33,6 +33,7 @@ class Worker:
     Attributes:
         plan: of the release that is live. Jobs that run go on with the one they began with.
         may_begin: cleared while no job may begin.
+        most: how many jobs run at a time.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Worker:
             moved: is called once events were moved into the log.
             notice: is called with what else happens.
         """
-        self.engine, self.plan, self._chance, self._most = engine, plan, chance, most
+        self.engine, self.plan, self._chance, self.most = engine, plan, chance, most
         self._tell, self._moved, self._notice = tell, moved, notice
         self._running: dict[int, asyncio.Task[None]] = {}
         self._bulk = set[int]()
@@ -109,7 +110,7 @@ class Worker:
             self._moved()
             self._note(route.noted)
         self._due = None if self.engine.holds else await self.engine.wake_due()
-        room = self._most - len(self._running) + len(self._bulk)
+        room = max(0, self.most - len(self._running) + len(self._bulk))
         claimed = await self.engine.claim(room, bulk=MOST_BULK - len(self._bulk))
         self._bulk |= {job.id for job in claimed if job.is_bulk}
         for job in claimed:
@@ -117,7 +118,7 @@ class Worker:
             task = asyncio.create_task(self._one(job))
             self._running[job.id] = task
             task.add_done_callback(partial(self._ended, job.id))
-        return bool(moved or (claimed and len(self._running) < self._most))
+        return bool(moved or (claimed and len(self._running) < self.most))
 
     async def _wait(self) -> None:
         if self.engine.holds and not self._running:  # whoever asks for something wakes it

@@ -50,6 +50,7 @@ from bbops_server.process.messages.forks.fork_draft import ForkDraft
 from bbops_server.process.messages.lifecycle.stop import Stop
 from bbops_server.process.messages.request import Done
 from bbops_server.process.messages.service import Handlers, Service
+from bbops_server.settings import WorkSettings
 
 ORPHAN_GRACE_SECONDS: Final = 1.0
 _QUOTA: Final = Quota(
@@ -188,6 +189,7 @@ async def _run(request: ForkDraft) -> None:
     work = ProjectWork(
         live, partial(_tell, log), tell_row=live.realtime.tell_row, holds=HELD
     )  # fmt: skip
+    work.configure(WorkSettings(request.concurrency))
     live.ring = work.wake
     serving = Answering(live)
     await serving.start(request.socket)

@@ -48,6 +48,7 @@ from bbops_server.process.messages.data.swap_release import SwapRelease
 from bbops_server.process.messages.lifecycle.stop import Stop
 from bbops_server.process.messages.request import Done
 from bbops_server.process.messages.service import Handlers, Service
+from bbops_server.settings import WorkSettings
 
 ORPHAN_GRACE_SECONDS: Final = 2.0
 """How long jobs may still take when the parent has died: another process goes on with them."""
@@ -65,7 +66,7 @@ class WorkProcess:
         self._center, self._exchanges, self._end = center, Exchanges(center), end
         self._projects: dict[str, ProjectWork] = {}
         self._lines: WorkLines | None = None
-        self._counts = WorkCounts()
+        self._counts, self._settings = WorkCounts(), WorkSettings()
 
     @property
     def service(self) -> Service:
@@ -136,6 +137,7 @@ class WorkProcess:
                 self._live(name), partial(self._tell, name),
                 tell_row=partial(self._tell_row, name), notice=partial(self._notice, name),
             )  # fmt: skip
+            self._projects[name].configure(self._settings)
         return self._projects[name]
 
     # ---- the process itself
@@ -148,6 +150,9 @@ class WorkProcess:
             await self._exchanges.stop(name)
             del self._projects[name]
         self._directory.arrange(request.projects)
+        self._settings = WorkSettings(request.concurrency, request.keep_seconds)
+        for project in self._projects.values():
+            project.configure(self._settings)
         self._http.allow(Egress(request.egress), rows=Egress(request.receivers))
         return Done()
 

@@ -31,6 +31,7 @@ from bbops_server.data_plane.work.pins import Pins
 from bbops_server.data_plane.work.row_tail import RowTail, Tell
 from bbops_server.process.messages.data.link_release import LinkRelease
 from bbops_server.process.messages.data.read_metrics import Sample
+from bbops_server.settings import WorkSettings
 
 _PAUSE_SECONDS: Final = 1.0
 _SWEEP_SECONDS: Final = 600.0
@@ -62,6 +63,7 @@ class ProjectWork:
         self._working: asyncio.Task[None] | None = None
         self._may_begin = True
         self._ending: asyncio.Task[None] | None = None
+        self._settings = WorkSettings()
 
     # ---- which release
     async def link(self, request: LinkRelease) -> None:
@@ -105,6 +107,13 @@ class ProjectWork:
         self._may_begin = True
         if self._worker is not None:
             self._worker.may_begin.set()
+
+    def configure(self, settings: WorkSettings) -> None:
+        """Run so many jobs at a time from now on, and keep ended ones so long."""
+        self._settings = settings
+        if self._worker is not None:
+            self._worker.most = settings.concurrency
+            self._worker.woken.set()
 
     def wake(self) -> None:
         """Look at once for what there is to do."""
@@ -184,8 +193,8 @@ class ProjectWork:
                     plan = assigned.plan(self._link_old)
                     tail = self._tail = RowTail(begun.database, dialect, self._tell_row)
                     worker = Worker(
-                        engine, plan, _chance, tell=self._tell, moved=tail.woken.set,
-                        notice=self._notice,
+                        engine, plan, _chance, most=self._settings.concurrency,
+                        tell=self._tell, moved=tail.woken.set, notice=self._notice,
                     )  # fmt: skip
                     await self._begin(worker)
                     await _until_lost(worker, lost, self._keep_sweeping(worker), tail.run())
@@ -222,7 +231,7 @@ class ProjectWork:
         while True:
             with suppress(Failure, OSError):  # it is tried again, and is not urgent
                 if self._assigned is not None:
-                    await self._assigned.sweep(control)
+                    await self._assigned.sweep(control, self._settings.keep_seconds)
             await asyncio.sleep(_SWEEP_SECONDS)
 
 

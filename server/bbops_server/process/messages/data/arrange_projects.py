@@ -18,3 +18,9 @@ class ArrangeProjects(Request[Done], frozen=True):
 
     receivers: tuple[str, ...] = ()
     """What addresses in rows may be, beside public ones."""
+
+    concurrency: int = 50
+    """How many jobs of a project run at a time."""
+
+    keep_seconds: float = 604_800.0
+    """How long ended jobs and events are kept."""

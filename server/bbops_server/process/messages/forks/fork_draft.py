@@ -13,10 +13,12 @@ class ForkDraft(Request[Forked], frozen=True):
         socket: where requests come in.
         folder: of the draft.
         egress: as of the data processes.
+        concurrency: how many jobs run at a time.
         control: the socket where the parent waits for it.
     """
 
     socket: str
     folder: str
     egress: tuple[str, ...]
+    concurrency: int = 50
     control: str = ""
