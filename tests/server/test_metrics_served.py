@@ -44,6 +44,8 @@ def test_jobs_are_counted_where_they_are_and_as_they_run(shop: Shop) -> None:
     assert (metric(served, f'job_wait_seconds_bucket{{project="{name}",work="tasks/beat",le="60"}}')
             or 0) >= 2  # fmt: skip
     assert metric(served, f'outbox_oldest_seconds{{project="{name}"}}') == 0
+    snapshot = metric(served, f'snapshot_age_seconds{{project="{name}"}}')
+    assert (snapshot is None) == (served.schema is None)
     assert metric(served, f'realtime_connections{{project="{name}"}}') == 0
     assert metric(served, f'project_ready{{project="{name}"}}') == 1
 

@@ -20,7 +20,7 @@ from bbops.runtime.work.attempts import Attempt
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.happenings import Happening
-from bbops.runtime.work.queue_sizes import read_sizes
+from bbops.runtime.work.queue_sizes import read_sizes, read_snapshot_age
 from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.worker import Worker
 from bbops.runtime.work.writes import unheard
@@ -145,12 +145,15 @@ class ProjectWork:
         engine = self._worker.engine
         try:
             sizes = await read_sizes(engine.database, engine.now())
+            age = await read_snapshot_age(engine.database, engine.dialect)
         except Failure:
             return []
-        oldest = Sample("outbox_oldest_seconds", {}, sizes.oldest_seconds)
+        oldest = [Sample("outbox_oldest_seconds", {}, sizes.oldest_seconds)]
+        if age is not None:
+            oldest.append(Sample("snapshot_age_seconds", {}, age))
         jobs = [Sample("jobs", {"work": work, "state": state}, count)
                 for work, state, count in sizes.jobs]  # fmt: skip
-        return [*jobs, oldest]
+        return [*jobs, *oldest]
 
     async def _apply_holds(self) -> int:
         worker, assigned = self._worker, self._assigned
