@@ -95,7 +95,7 @@ def test_jobs_of_a_draft_are_held_and_run_one_by_one_on_request(shop: Shop) -> N
         asked = served.bbops("jobs", "run", sold, "--draft", TOPIC)
         assert asked.stdout.startswith(f"{sold} runs now"), asked.stderr
         wait_for(lambda: client.get("marks").json() == ["asked", "later", "sold"])
-        assert len(jobs(served)) == 1
+        wait_for(lambda: len(jobs(served)) == 1)
         assert served.bbops("jobs", "release", "--draft", TOPIC).stdout == "released 1 job\n"
         wait_for(lambda: jobs(served) == [])
         assert sorted(client.get("marks").json()) == ["asked", "begun", "done", "later", "sold"]
