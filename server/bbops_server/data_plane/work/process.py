@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from bbops.base.errors import ServerError
 from bbops.runtime.work.attempts import Attempt
 from bbops.runtime.work.happenings import Happening
+from bbops.runtime.work.seats import Seats
 from bbops_server.data_plane.live.bell import listen
 from bbops_server.data_plane.live.directory import Directory
 from bbops_server.data_plane.live.linking import link
@@ -66,7 +67,7 @@ class WorkProcess:
         self._center, self._exchanges, self._end = center, Exchanges(center), end
         self._projects: dict[str, ProjectWork] = {}
         self._lines: WorkLines | None = None
-        self._counts, self._settings = WorkCounts(), WorkSettings()
+        self._counts, self._settings, self._seats = WorkCounts(), WorkSettings(), Seats()
 
     @property
     def service(self) -> Service:
@@ -136,6 +137,7 @@ class WorkProcess:
             self._projects[name] = ProjectWork(
                 self._live(name), partial(self._tell, name),
                 tell_row=partial(self._tell_row, name), notice=partial(self._notice, name),
+                seats=self._seats,
             )  # fmt: skip
             self._projects[name].configure(self._settings)
         return self._projects[name]

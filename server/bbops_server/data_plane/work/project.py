@@ -21,6 +21,7 @@ from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.happenings import Happening
 from bbops.runtime.work.queue_sizes import read_sizes, read_snapshot_age
+from bbops.runtime.work.seats import Seats
 from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.worker import Worker
 from bbops.runtime.work.writes import unheard
@@ -43,7 +44,7 @@ class ProjectWork:
 
     def __init__(
         self, live: Live, tell: Callable[[Attempt], None], *, tell_row: Tell, holds: str = "",
-        notice: Callable[[Happening], None] = lambda _: None,
+        notice: Callable[[Happening], None] = lambda _: None, seats: Seats | None = None,
     ) -> None:  # fmt: skip
         """Do nothing yet.
 
@@ -53,6 +54,7 @@ class ProjectWork:
             tell_row: is called with each changed row that a topic shows.
             holds: why jobs do not begin by themselves, see `Engine`; `run_for` lets them.
             notice: is called with what else happens.
+            seats: of the process, which its other projects share.
         """
         self._live, self._tell, self._reason = live, tell, holds
         self._tell_row, self._holds, self._notice = tell_row, holds, notice
@@ -63,7 +65,7 @@ class ProjectWork:
         self._working: asyncio.Task[None] | None = None
         self._may_begin = True
         self._ending: asyncio.Task[None] | None = None
-        self._settings = WorkSettings()
+        self._settings, self._seats = WorkSettings(), seats
 
     # ---- which release
     async def link(self, request: LinkRelease) -> None:
@@ -198,6 +200,7 @@ class ProjectWork:
                     worker = Worker(
                         engine, plan, _chance, most=self._settings.concurrency,
                         tell=self._tell, moved=tail.woken.set, notice=self._notice,
+                        seats=self._seats,
                     )  # fmt: skip
                     await self._begin(worker)
                     await _until_lost(worker, lost, self._keep_sweeping(worker), tail.run())
