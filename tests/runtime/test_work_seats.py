@@ -7,7 +7,7 @@ from asyncio import Event
 from bbops.runtime.work.seats import Seats
 
 
-def test_one_worker_may_take_every_seat_while_no_other_waits() -> None:
+def test_a_single_worker_may_take_every_seat() -> None:
     seats, busy = Seats(4), Event()
     assert seats.reserve(busy, 10) == 4
     assert seats.reserve(busy, 1) == 0
@@ -34,8 +34,8 @@ def test_every_project_gets_a_seat_though_there_are_more_projects_than_seats() -
     running = list[Event]()
     served = set[Event]()
     for _ in range(70):
-        for one in workers:
-            running += [one] * seats.reserve(one, 5)
+        for worker in workers:
+            running += [worker] * seats.reserve(worker, 5)
         assert len(running) <= 3
         served |= {*running}
         seats.free(running.pop(0), 1)

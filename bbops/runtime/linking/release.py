@@ -234,7 +234,7 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
         answering.mask.add(route["path"])
         yield
     base_url, requests = given.get("url", ""), lasting.active_requests
-    for path, webhook in link_webhooks(data, given["env"], answering, requests, base_url):
+    for path, webhook in link_webhooks(data, given["env"], answering, lasting, base_url):
         table.add("POST", path, webhook)
     for method, path, sign_in in link_sign_ins(data, given["env"], answering, lasting, base_url):
         table.add(method, path, sign_in)

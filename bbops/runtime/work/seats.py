@@ -33,10 +33,10 @@ class Seats:
         room = self._most - self._taken.total()
         others = self._waiting.keys() - {woken}
         if others:
-            busy = {one for one, count in self._taken.items() if count}
+            busy = {worker for worker, count in self._taken.items() if count}
             share = max(1, self._most // len(busy | others | {woken}))
-            ahead = takewhile(lambda one: one is not woken, self._waiting)
-            room -= sum(self._taken[one] < share for one in [*ahead])
+            ahead = takewhile(lambda worker: worker is not woken, self._waiting)
+            room -= sum(self._taken[worker] < share for worker in [*ahead])
             room = min(room, share - self._taken[woken])
         got = max(0, min(wanted, room))
         self._taken[woken] += got
@@ -65,5 +65,5 @@ class Seats:
         del self._taken[woken]
 
     def _wake_others(self, woken: Event) -> None:
-        for one in self._waiting.keys() - {woken}:
-            one.set()
+        for worker in self._waiting.keys() - {woken}:
+            worker.set()

@@ -206,6 +206,10 @@ class DataProcess:
             hub = live.realtime.hub
             found.append(Sample("realtime_connections", {}, len(hub.connections), name))
             found.append(Sample("realtime_dropped_total", {}, hub.dropped, name))
+            found += [
+                Sample("deliveries_total", {"webhook": trigger, "outcome": "refused"}, count, name)
+                for trigger, count in live.refused_deliveries.items()
+            ]
         return Metrics(found)
 
     async def _read_status(self, request: ReadStatus) -> ProcessStatus:

@@ -32,7 +32,9 @@ METRICS: Final[dict[str, tuple[Kind, str]]] = {
         "gauge", "The age of the oldest transaction that keeps old rows of the queue.",
     ),
     "ticks_missed_total": ("counter", "Runs of tasks that were left out; no server ran then."),
-    "deliveries_total": ("counter", "Attempts to send a webhook to a receiver, by outcome."),
+    "deliveries_total": (
+        "counter", "Attempts to send webhooks, and received ones that were refused, by outcome.",
+    ),
     "realtime_connections": ("gauge", "Clients that are connected to topics."),
     "realtime_dropped_total": ("counter", "Clients that were closed because they read too slowly."),
 }  # fmt: skip
