@@ -4,6 +4,7 @@
   + ProjectError      the YAML is wrong: carries diagnostics, exit code 1
   + GitError          git said no, or is missing or too old
   + DatabaseError     the database cannot be opened, or is too old
+    + TriggerRefused  its role may not create an SQL trigger on a table
     + DatabaseDamaged it can, but what it holds is not whole, exit code 1
   + MigrationRefused  the live schema cannot become the declared one safely
     + SwitchTooLong   it can, but requests would have to wait too long for it
@@ -50,6 +51,10 @@ class GitError(BbopsError):
 
 class DatabaseError(BbopsError):
     """A database cannot be opened or is not one we can use."""
+
+
+class TriggerRefused(DatabaseError):
+    """The role of a database may not create an SQL trigger on a table."""
 
 
 class DatabaseDamaged(DatabaseError):

@@ -43,6 +43,28 @@ class TaskTime(msgspec.Struct, frozen=True):
     next_at: float
 
 
+class TickTime(msgspec.Struct, frozen=True):
+    """A tick: seconds since 1970, and the time in the task's time zone, with its offset."""
+
+    at: float
+    local: str
+
+
+class TaskTicks(msgspec.Struct, frozen=True):
+    """The next ticks of a task.
+
+    Attributes:
+        schedule: as people read it, such as `at '30 2 * * *' (Europe/Berlin)`.
+        jitter_seconds: how much later than its tick a run begins at most.
+    """
+
+    task: str
+    schedule: str
+    timezone: str
+    jitter_seconds: float
+    ticks: list[TickTime]
+
+
 class JobList(msgspec.Struct, frozen=True):
     """Jobs, how many are in each state, and when tasks run next."""
 

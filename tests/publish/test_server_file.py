@@ -21,6 +21,7 @@ from bbops_server.settings import (
     ProjectSettings,
     Settings,
     Webhook,
+    WorkSettings,
 )
 from bbops_server.settings.freezes import Once, Weekly
 from bbops_server.settings.server_file.load import Read, load, read_file
@@ -28,6 +29,7 @@ from bbops_server.settings.server_file.settings import (
     find_restarts,
     project_settings,
     server_settings,
+    work_settings,
 )
 from tests.conftest import ROOT
 
@@ -91,6 +93,7 @@ def test_values_come_from_the_environment_and_options_before_all(tmp_path: Path)
             Webhook("http://127.0.0.1:9100/hook", frozenset(ATTEMPTED), "OPS_SECRET"),
         ),
     )  # fmt: skip
+    assert work_settings(file) == WorkSettings(20, 30 * 86_400)
     given = server_settings(file, tmp_path, {"port": 0, "workers": 1})
     assert (given.host, given.port, given.workers) == ("0.0.0.0", 0, 1)
     shop = project_settings(file, Settings(tmp_path))["shop"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bbops.runtime.work.control import KEPT_MS, WorkControl
+from bbops.runtime.work.control import DAY_MS, KEPT_MS, WorkControl
 from bbops.runtime.work.values import REMOVED, FencedError, Wait
 from tests.support.work_bench import Bench, Work, bench, job, place
 
@@ -68,6 +68,42 @@ def test_a_dead_job_is_tried_again_behind_those_of_its_lane(bench: Callable[[Wor
     bench(work)
 
 
+def test_a_held_job_and_one_that_waits_for_a_time_run_on_request(
+    bench: Callable[[Work], None],
+) -> None:
+    async def work(on: Bench) -> None:
+        await on.enqueue(job("a"), job("b"), job("c"), job("far", run_at=2**41), job("d"))
+        claimed = await on.claim()
+        await on.engine.fail(claimed["a"], "oh", on.at + 5_000)
+        await on.engine.fail(claimed["b"], "oh", None)
+        wait = Wait("functions/c.yaml:3#1.1", on.at + 9_000, event="parcel.sent")
+        await on.engine.wait(claimed["c"], [wait])
+        await on.engine.hold(claimed["d"], "held by hand")
+        assert [await control(on).run(one) for one in ("a", "far", "d")] == [True] * 3
+        assert [await control(on).run(one) for one in ("a", "b", "c", "unknown")] == [False] * 4
+        again = await on.claim()
+        assert {uid: one.attempt for uid, one in again.items()} == {"a": 2, "far": 1, "d": 2}
+        assert await on.states() == {
+            "a": "running", "b": "dead", "c": "later", "far": "running", "d": "running",
+        }  # fmt: skip
+
+    bench(work)
+
+
+def test_a_job_that_is_to_run_keeps_to_the_order_of_its_lane(
+    bench: Callable[[Work], None],
+) -> None:
+    async def work(on: Bench) -> None:
+        await on.enqueue(job("a1", lane="a"), job("a2", lane="a"))
+        await control(on).hold("by hand")
+        assert await control(on).run("a2")
+        assert await on.states() == {"a1": "held", "a2": "blocked"}
+        assert await control(on).run("a1")
+        assert await on.states() == {"a1": "ready", "a2": "blocked"}
+
+    bench(work)
+
+
 def test_a_job_that_is_cancelled_ends_at_its_next_step_and_opens_its_lane(
     bench: Callable[[Work], None],
 ) -> None:
@@ -120,6 +156,23 @@ def test_what_is_old_is_forgotten_and_numbers_go_on(bench: Callable[[Work], None
         await on.pump()
         seqs = await on.database.read("SELECT seq FROM _bbops_events ORDER BY seq")
         assert [row[0] for row in seqs] == [3, 4]
+
+    bench(work)
+
+
+def test_ended_jobs_and_events_are_kept_as_long_as_the_server_says(
+    bench: Callable[[Work], None],
+) -> None:
+    async def work(on: Bench) -> None:
+        await on.emit("paid")
+        await on.emit("paid")
+        await on.enqueue(job("a"))
+        await on.engine.end((await on.claim())["a"])
+        on.at += 2 * DAY_MS
+        assert await control(on).sweep() == 0
+        assert await control(on).sweep(3 * DAY_MS) == 0
+        assert await control(on).sweep(DAY_MS) == 2
+        assert await control(on).ended() == []
 
     bench(work)
 

@@ -11,6 +11,7 @@ from bbops.runtime.work.attempts import CRASHED, Attempt, Plan
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.retry import Retry
+from bbops.runtime.work.seats import Seats
 from bbops.runtime.work.values import TickDue
 from bbops.runtime.work.worker import Worker
 from tests.support.work_bench import Bench, Work, bench, job, place
@@ -28,14 +29,16 @@ async def until(is_so: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
-def make(on: Bench, name: str, run: object, told: list[Attempt]) -> Worker:
+def make(
+    on: Bench, name: str, run: object, told: list[Attempt], seats: Seats | None = None
+) -> Worker:
     plan = Plan(
         on.route,
         run,
         lambda _, __: TickDue(),
         lambda _: Retry(attempts=2),  # type: ignore[arg-type]
     )
-    return Worker(on.worker(name), plan, lambda: 0.5, tell=told.append)
+    return Worker(on.worker(name), plan, lambda: 0.5, tell=told.append, seats=seats)
 
 
 async def end(working: asyncio.Task[None]) -> None:
@@ -60,6 +63,29 @@ def test_a_job_that_ends_its_process_each_time_is_given_up(bench: Callable[[Work
         await until(lambda: len(told) > 1)
         assert (told[1].outcome, told[1].job.attempt) == ("done", 1)
         await end(working)
+
+    bench(work)
+
+
+def test_a_process_runs_no_more_jobs_than_it_has_seats(bench: Callable[[Work], None]) -> None:
+    async def work(on: Bench) -> None:
+        begun, gate = list[str](), asyncio.Event()
+
+        async def wait(recorded: Recorded) -> None:
+            recorded.begin()
+            begun.append(recorded.job.uid)
+            await gate.wait()
+
+        await on.enqueue(*(job(name) for name in "abcde"))
+        seats, told = Seats(2), list[Attempt]()
+        working = asyncio.create_task(make(on, "first", wait, told, seats).run())
+        await until(lambda: len(begun) == 2)
+        states = [*(await on.states()).values()]
+        assert (states.count("running"), states.count("ready")) == (2, 3)
+        gate.set()
+        await until(lambda: len(told) == 5)
+        await end(working)
+        assert seats.reserve(asyncio.Event(), 9) == 2  # all of them are free again
 
     bench(work)
 

@@ -44,8 +44,30 @@ def test_jobs_are_counted_where_they_are_and_as_they_run(shop: Shop) -> None:
     assert (metric(served, f'job_wait_seconds_bucket{{project="{name}",work="tasks/beat",le="60"}}')
             or 0) >= 2  # fmt: skip
     assert metric(served, f'outbox_oldest_seconds{{project="{name}"}}') == 0
+    snapshot = metric(served, f'snapshot_age_seconds{{project="{name}"}}')
+    assert (snapshot is None) == (served.schema is None)
     assert metric(served, f'realtime_connections{{project="{name}"}}') == 0
     assert metric(served, f'project_ready{{project="{name}"}}') == 1
+
+
+HOOK = """
+webhook: { path: /hooks/pay, signature: { scheme: github, secret: "${ env.HOOK_SECRET }" } }
+function: beat
+"""
+
+
+@pytest.mark.long
+def test_deliveries_with_a_wrong_signature_are_counted(shop: Shop) -> None:
+    served = shop(
+        project="bbops: 1\nname: shop\nenv: { HOOK_SECRET: { secret: true } }\n",
+        triggers__pay=HOOK, functions__beat=BEAT,
+    )  # fmt: skip
+    for _ in range(3):
+        assert served.api.post("/hooks/pay", json={}).status_code == 401
+    name = served.status()["name"]
+    refused = f'deliveries_total{{project="{name}",webhook="triggers/pay",outcome="refused"}}'
+    assert metric(served, refused) == 3
+    assert served.query("SELECT 1 FROM _bbops_received") == []
 
 
 BOARD = "topic: board\nauthentication: None\nevents: { said: { text: string } }\n"

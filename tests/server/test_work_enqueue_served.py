@@ -51,6 +51,15 @@ steps:
           - throw: { status: 418 }
   - return: { status: 202, value: "${ vars.job }" }
 """
+TWICE = """
+steps:
+  - transaction:
+      - enqueue: { function: mark, input: { number: 1 }, unique: a }
+        as: first
+      - enqueue: { function: mark, input: { number: 2 }, unique: a }
+        as: second
+  - return: { status: 202, value: ["${ vars.first }", "${ vars.second }"] }
+"""
 MARK = """
 input: { number: integer }
 job: { retry: { attempts: 3, backoff: 500ms, factor: 1 } }
@@ -97,6 +106,7 @@ def test_what_a_request_enqueues_runs_once_and_can_be_asked_about(shop: Shop) ->
         functions__ask=ASK, functions__mark=MARK, functions__status=STATUS,
         functions__cancel=CANCEL, functions__alert=ALERT, triggers__dead=DEAD,
         endpoints__ask=endpoint("POST", "/ask", "ask"),
+        functions__twice=TWICE, endpoints__twice=endpoint("POST", "/twice", "twice"),
         endpoints__status=endpoint("GET", "/status", "status"),
         endpoints__cancel=endpoint("DELETE", "/status", "cancel"),
     )  # fmt: skip
@@ -105,7 +115,7 @@ def test_what_a_request_enqueues_runs_once_and_can_be_asked_about(shop: Shop) ->
         return served.api.get("/status", params={"job": uid}).json()
 
     assert served.api.post("/ask", json={"number": 13}).status_code == 418
-    made = [served.api.post("/ask", json={"number": n, "key": "a"}).json() for n in (1, 2)]
+    made = served.api.post("/twice").json()  # at once: neither job begins in between
     assert [one["isNew"] for one in made] == [True, False]
     uid = made[0]["id"]
     wait_for(lambda: status(uid)["state"] == "dead")

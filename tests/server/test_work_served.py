@@ -97,6 +97,15 @@ def test_people_see_jobs_by_file_and_line_and_decide_about_them(shop: Shop) -> N
     )  # fmt: skip
     run = served.bbops
     assert run("tasks", "list").stdout.endswith("  tasks/beat\n")
+    (coming,) = json.loads(run("tasks", "next", "--count", "2", "--json").stdout)
+    first, second = (one["at"] for one in coming["ticks"])
+    assert served.query("SELECT next_at FROM _bbops_ticks") == [(round(1000 * first),)]
+    assert (coming["task"], second - first) == ("tasks/beat", 3600)
+    assert run("tasks", "next", "beat", "--count", "1").stdout.startswith(
+        "tasks/beat  every 1:00:00\n    "
+    )
+    unknown = run("tasks", "next", "beet")
+    assert (unknown.returncode, "the project has no task 'beet'" in unknown.stderr) == (2, True)
     started = run("tasks", "run", "beat", "--json").stdout
     wait_for(lambda: served.count("beat") == 1)
     name = json.loads(started)["job"]
@@ -155,6 +164,15 @@ def test_jobs_that_are_held_wait_until_they_are_released(shop: Shop) -> None:
     assert served.bbops("jobs", "release").stdout == "released 1 job\n"
     wait_for(lambda: served.states() == {"later": 1})
     (name,) = (one for (one,) in served.query("SELECT uid FROM _bbops_jobs"))
+    assert (
+        served.bbops("jobs", "run", name).stdout
+        == f"{name} runs now, or as soon as its lane is free\n"
+    )
+    wait_for(lambda: served.query("SELECT state, attempts FROM _bbops_jobs") == [("later", 2)])
+    idle = served.bbops("jobs", "run", "triggers/paid@999")
+    assert (idle.returncode, idle.stdout.startswith("nothing to run: the job is not held")) == (
+        1, True,
+    )  # fmt: skip
     assert served.bbops("jobs", "cancel", name).stdout == f"cancelled {name}\n"
     assert served.states() == {}
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 from bbops.base.errors import ServerError
 from bbops.base.json_deliveries import Delivery, DeliveryStory, DeliveryTry, JsonReceiver
 from bbops.base.json_events import LoggedEvent
-from bbops.base.json_jobs import Job, JobStory, TaskTime
+from bbops.base.json_jobs import Job, JobStory, TaskTicks, TaskTime, TickTime
 from bbops_server.process.messages.addons import TryAddon, TryAddonAnswer
 from bbops_server.process.messages.api_keys import (
     IssueKey,
@@ -44,6 +44,8 @@ from bbops_server.process.messages.jobs import (
     ChangeJobsAnswer,
     ListJobs,
     ListJobsAnswer,
+    ListTicks,
+    ListTicksAnswer,
     RunDraftJobs,
     RunDraftJobsAnswer,
     ShowJob,
@@ -71,6 +73,7 @@ class DataProcess:
             RotateKey: self._rotate_key,
             RevokeKey: self._revoke_key,
             ListJobs: self._list_jobs,
+            ListTicks: self._list_ticks,
             ShowJob: self._show_job,
             ChangeJobs: self._change_jobs,
             RunDraftJobs: self._run_draft_jobs,
@@ -114,6 +117,11 @@ class DataProcess:
     def _list_jobs(self, request: ListJobs) -> ListJobsAnswer:
         jobs = [self.dead] if request.state in {"", "dead"} else []
         return ListJobsAnswer(jobs[: request.most], {"dead": 1}, [TaskTime("tasks/beat", 60.0)])
+
+    def _list_ticks(self, request: ListTicks) -> ListTicksAnswer:
+        ticks = [TickTime(60.0, "1970-01-01T01:01:00+01:00")][: request.count]
+        known = TaskTicks("tasks/beat", "every 0:01:00", "Europe/Berlin", 0.0, ticks)
+        return ListTicksAnswer([known] if request.task in {"", known.task} else [])
 
     def _show_job(self, request: ShowJob) -> ShowJobAnswer:
         is_known = request.job == self.dead.name

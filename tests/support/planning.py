@@ -1,7 +1,7 @@
 """Read the golden folders of tests/plans: what a project was, and what it is to become.
 
 `project/` is what all cases begin with. The files in a case's `base/` and then in its `head/` take
-the place of those; an empty file takes one away.
+the place of those; an empty file takes one away. `live.json` is what a live database reports.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from bbops.base.diagnostics import has_errors
 from bbops.build.check import Cache, validate
 from bbops.language.project import Project
 from bbops.review.plan.document import Document, describe
+from bbops.review.plan.live import complete, read_answer
 from bbops.review.plan.plan import plan
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import ROOT, Files
@@ -29,17 +30,23 @@ class Sides:
 
     base: Files
     head: Files
+    live: bytes = b""
 
     @property
     def document(self) -> Document:
         """The plan between them."""
         base, head = MemoryTree(self.base, "base"), MemoryTree(self.head, "head")
-        return describe(plan(project(self.base), project(self.head)), base, head)
+        found = plan(project(self.base), project(self.head))
+        return describe(complete(found, read_answer(self.live)) if self.live else found, base, head)
 
 
 def read_case(folder: Path) -> Sides:
     base = starting_files() | files_of(folder / "base")
-    return Sides(without_empty(base), without_empty(base | files_of(folder / "head")))
+    live = folder / "live.json"
+    return Sides(
+        without_empty(base), without_empty(base | files_of(folder / "head")),
+        live.read_bytes() if live.is_file() else b"",
+    )  # fmt: skip
 
 
 @cache

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 import pytest
@@ -93,6 +94,25 @@ def new_schema(postgres: str) -> Iterator[PostgresPlace]:
         connection.execute(f'CREATE SCHEMA "{place.schema}"')
         yield place
         connection.execute(f'DROP SCHEMA "{place.schema}" CASCADE')
+
+
+@contextmanager
+def new_role(place: PostgresPlace) -> Iterator[tuple[str, PostgresPlace]]:
+    """Yield a role without privileges beyond the schema, and the place as it reaches it."""
+    role = f"role_{secrets.token_hex(6)}"
+    parts = urlsplit(place.url)
+    host = parts.netloc.rpartition("@")[2]
+    url = urlunsplit(parts._replace(netloc=f"{role}:{role}@{host}"))
+    with psycopg.connect(place.url, autocommit=True) as owner:
+        (database,) = owner.execute("SELECT current_database()").fetchone() or ("",)
+        owner.execute(f"CREATE ROLE {role} LOGIN PASSWORD '{role}'".encode())
+        owner.execute(f'GRANT CREATE ON DATABASE "{database}" TO {role}'.encode())
+        owner.execute(f'GRANT ALL ON SCHEMA "{place.schema}" TO {role}'.encode())
+        try:
+            yield role, replace(place, url=url)
+        finally:
+            owner.execute(f"DROP OWNED BY {role} CASCADE".encode())
+            owner.execute(f"DROP ROLE {role}".encode())
 
 
 def control_of(schema: PostgresPlace) -> PostgresPlace:

@@ -71,6 +71,10 @@ class Receiver(ThreadingHTTPServer):
     def url(self, path: str) -> str:
         return f"http://127.0.0.1:{self.server_port}{path}"
 
+    def gate(self, path: str) -> threading.Event:
+        """Hold answers to a path until the gate is set."""
+        return self.gates.setdefault(path, threading.Event())
+
     def ids(self, path: str) -> list[str]:
         """Return the ids of messages to a path, in the order in which they came."""
         return [headers["webhook-id"] for at, headers, _ in self.got if at == path]

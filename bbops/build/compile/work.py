@@ -16,6 +16,7 @@ from bbops.build.check.triggers import find_input, find_outside
 from bbops.build.compile.conditions import compile_keyed, compile_lane, compile_where
 from bbops.build.compile.function import compile_function, pack_value
 from bbops.build.compile.row_events import read_columns, topic_columns
+from bbops.build.compile.schedules import compile_schedule
 from bbops.build.compile.sent_webhooks import compile_sent_webhooks
 from bbops.language.project import OnDead, Project, Resource
 from bbops.language.resources._job import Job, Retry
@@ -74,12 +75,7 @@ def compile_work(
         "on_dead": [_on_dead(project, one, digest) for one in project.on_dead],
         "tasks": [
             {
-                "name": f"tasks/{name}", "cron": one.model.schedule or "",
-                "timezone": one.model.timezone,
-                "every_ms": round(1000 * seconds(one.model.every)) if one.model.every else 0,
-                "missed": one.model.missed, "overlap": one.model.overlap,
-                "jitter_ms": round(1000 * seconds(one.model.jitter)) if one.model.jitter else 0,
-                "input": constant_of(one.model.input),
+                **compile_schedule(name, one.model), "input": constant_of(one.model.input),
                 "renamed_from": _old_name("tasks", one.model.renamed_from),
                 "function": one.model.function, "code": digest(one.model.function),
                 "priority": _PRIORITIES[one.model.priority],

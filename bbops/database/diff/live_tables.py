@@ -93,6 +93,10 @@ class LiveTables(ABC):
         """Report these changes from now on, as far as the tables and columns are there."""
 
     @abstractmethod
+    def find_refused_triggers(self, wanted: ByTable) -> Mapping[str, str]:
+        """Return tables on which triggers cannot be created, with the statement that allows it."""
+
+    @abstractmethod
     def convert(self, columns: Collection[tuple[str, str, str, str]]) -> Conversions:
         """Return the conversions of these columns: live table, live column, old and new type."""
 

@@ -6,17 +6,22 @@ one before has ended what the live one waits for. What a migration changes is no
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 
 from bbops.database.diff.live_tables import LiveTables
-from bbops.database.migrate.opened import Opened
+from bbops.database.migrate.opened import Opened, read_tables
+from bbops.database.schema.place import Place
 from bbops.database.schema.row_events import (
     NOTE,
     ByTable,
     Listening,
+    RowEvents,
     read_listening,
+    refuse,
     write_listening,
 )
+from bbops.runtime.work.row_triggers import OPERATIONS
 
 
 def find_listening(live: LiveTables) -> Listening:
@@ -33,6 +38,23 @@ def silently(live: LiveTables, work: Callable[[], None]) -> None:
     live.silence()
     work()
     live.report_changes(listening.every)
+
+
+def refuse_triggers(place: Place, wanted: ByTable) -> None:
+    """Refuse a release whose SQL triggers cannot be created, before anything changes.
+
+    Raises:
+        TriggerRefused: a role of PostgreSQL may not create one.
+        DatabaseError: the database cannot be read.
+    """
+    if wanted and not isinstance(place, Path):
+        with read_tables(place) as live:
+            refuse(live.find_refused_triggers(wanted))
+
+
+def find_all_refused(live: LiveTables, tables: Collection[str]) -> Mapping[str, str]:
+    """Return the tables on which a trigger cannot be created, as `find_refused_triggers`."""
+    return live.find_refused_triggers({one: RowEvents.of(OPERATIONS, ()) for one in tables})
 
 
 def begin_listening(opened: Opened, wanted: ByTable, release: str) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 from bbops.database.diff.changes import Change
 from bbops.database.diff.preflight import Rows
 from bbops.database.migrate import rollout
+from bbops.database.migrate.listening import find_all_refused
 from bbops.database.migrate.migrate import Migration
 from bbops.database.migrate.opened import read_tables
 from bbops.database.migrate.rollout_plan import recorded_tables
@@ -37,18 +38,25 @@ _WHY: Final = "rows are looked at when it is published, since their values are p
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What a change of tables would do: `migration` as it is, `told` to whoever proposes it."""
+    """The result of a look.
+
+    Attributes:
+        migration: as planned.
+        told: the migration without values of private columns, for authors of proposals.
+        triggers: tables on which no SQL trigger can be created, with the statement that allows it.
+    """
 
     migration: Migration
     told: Migration
+    triggers: Mapping[str, str]
 
 
 def look(place: Place, wanted: Tables, *, seconds: float) -> Looked:
     """Return what `rollout.plan` does, and what may be told of it. Raises as that."""
     migration = rollout.plan(place, wanted, seconds=seconds).migration
     with read_tables(place) as live:
-        known = recorded_tables(live)
-    return Looked(migration, conceal(migration, known, wanted))
+        known, triggers = recorded_tables(live), find_all_refused(live, wanted)
+    return Looked(migration, conceal(migration, known, wanted), triggers)
 
 
 def conceal(migration: Migration, known: Tables, wanted: Tables) -> Migration:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
 
 from bbops.database.diff.changes import Change
 from bbops.database.migrate.migrate import Migration
 
+NO_TABLES: Final[Mapping[str, str]] = MappingProxyType({})
 _WHEN = {
     "": "before the swap", "before": "before the swap", "at": "at the swap",
     "after": "after the swap", "hidden": "hidden after the swap",
 }  # fmt: skip
 
 
-def as_json(migration: Migration) -> dict[str, Any]:
-    """Return what `bbops db plan --json` prints."""
-    return {
+def as_json(migration: Migration, triggers: Mapping[str, str] = NO_TABLES) -> dict[str, Any]:
+    """Return a migration as `bbops db plan --json` prints it.
+
+    Args:
+        migration: as planned.
+        triggers: tables on which no SQL trigger can be created, with the statement that allows it.
+    """
+    refused = {"triggers": dict(triggers)} if triggers else {}
+    return refused | {
         "hash": migration.hash if migration.changes else None,
         "waits": migration.is_waiting,
         "changes": [_change_as_json(change) for change in migration.changes],

@@ -15,12 +15,13 @@ import psycopg
 from bbops.database.schema import shape
 from bbops.database.schema.literals import literal
 from bbops.database.schema.place import fit_name
-from bbops.database.schema.row_events import ByTable, Condition, RowEvents
+from bbops.database.schema.row_events import ByTable, Condition, RowEvents, refuse
 from bbops.runtime.work.row_triggers import Operation, row_event
 
 QUIET: Final = "SET LOCAL bbops.quiet = 'on'"
 """In a transaction, reports nothing that it changes."""
 
+_NOTHING: Final = RowEvents((), ())
 _PREFIX: Final = "_bbops_on_"
 _TRIGGERS: Final = (
     "SELECT t.relname, g.tgname FROM pg_trigger AS g JOIN pg_class AS t ON t.oid = g.tgrelid"
@@ -30,6 +31,17 @@ _TRIGGERS: Final = (
 _FUNCTIONS: Final = (
     "SELECT proname FROM pg_proc WHERE pronamespace = current_schema()::regnamespace"
     f" AND left(proname, {len(_PREFIX)}) = '{_PREFIX}'"
+)
+_OTHERS: Final = (
+    "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace"
+    " AND relkind IN ('r', 'p') AND NOT pg_has_role(relowner, 'USAGE')"
+)
+"""Tables of other owners, whose triggers this role cannot drop."""
+
+_CLOSED: Final = f"{_OTHERS} AND NOT has_table_privilege(oid, 'TRIGGER')"
+_ROLE: Final = (
+    "SELECT current_user, has_schema_privilege(current_schema(), 'CREATE')"
+    " WHERE current_schema() IS NOT NULL"
 )
 _AS_TEXT: Final = frozenset({
     "date", "double precision", "json", "jsonb", "numeric", "timestamp with time zone",
@@ -58,15 +70,23 @@ _SELECT: Final = (
 def make_row_triggers(
     live: psycopg.Connection[Any], schema: str, wanted: ByTable, have: shape.Shape
 ) -> None:
-    """Report these changes, as far as the tables and columns are there."""
+    """Report these changes, as far as the tables and columns are there.
+
+    A trigger that only the owner of its table can drop stays, and reports nothing.
+
+    Raises:
+        TriggerRefused: this role may not create a trigger.
+    """
     there = {table: events for table, events in wanted.items() if table in have}
-    names = {
-        (table, fit_name(f"{_PREFIX}{operation}_{table}")): operation
-        for table, events in there.items() for operation in events.operations
-    }  # fmt: skip
-    found = {(table, name) for table, name in live.execute(_TRIGGERS).fetchall()}
+    names, found = _names(there), _find(live)
+    if names.keys() - found:
+        refuse(find_refused_triggers(live, schema, there))
+    others = {table for (table,) in live.execute(_OTHERS).fetchall()} if found else set[str]()
     for table, name in sorted(found - names.keys()):
-        live.execute(f'DROP TRIGGER "{name}" ON "{table}"'.encode())
+        if table in others:
+            there.setdefault(table, _NOTHING)
+        else:
+            live.execute(f'DROP TRIGGER "{name}" ON "{table}"'.encode())
     for table, events in there.items():
         live.execute(_function(schema, table, events, have[table]).encode())
         live.execute(f'REVOKE ALL ON FUNCTION "{_name(table)}"() FROM PUBLIC'.encode())
@@ -78,6 +98,41 @@ def make_row_triggers(
             f' EXECUTE FUNCTION "{_name(table)}"()'.encode()
         )
     _clean(live, {_name(table) for table in there})
+
+
+def find_refused_triggers(
+    live: psycopg.Connection[Any], schema: str, wanted: ByTable
+) -> dict[str, str]:
+    """Return the tables on which this role cannot create the missing triggers.
+
+    Returns:
+        The statement that allows it, by table. Tables that are not there yet are left out.
+    """
+    missing = {table for table, _ in _names(wanted).keys() - _find(live)}
+    rows = live.execute(_ROLE).fetchall() if missing else []
+    if not rows:
+        return {}
+    ((role, can_create),) = rows
+    if not can_create:
+        return dict.fromkeys(sorted(missing), f'GRANT CREATE ON SCHEMA "{schema}" TO "{role}"')
+    closed = {table for (table,) in live.execute(_CLOSED).fetchall()}
+    return {
+        table: f'GRANT TRIGGER ON TABLE "{schema}"."{table}" TO "{role}"'
+        for table in sorted(missing & closed)
+    }
+
+
+def _names(tables: ByTable) -> dict[tuple[str, str], Operation]:
+    """Return the operations of triggers by their tables and names."""
+    return {
+        (table, fit_name(f"{_PREFIX}{operation}_{table}")): operation
+        for table, events in tables.items() for operation in events.operations
+    }  # fmt: skip
+
+
+def _find(live: psycopg.Connection[Any]) -> set[tuple[str, str]]:
+    """Return the tables and names of the triggers that there are."""
+    return {(table, name) for table, name in live.execute(_TRIGGERS).fetchall()}
 
 
 def _clean(live: psycopg.Connection[Any], needed: set[str]) -> None:

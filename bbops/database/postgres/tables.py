@@ -23,7 +23,7 @@ from bbops.database.postgres.own import make_own_tables
 from bbops.database.postgres.publications import NEWEST as PUBLICATIONS
 from bbops.database.postgres.reading import read_shape
 from bbops.database.postgres.rest import read_rest
-from bbops.database.postgres.row_triggers import QUIET, make_row_triggers
+from bbops.database.postgres.row_triggers import QUIET, find_refused_triggers, make_row_triggers
 from bbops.database.schema import shape
 from bbops.database.schema.conversions import Conversions
 from bbops.database.schema.literals import Stored, stored_datetime
@@ -81,6 +81,9 @@ class PostgresTables(LiveTables):
 
     def report_changes(self, wanted: ByTable) -> None:
         make_row_triggers(self._live, self._schema, wanted, self.read())
+
+    def find_refused_triggers(self, wanted: ByTable) -> Mapping[str, str]:
+        return find_refused_triggers(self._live, self._schema, wanted)
 
     def convert(self, columns: Collection[tuple[str, str, str, str]]) -> Conversions:
         if columns:

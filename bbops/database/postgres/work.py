@@ -71,5 +71,14 @@ class PostgresWork:
     dead_owners = (
         f"owner <> ? AND (lease < ? OR pg_try_advisory_xact_lock({OWNER_LOCK.format('owner')}))"
     )
+    snapshot_age = (
+        "SELECT CAST(coalesce(max(extract(epoch FROM clock_timestamp() - started)), 0)"
+        " AS double precision) FROM (SELECT xact_start AS started FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        " AND backend_type <> 'autovacuum worker'"
+        " AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL)"
+        " UNION ALL SELECT prepared FROM pg_prepared_xacts"
+        " WHERE database = current_database()) AS transactions"
+    )
     names_cause = NAMES_CAUSE
     ends_cause = ""

@@ -10,6 +10,7 @@ from operator import or_
 from types import MappingProxyType
 from typing import Any, Final
 
+from bbops.base.errors import TriggerRefused
 from bbops.runtime.work.row_triggers import OPERATIONS, Operation
 
 NOTE: Final = "row_events"
@@ -150,3 +151,21 @@ def _conditions(data: Mapping[Operation, list[Any]] = MappingProxyType({})) -> C
         operation: Condition(sqlite, postgres, tuple((name, kind) for name, kind in reads))
         for operation, (sqlite, postgres, reads) in data.items()
     }
+
+
+def refuse(refused: Mapping[str, str]) -> None:
+    """Refuse tables on which no SQL trigger can be created.
+
+    Args:
+        refused: the statement that allows it, by table.
+
+    Raises:
+        TriggerRefused: there are such tables.
+    """
+    if refused:
+        tables = ", ".join(f"'{one}'" for one in refused)
+        grants = "; ".join(dict.fromkeys(refused.values()))
+        raise TriggerRefused(
+            f"this database role may not create an SQL trigger on {tables}",
+            hint=f"run this as the owner of the table, or as a superuser: {grants}",
+        )

@@ -27,6 +27,7 @@ class SqliteWork:
     ids = texts = "SELECT value FROM json_each(?)"
     among = "IN ({})"
     skips_locked = shares = locks_jobs = locks_pump = locks_lanes = new_records = ""
+    snapshot_age = ""  # an update leaves no old row behind, and readers of files are not listed
     dead_owners = "owner <> ? AND lease <= ? + lease"
     names_cause = (
         "INSERT INTO _bbops_cause (id, job, depth) VALUES (1, ?, ?)"

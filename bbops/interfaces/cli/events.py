@@ -23,7 +23,8 @@ from bbops.interfaces.cli.requests import read_moment
 def command() -> None:
     """Manage events: developers see them, maintainers emit and replay them.
 
-    The log keeps events for 7 days. It does not hold the rows of triggers on 'database'.
+    The log keeps events for 7 days ('work.keep' of server.yaml changes that). It does not hold the
+    rows of triggers on 'database'.
     """
 
 

@@ -1,4 +1,4 @@
-"""List a project's jobs, and retry, cancel, hold or release them."""
+"""List jobs, and run, retry, cancel, hold or release them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ _COLOURS: Final = {
     "cancelled": "red",
 }  # fmt: skip
 _STATES: Final = ("ready", "blocked", "later", "running", "held", "dead", "ended")
+_LISTED: Final = "'bbops jobs list' shows the jobs and their states"
+_NOT_RUN: Final = (
+    "the job is not held and waits for no time; 'bbops jobs show JOB' shows its state, and"
+    " 'bbops jobs retry JOB' runs a dead job"
+)
 
 
 @examples("bbops jobs list", "bbops jobs list --state dead")
@@ -65,6 +70,21 @@ def show_one(job: str, place: Place) -> None:
     """
     found = place.read(f"jobs/story?job={quote(job, safe='')}", JobStory)
     place.show(found, *_story(found))
+
+
+@examples("bbops jobs run triggers/order-paid@17")
+@command.command("run")
+@click.argument("job")
+@at_place
+def run(job: str, place: Place) -> int:
+    """Run a job now that is held, or that waits for a time.
+
+    In a draft, jobs run this way one by one. The attempts of the job count on; a job that sleeps at
+    a 'wait' continues to wait.
+    """
+    return _change_one(
+        place, "run", {"job": job}, f"{job} runs now, or as soon as its lane is free", _NOT_RUN
+    )
 
 
 @examples("bbops jobs retry triggers/order-paid@17")
@@ -113,13 +133,13 @@ def release(job: str, place: Place, *, restored: bool) -> None:
     place.show(found, f"released {plural(found.count, 'job')}")
 
 
-def _change_one(place: Place, action: str, body: Any, done: str) -> int:
+def _change_one(place: Place, action: str, body: Any, done: str, why: str = _LISTED) -> int:
     """Change a job and say so. Exits with 1 where it was not changed."""
     found = place.change(f"jobs/{action}", ChangedJobs, body)
     none = (
         f"nothing to {action}: {found.job} has the same 'unique', is queued and does the work"
         if found.job
-        else f"nothing to {action}: 'bbops jobs list' shows the jobs and their states"
+        else f"nothing to {action}: {why}"
     )
     place.show(found, done if found.count else none)
     return 0 if found.count else 1

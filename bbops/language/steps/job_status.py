@@ -24,7 +24,8 @@ class JobStatus(Step):
     - `state` is `ready`, `later` or `blocked` of one that waits, `running`, `held`, `dead`, or
       `done` or `cancelled` of one that has ended.
     - `result` is what its function returned, once it is done; `error` why its last attempt failed.
-    - A job is known for 7 days after it has ended, a dead one for 30.
+    - A job is known for 7 days after it has ended, unless `work.keep` of the server's file changes
+      that; a dead job for 30.
     """
 
     run_by: ClassVar[str] = "bbops.runtime.work.jobs"

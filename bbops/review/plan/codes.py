@@ -245,5 +245,10 @@ CODES: Final[Mapping[str, Code]] = {
         "the database starts to report changed rows of a table",
         "emit an event where the rows are changed, if that is in a few places",
     ),
+    "trigger-refused": _works(
+        "the database role may not create the SQL trigger that reports changed rows of a table, so"
+        " the change cannot go live",
+        "grant the permission as the owner of the table: the plan shows the statement",
+    ),
 }  # fmt: skip
 """Every code, breaks first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import msgspec
@@ -13,7 +13,7 @@ from bbops.review.plan.needs import Needs
 from bbops.review.plan.plan import Plan
 from bbops.review.plan.review import judge
 from bbops.review.plan.tables import TableChange, sort_changes
-from bbops.review.plan.work import JobCounts, count_jobs
+from bbops.review.plan.work import JobCounts, count_jobs, refuse_triggers
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,7 @@ class Answer:
         hash: names the state of the live tables and what would become of it; null for nothing.
         env: names of the env variables that have a value, where somebody said so.
         work: the jobs that there are, where somebody counted them.
+        triggers: tables on which no SQL trigger can be created, with the statement that allows it.
     """
 
     hash: str | None
@@ -46,6 +47,7 @@ class Answer:
     changes: tuple[LiveChange, ...]
     env: tuple[str, ...] | None = None
     work: JobCounts | None = None
+    triggers: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_answer(data: bytes | Mapping[str, Any]) -> Answer:
@@ -75,6 +77,7 @@ def complete(plan: Plan, answer: Answer) -> Plan:
     """
     tables = sort_changes(_told(answer.changes, plan.tables))
     work = plan.work if answer.work is None else count_jobs(plan.work, answer.work)
+    work = refuse_triggers(work, answer.triggers)
     verdict = judge(plan.rules, plan.resources, plan.access, tables, work)
     needs = plan.needs if answer.env is None else _without(plan.needs, answer.env)
     return replace(plan, tables=tables, work=work, looked=True, verdict=verdict, needs=needs)

@@ -17,7 +17,7 @@ from bbops.review.plan.needs import Needs, find_needs
 from bbops.review.plan.pairs import Pairs
 from bbops.review.plan.review import Rules, Verdict, judge, read_rules
 from bbops.review.plan.tables import TableChange, find_tables
-from bbops.review.plan.work import WorkChange, find_work
+from bbops.review.plan.work import REFUSED, WorkChange, find_work
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,9 @@ def digest(plan: Plan, files: Collection[tuple[str, str]]) -> str:
     said = msgspec.to_builtins(plan)
     for change in said["tables"]:
         del change["rows"], change["keys"]
+    said["work"] = [one for one in said["work"] if one["code"] != REFUSED]  # a grant ends it
     for change in said["work"]:
-        del change["begun"], change["waiting"], change["ticks"]
+        del change["begun"], change["waiting"], change["ticks"], change["table"]
     for one in (*said["tables"], *said["breaks"], *said["access"], *said["work"]):
         one.pop("line", None)
     said["verdict"].pop("refused")  # says numbers of rows; `tables` says what stands in the way

@@ -13,7 +13,7 @@ from bbops.language.project import Project
 from bbops.review.plan.changes import ResourceChange
 from bbops.review.plan.finding import Finding
 from bbops.review.plan.tables import Risk, TableChange
-from bbops.review.plan.work import STRANDED, WorkChange
+from bbops.review.plan.work import REFUSED, STRANDED, WorkChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def judge(
     """Return what a change takes."""
     reasons = tuple(_reasons(access, tables, work))
     approvals = max(rules.approvals, rules.destructive if reasons else 0)
-    return Verdict(tuple(_refusals(rules, resources, tables)), approvals, reasons)
+    return Verdict(tuple(_refusals(rules, resources, tables, work)), approvals, reasons)
 
 
 def _reasons(
@@ -88,13 +88,19 @@ def _reasons(
 
 
 def _refusals(
-    rules: Rules, resources: Collection[ResourceChange], tables: Collection[TableChange]
+    rules: Rules,
+    resources: Collection[ResourceChange],
+    tables: Collection[TableChange],
+    work: Collection[WorkChange],
 ) -> Iterator[str]:
     if refused := find_removal(rules, resources):
         yield refused
     for one in tables:
         if one.risk == "impossible":
             yield f"{one.kind} '{one.name}' cannot be made: {_rows(one)}"
+    for change in work:
+        if change.code == REFUSED:
+            yield f"{change.message}; {change.cure}"
 
 
 def _rows(change: TableChange) -> str:

@@ -24,6 +24,8 @@ from bbops.runtime.work.schedules import Schedule
 from bbops.runtime.work.values import shown_time
 
 STRANDED: Final = "jobs-stranded"
+COST: Final = "trigger-cost"
+REFUSED: Final = "trigger-refused"
 _TICKS: Final = 3
 
 
@@ -38,6 +40,7 @@ class WorkChange:
         begun: jobs that have begun and not ended; null where nobody has looked.
         waiting: jobs that have not begun; null where nobody has looked.
         ticks: when a task runs next, in UTC; empty where nobody said what time it is.
+        table: the table of the SQL trigger; empty for other changes.
         file: in the new project, or in the old one where the new one has nothing to show.
     """
 
@@ -50,6 +53,7 @@ class WorkChange:
     file: str
     line: int
     cure: str
+    table: str = ""
 
     @property
     def is_moot(self) -> bool:
@@ -79,6 +83,24 @@ def count_jobs(found: Iterable[WorkChange], counts: JobCounts) -> tuple[WorkChan
         replace(one, begun=counts.get(one.work, none)[0], waiting=counts.get(one.work, none)[1])
         for one in found
     )
+
+
+def refuse_triggers(
+    found: Iterable[WorkChange], refused: Mapping[str, str]
+) -> tuple[WorkChange, ...]:
+    """Return the changes, with those whose SQL trigger the database does not allow.
+
+    Args:
+        found: the changes.
+        refused: tables on which no SQL trigger can be created, with the statement that allows it.
+    """
+    changes = tuple(found)
+    return changes + tuple(
+        replace(
+            one, code=REFUSED, cure=f"as the owner of the table: {refused[one.table]}",
+            message=f"the database role may not create an SQL trigger on table '{one.table}'",
+        ) for one in changes if one.code == COST and one.table in refused
+    )  # fmt: skip
 
 
 # ---- code
@@ -158,7 +180,7 @@ def _of_tasks(pairs: Pairs, now: int | None) -> Iterator[WorkChange]:
     for old, new in pairs.both("tasks"):
         before, after = _schedule(old.model), _schedule(new.model)
         if old.name == new.name and old.model.enabled and new.model.enabled and before != after:
-            message = f"ran {_say(before)}, and runs {_say(after)}, counted from its publication"
+            message = f"ran {before}, and runs {after}, counted from its publication"
             place = new.place("every" if new.model.every else "schedule")
             found = _change("schedule-changed", f"tasks/{new.name}", message, place)
             yield replace(found, ticks=tuple(_ticks(after, now)) if now is not None else ())
@@ -167,12 +189,6 @@ def _of_tasks(pairs: Pairs, now: int | None) -> Iterator[WorkChange]:
 def _schedule(task: Task) -> Schedule:
     every = timedelta(seconds=seconds(task.every)) if task.every else timedelta()
     return Schedule(task.schedule or "", task.timezone, every // timedelta(milliseconds=1))
-
-
-def _say(schedule: Schedule) -> str:
-    if schedule.every_ms:
-        return f"every {timedelta(milliseconds=schedule.every_ms)}"
-    return f"at '{schedule.cron}' ({schedule.timezone})"
 
 
 def _ticks(schedule: Schedule, now: int) -> Iterator[str]:
@@ -190,7 +206,7 @@ def _of_tables(pairs: Pairs) -> Iterator[WorkChange]:
         message = (
             f"table '{table}' gets its first SQL trigger: each change of a row writes an event"
         )
-        yield _change("trigger-cost", work, message, place)
+        yield replace(_change(COST, work, message, place), table=table)
 
 
 def _listeners(project: CheckedProject, table: str) -> Iterator[tuple[str, Place]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable
 
 from bbops.base.host import Clock
@@ -20,6 +21,8 @@ class Lasting:
 
     def __init__(self, counters: SharedCounters | None = None) -> None:
         self.active_requests, self.key_uses = ActiveRequests(), KeyUses()
+        self.refused_deliveries = Counter[str]()
+        """Received webhooks with a wrong or late signature, by trigger."""
         self.scope = ""
         self._counters = counters
         self._limits: dict[tuple[str, int, int], Limit] = {}

@@ -86,8 +86,8 @@ class Release:
         """Those that it declares, enabled or not, as `bbops.runtime.vendors` links them."""
         self.has_work = False
         """Whether something is to run outside of requests."""
-        self.tasks = frozenset[str]()
-        """Those that are enabled, such as `tasks/nightly`."""
+        self.tasks: Mapping[str, Mapping[str, Any]] = {}
+        """Enabled tasks as they were compiled, by names such as `tasks/nightly`."""
         self.routes: Sequence[tuple[str, str]] = ()
         """Method and path of each."""
         self.triggers: Mapping[str, Sequence[str]] = {}
@@ -234,7 +234,7 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
         answering.mask.add(route["path"])
         yield
     base_url, requests = given.get("url", ""), lasting.active_requests
-    for path, webhook in link_webhooks(data, given["env"], answering, requests, base_url):
+    for path, webhook in link_webhooks(data, given["env"], answering, lasting, base_url):
         table.add("POST", path, webhook)
     for method, path, sign_in in link_sign_ins(data, given["env"], answering, lasting, base_url):
         table.add(method, path, sign_in)
@@ -246,7 +246,7 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     release.routes = [(route["method"], route["path"]) for route in data["routes"]]
     release.has_work, release.env = data["work"] is not None, given["env"]
     release.addons = data["addons"]
-    release.tasks = frozenset(one["name"] for one in _parts(data, "tasks"))
+    release.tasks = {one["name"]: one for one in _parts(data, "tasks")}
     release.triggers = {one["name"]: one["events"] for one in _parts(data, "triggers")}
     release.sent = link_sent_webhooks(data, given["env"])
     release.key_channels = frozenset(

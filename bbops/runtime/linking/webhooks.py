@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from http import HTTPStatus
 from typing import Any
 
 from bbops.runtime.flow.run import Answer, Function
-from bbops.runtime.http.in_flight import TIMEOUT_SECONDS, ActiveRequest, ActiveRequests
+from bbops.runtime.http.in_flight import TIMEOUT_SECONDS, ActiveRequest
 from bbops.runtime.http.request_decoding import read_body
 from bbops.runtime.http.responses import Answering
+from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.linking.pipeline import Pipeline, Policy
-from bbops.runtime.values.failures import NOTHING, FlowError
+from bbops.runtime.values.failures import NOTHING, FlowError, Thrown
 from bbops.runtime.values.queries import compile_query
 from bbops.runtime.work.signatures import Signature
 from bbops.runtime.work.webhooks import MOST_BYTES, DeliveryName, ReceivedWebhook
@@ -21,14 +24,16 @@ _TAKEN: Answer = 202, NOTHING, None, None
 class WebhookPipeline(Pipeline):
     """The way of a delivery: its signature is over the raw body, so that is read and no more."""
 
-    __slots__ = ("url", "webhook")
+    __slots__ = ("refused", "trigger", "url", "webhook")
 
     def __init__(
         self, webhook: Callable[[], ReceivedWebhook], policy: Policy, answering: Answering,
-        base_url: str,
+        base_url: str, refused: Counter[str],
     ) -> None:  # fmt: skip
+        """Args: `refused` counts deliveries with a wrong or late signature, by trigger."""
         super().__init__(no_function(policy.endpoint), policy, answering)
         self.webhook, self.url = webhook, base_url.rstrip("/") + policy.path
+        self.trigger, self.refused = policy.endpoint, refused
 
     async def run(
         self, scope: Any, receive: Any, params: dict[str, str], active: ActiveRequest
@@ -39,7 +44,12 @@ class WebhookPipeline(Pipeline):
         active.bytes_in, active.is_read = len(body), True
         query = scope["query_string"].decode("latin-1")
         url = f"{self.url}?{query}" if query else self.url
-        found = await self.webhook().take(self.answering.host, scope["headers"], body, url)
+        try:
+            found = await self.webhook().take(self.answering.host, scope["headers"], body, url)
+        except Thrown as thrown:
+            if thrown.status == HTTPStatus.UNAUTHORIZED:
+                self.refused[self.trigger] += 1
+            raise
         return found.status, found.value, None, None
 
 
@@ -47,7 +57,7 @@ def link_webhooks(
     data: Mapping[str, Any],
     env: Mapping[str, Any],
     answering: Answering,
-    active_requests: ActiveRequests,
+    lasting: Lasting,
     base_url: str,
 ) -> Iterator[tuple[str, WebhookPipeline]]:
     """Yield the path of each webhook, and what answers there.
@@ -59,10 +69,11 @@ def link_webhooks(
         policy = Policy(
             method="POST", path=one["path"], endpoint=f"triggers/{one['name']}",
             max_body_bytes=MOST_BYTES, uploads=None, is_once=False,
-            timeout_seconds=TIMEOUT_SECONDS, active_requests=active_requests, limit=None, cors=None,
-            authentication="None", channel="", middleware=(),
+            timeout_seconds=TIMEOUT_SECONDS, active_requests=lasting.active_requests,
+            limit=None, cors=None, authentication="None", channel="", middleware=(),
         )  # fmt: skip
-        yield one["path"], WebhookPipeline(_webhook(one, env), policy, answering, base_url)
+        webhook, refused = _webhook(one, env), lasting.refused_deliveries
+        yield one["path"], WebhookPipeline(webhook, policy, answering, base_url, refused)
 
 
 def _webhook(one: Mapping[str, Any], env: Mapping[str, Any]) -> Callable[[], ReceivedWebhook]:

@@ -30,11 +30,11 @@ from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.results import MOST_BYTES, TOO_LARGE
 from bbops.runtime.work.retry import Retry
 from bbops.runtime.work.row_triggers import OPERATIONS, ReadRows, row_event
-from bbops.runtime.work.schedules import Schedule
 from bbops.runtime.work.sending import RETRY, WebhookSender
 from bbops.runtime.work.signatures import UNREADABLE
 from bbops.runtime.work.tasks import Task, Tasks
 from bbops.runtime.work.triggers import Keyed, KeyOf, Trigger, Triggers, lane_of
+from bbops.runtime.work.upcoming import read_schedule
 from bbops.runtime.work.values import DEEP, MOST_DEPTH, NORMAL, REMOVED, TOO_DEEP, HeldError, NewJob
 
 
@@ -112,8 +112,7 @@ class Work:
         triggers = Triggers(_trigger(one, self._works[one["name"]]) for one in waiting)
         self.tasks = Tasks({
             one["name"]: Task(
-                Schedule(one["cron"], one["timezone"], one["every_ms"], one["missed"]),
-                one["overlap"], one["jitter_ms"],
+                read_schedule(one), one["overlap"], one["jitter_ms"],
             ) for one in data["tasks"]
         })  # fmt: skip
         self.hears_dead = frozenset(

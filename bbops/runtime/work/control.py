@@ -20,7 +20,7 @@ from bbops.runtime.work.waiting import waits_of
 
 DAY_MS: Final = 86_400_000
 KEPT_MS: Final = 7 * DAY_MS
-"""Events and jobs that have ended are kept for so long."""
+"""So long events and ended jobs are kept by default, and held jobs of removed work always."""
 
 DEAD_KEPT_MS: Final = 30 * DAY_MS
 MOST_ENDED: Final = 100_000
@@ -88,6 +88,9 @@ _SEAT: Final = (
     f" WHEN run_at > CAST(? AS bigint) AND {_IS_LATER} THEN 'later' ELSE 'ready' END WHERE "
 )
 """One that waits for an event looks again: it may have come while the job was held."""
+
+_CAN_RUN: Final = f"uid = ? AND (state = 'held' OR state = 'later' AND NOT {IS_WAITING})"
+"""A job that runs on request: at a `wait`, it would only sleep again."""
 
 _RENAME_TICK: Final = (
     "UPDATE _bbops_ticks SET task = ? WHERE task = ?"
@@ -255,6 +258,14 @@ class WorkControl:
         anew.append((f"UPDATE _bbops_jobs SET attempts = 0 WHERE {where}", (uid,)))
         return bool(await self._seat(where, [uid], anew))
 
+    async def run(self, uid: str) -> bool:
+        """Run a job now that is held or waits for a time; return whether it does.
+
+        Its attempts count on. In a lane that another job has, it runs next.
+        """
+        now: Statement = (f"UPDATE _bbops_jobs SET run_at = 0 WHERE {_CAN_RUN}", (uid,))
+        return bool(await self._seat(_CAN_RUN, [uid], [now]))
+
     async def carry_over(self, names: Mapping[str, str]) -> None:
         """Let the next times of tasks go on under another name."""
         given = [(new, old, new) for old, new in names.items()]
@@ -277,10 +288,14 @@ class WorkControl:
         ])  # fmt: skip
         return any(row == (number,) for rows in done for row in map(tuple, rows))
 
-    async def sweep(self) -> int:
-        """Forget what is older than it is kept; the log keeps its newest event."""
-        old, dead = self._now() - KEPT_MS, self._now() - DEAD_KEPT_MS
-        for (uid,) in await self._database.read(_REMOVED, (old,)):
+    async def sweep(self, keep_ms: int = KEPT_MS) -> int:
+        """Forget old events, jobs and deliveries; the log keeps its newest event.
+
+        Args:
+            keep_ms: for how long ended jobs, their results and events are kept.
+        """
+        old, dead = self._now() - keep_ms, self._now() - DEAD_KEPT_MS
+        for (uid,) in await self._database.read(_REMOVED, (self._now() - KEPT_MS,)):
             await self.cancel(uid)
         gone = await self._database.write_all([
             (_FORGET_AWAITED, ()),

@@ -66,6 +66,10 @@ class Dialect(Protocol):
     ends_cause: str
     """Ends that; empty where the end of the transaction does."""
 
+    snapshot_age: str
+    """A query of the age of the oldest snapshot that keeps old rows, in seconds; empty without
+    a way to read it."""
+
     def __hash__(self) -> int:
         """Statements are made once for each."""
         ...

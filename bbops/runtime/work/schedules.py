@@ -40,6 +40,12 @@ class Schedule:
     every_ms: int = 0
     missed: Missed = "once"
 
+    def __str__(self) -> str:
+        """Return the schedule as people read it."""
+        if self.every_ms:
+            return f"every {timedelta(milliseconds=self.every_ms)}"
+        return f"at '{self.cron}' ({self.timezone})"
+
     def after(self, at: int) -> int:
         """Return the first time behind one, in milliseconds since 1970."""
         return at + self.every_ms if self.every_ms else self._beyond(at, 1)

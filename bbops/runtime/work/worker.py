@@ -12,6 +12,7 @@ from typing import Final
 from bbops.runtime.work.attempts import LOOK_SECONDS, Attempt, Plan, run_attempt, written
 from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.happenings import Happening, NotedDue, NotedRoute, Started
+from bbops.runtime.work.seats import Seats
 from bbops.runtime.work.values import Claim, FencedError, LaterError
 
 MOST_AT_A_TIME: Final = 50
@@ -33,13 +34,14 @@ class Worker:
     Attributes:
         plan: of the release that is live. Jobs that run go on with the one they began with.
         may_begin: cleared while no job may begin.
+        most: how many jobs run at a time.
     """
 
     def __init__(
         self, engine: Engine, plan: Plan, chance: Callable[[], float], *,
         most: int = MOST_AT_A_TIME, tell: Callable[[Attempt], None] = _untold,
         moved: Callable[[], None] = lambda: None,
-        notice: Callable[[Happening], None] = lambda _: None,
+        notice: Callable[[Happening], None] = lambda _: None, seats: Seats | None = None,
     ) -> None:  # fmt: skip
         """Begin nothing yet.
 
@@ -47,11 +49,12 @@ class Worker:
             tell: is called with each attempt that has ended.
             moved: is called once events were moved into the log.
             notice: is called with what else happens.
+            seats: of the process, which its other workers share; its own if left out.
         """
-        self.engine, self.plan, self._chance, self._most = engine, plan, chance, most
+        self.engine, self.plan, self._chance, self.most = engine, plan, chance, most
         self._tell, self._moved, self._notice = tell, moved, notice
         self._running: dict[int, asyncio.Task[None]] = {}
-        self._bulk = set[int]()
+        self._bulk, self._seats = set[int](), seats or Seats()
         self._due: int | None = None
         self.woken, self.may_begin = asyncio.Event(), asyncio.Event()
         self.may_begin.set()
@@ -67,10 +70,13 @@ class Worker:
         looked = -LOOK_SECONDS
         try:
             while True:
+                if not self.may_begin.is_set():
+                    self._seats.rest(self.woken)
                 await self.may_begin.wait()
                 self.woken.clear()
                 if not self._running and (idle := await self.engine.idle_until()) is not None:
                     self._due = idle
+                    self._seats.rest(self.woken)
                     await self._wait()
                     continue
                 if loop.time() - looked >= LOOK_SECONDS:
@@ -84,6 +90,7 @@ class Worker:
             for task in self._running.values():
                 task.cancel()
             await asyncio.gather(*self._running.values(), return_exceptions=True)
+            self._seats.leave(self.woken)
 
     async def _look(self) -> None:
         """Do what time and other workers ask for."""
@@ -109,15 +116,27 @@ class Worker:
             self._moved()
             self._note(route.noted)
         self._due = None if self.engine.holds else await self.engine.wake_due()
-        room = self._most - len(self._running) + len(self._bulk)
-        claimed = await self.engine.claim(room, bulk=MOST_BULK - len(self._bulk))
+        claimed = await self._claim()
         self._bulk |= {job.id for job in claimed if job.is_bulk}
         for job in claimed:
             self._notice(Started(job, self.engine.now() - job.due_at))
             task = asyncio.create_task(self._one(job))
             self._running[job.id] = task
             task.add_done_callback(partial(self._ended, job.id))
-        return bool(moved or (claimed and len(self._running) < self._most))
+        return bool(moved or (claimed and len(self._running) < self.most))
+
+    async def _claim(self) -> list[Claim]:
+        """Claim as many jobs as this worker and its process have room for."""
+        room = max(0, self.most - len(self._running) + len(self._bulk))
+        seats, taken = self._seats.reserve(self.woken, room), 0
+        try:
+            claimed = await self.engine.claim(seats, bulk=MOST_BULK - len(self._bulk))
+            taken = sum(not job.is_bulk for job in claimed)
+        finally:
+            self._seats.free(self.woken, seats - taken)
+            if taken < seats:
+                self._seats.rest(self.woken)
+        return claimed
 
     async def _wait(self) -> None:
         if self.engine.holds and not self._running:  # whoever asks for something wakes it
@@ -132,6 +151,8 @@ class Worker:
 
     def _ended(self, number: int, _task: asyncio.Task[None]) -> None:
         self._running.pop(number, None)
+        if number not in self._bulk:
+            self._seats.free(self.woken, 1)
         self._bulk.discard(number)
         self.woken.set()
 

@@ -72,7 +72,7 @@ class Permission(StrEnum):
     MANAGE_KEYS = "issue, list and revoke the keys of a project's channels"
     TEST_ADDONS = "test the connections of a project's addons"
     READ_JOBS = "see a project's jobs and tasks"
-    RETRY_JOBS = "retry and cancel a project's jobs"
+    RETRY_JOBS = "run, retry and cancel a project's jobs"
     MANAGE_JOBS = "hold and release a project's jobs, and run its tasks"
     RUN_DRAFT_JOBS = "run a draft's jobs and tasks"
     MANAGE_DRAFT_KEYS = "issue, list and revoke the keys of a draft's channels"

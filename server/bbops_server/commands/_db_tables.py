@@ -40,12 +40,16 @@ def plan_data(project: str | None, state: Path | None, *, as_json: bool) -> int:
     """
     from bbops.database.migrate.rollout import plan  # noqa: PLC0415 - after --help
 
-    found = plan(place_of(project, state), declared_tables(Path()))
-    migration = found.migration
+    place, tables = place_of(project, state), declared_tables(Path())
+    migration = plan(place, tables).migration
     if as_json:
+        from bbops.database.migrate.listening import find_all_refused  # noqa: PLC0415 - only for this
+        from bbops.database.migrate.opened import read_tables  # noqa: PLC0415 - only for this
         from bbops.database.migrate.serialization import as_json as told  # noqa: PLC0415 - only for this
 
-        click.echo(json.dumps(told(migration)))
+        with read_tables(place) as live:
+            triggers = find_all_refused(live, tables)
+        click.echo(json.dumps(told(migration, triggers)))
     else:
         say("\n".join(_lines(migration.changes)) or "the tables are up to date")
         if migration.is_waiting:

@@ -14,6 +14,8 @@ from bbops.base.json_jobs import Job, JobStory, TaskTime
 from bbops.database.open import Opened, work_dialect
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.control import WorkControl
+from bbops.runtime.work.engine import now_ms
+from bbops.runtime.work.upcoming import list_ticks
 from bbops.runtime.work.values import RESTORED, Listed
 from bbops.runtime.work.writes import unheard
 from bbops_server.data_plane.live.swap import Live
@@ -24,13 +26,15 @@ from bbops_server.process.messages.jobs import (
     JobCounts,
     ListJobs,
     ListJobsAnswer,
+    ListTicks,
+    ListTicksAnswer,
     ShowJob,
     ShowJobAnswer,
 )
 from bbops_server.process.messages.request import AnswerMessage
 from bbops_server.process.messages.service import Handlers, RequestHandler
 
-JobRequest: TypeAlias = CountJobs | ListJobs | ShowJob | ChangeJobs
+JobRequest: TypeAlias = CountJobs | ListJobs | ListTicks | ShowJob | ChangeJobs
 
 HELD_BY_PEOPLE: Final = "held by hand"
 
@@ -70,6 +74,7 @@ def job_handlers(find: Callable[[JobRequest], Live], ring: Callable[[], None]) -
     return {
         CountJobs: about(_count),
         ListJobs: about(_list),
+        ListTicks: about(_list_ticks),
         ShowJob: about(_show),
         ChangeJobs: about(_change),
     }
@@ -108,6 +113,16 @@ async def _list(live: Live, request: ListJobs) -> ListJobsAnswer:
     return ListJobsAnswer([_job(live, one) for one in found], await control.counts(), ticks)
 
 
+async def _list_ticks(live: Live, request: ListTicks) -> ListTicksAnswer:
+    waiting = {ticks.task: ticks for ticks in await _control(live).ticks()}
+    tasks = live.release.tasks if live.release else {}
+    names = sorted(tasks) if not request.task else [request.task] if request.task in tasks else []
+    now = now_ms()
+    return ListTicksAnswer(
+        [list_ticks(tasks[name], request.count, now, waiting.get(name)) for name in names]
+    )
+
+
 async def _show(live: Live, request: ShowJob) -> ShowJobAnswer:
     found = await _control(live).story(request.job)
     if found is None:
@@ -139,6 +154,8 @@ async def _change(live: Live, request: ChangeJobs) -> ChangeJobsAnswer:
         case "release":
             reason = RESTORED if request.restored else ""
             return ChangeJobsAnswer(await control.release([one] if one else None, reason=reason))
+        case "start":
+            return ChangeJobsAnswer(int(await control.run(one)))
         case "retry":
             if await control.retry(one, from_start=request.from_start):
                 return ChangeJobsAnswer(1)

@@ -216,6 +216,12 @@ class DataProcess:
             hub = live.realtime.hub
             found.append(MetricSample("realtime_connections", {}, len(hub.connections), name))
             found.append(MetricSample("realtime_dropped_total", {}, hub.dropped, name))
+            found += [
+                MetricSample(
+                    "deliveries_total", {"webhook": trigger, "outcome": "refused"}, count, name
+                )
+                for trigger, count in live.refused_deliveries.items()
+            ]
         return Metrics(found)
 
     async def _read_status(self, request: ReadStatus) -> ProcessStatus:

@@ -94,6 +94,19 @@ class DraftSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkSettings:
+    """The jobs of live projects.
+
+    Attributes:
+        concurrency: how many jobs of a project run at a time in one process.
+        keep_seconds: how long ended jobs and events are kept.
+    """
+
+    concurrency: int = 50
+    keep_seconds: float = 604_800.0
+
+
+@dataclass(frozen=True, slots=True)
 class BucketSettings:
     """Object storage that keeps the files of projects, each project's below its name."""
 

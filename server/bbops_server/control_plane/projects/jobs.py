@@ -5,16 +5,25 @@ from __future__ import annotations
 from typing import Annotated, Final, Literal
 
 import msgspec
+from litestar.exceptions import HTTPException
 from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.base.errors import ServerError
-from bbops.base.json_jobs import ChangedJobs, JobList, JobStory
+from bbops.base.json_jobs import ChangedJobs, JobList, JobStory, TaskTicks
+from bbops.runtime.work.upcoming import MOST_TICKS
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT, VisitedProject
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, read
 from bbops_server.control_plane.web.visit import Here
-from bbops_server.process.messages.jobs import Action, ChangeJobs, ListJobs, RunDraftJobs, ShowJob
+from bbops_server.process.messages.jobs import (
+    Action,
+    ChangeJobs,
+    ListJobs,
+    ListTicks,
+    RunDraftJobs,
+    ShowJob,
+)
 
 _NAME: Final = msgspec.Meta(min_length=1, max_length=400)
 _MOST_SECONDS: Final = 86_400
@@ -78,6 +87,12 @@ async def show_job(visit: Here, name: FromPath[str], job: Name) -> JobStory:
     return await _show(VisitedProject.open(visit, name), job)
 
 
+@change(f"{PROJECT}/jobs/run", Permission.RETRY_JOBS, status=200)
+async def run_job(visit: Here, name: FromPath[str], data: Annotated[OneJob, Body()]) -> ChangedJobs:
+    """Run a held or delayed job now."""
+    return await _change(VisitedProject.open(visit, name), "start", data.job)
+
+
 @change(f"{PROJECT}/jobs/retry", Permission.RETRY_JOBS, status=200)
 async def retry_job(
     visit: Here, name: FromPath[str], data: Annotated[Retried, Body()]
@@ -108,6 +123,20 @@ async def release_jobs(
     """Release held jobs."""
     project = VisitedProject.open(visit, name)
     return await _change(project, "release", data.job, restored=data.restored)
+
+
+@read(f"{PROJECT}/tasks/next", Permission.READ_JOBS)
+async def list_ticks(
+    visit: Here, name: FromPath[str],
+    task: Annotated[str, QueryParameter(max_length=400)] = "",
+    count: Annotated[int, QueryParameter(ge=1, le=MOST_TICKS)] = 5,
+) -> list[TaskTicks]:  # fmt: skip
+    """The next ticks of a task, or of all live tasks."""
+    project = VisitedProject.open(visit, name)
+    tasks = (await project.ask(ListTicks, _task_name(task) if task else "", count)).tasks
+    if task and not tasks:
+        raise _missing_task(task)
+    return tasks
 
 
 @change(f"{PROJECT}/tasks/run", Permission.MANAGE_JOBS, status=200)
@@ -142,6 +171,14 @@ async def release_draft_jobs(
     """Run a held job of a draft, or all of them."""
     draft = VisitedProject.open_draft(visit, name, slug)
     return await _change(draft, "release", data.job)
+
+
+@change(f"{DRAFT}/jobs/run", Permission.RUN_DRAFT_JOBS, status=200)
+async def run_draft_job(
+    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[OneJob, Body()]
+) -> ChangedJobs:
+    """Run a held or delayed job of a draft now."""
+    return await _change(VisitedProject.open_draft(visit, name, slug), "start", data.job)
 
 
 @change(f"{DRAFT}/jobs/retry", Permission.RUN_DRAFT_JOBS, status=200)
@@ -205,16 +242,23 @@ async def _change(
 
 
 async def _run_task(project: VisitedProject, name: str) -> ChangedJobs:
-    task = f"tasks/{name.removeprefix('tasks/').removesuffix('.yaml')}"
-    changed = await _change(project, "run", task)
+    changed = await _change(project, "run", _task_name(name))
     if not changed.count:
-        hint = "'bbops tasks list' shows those that are live and enabled"
-        raise refuse(ServerError(f"the project has no task '{name}'", hint=hint))
+        raise _missing_task(name)
     return changed
 
 
+def _task_name(given: str) -> str:
+    return f"tasks/{given.removeprefix('tasks/').removesuffix('.yaml')}"
+
+
+def _missing_task(given: str) -> HTTPException:
+    hint = "'bbops tasks list' shows those that are live and enabled"
+    return refuse(ServerError(f"the project has no task '{given}'", hint=hint))
+
+
 ROUTES = (
-    list_jobs, show_job, retry_job, cancel_job, hold_jobs, release_jobs, run_task,
-    list_draft_jobs, show_draft_job, release_draft_jobs, retry_draft_job, cancel_draft_job,
-    run_draft_task, run_draft_work,
+    list_jobs, show_job, run_job, retry_job, cancel_job, hold_jobs, release_jobs, list_ticks,
+    run_task, list_draft_jobs, show_draft_job, release_draft_jobs, run_draft_job,
+    retry_draft_job, cancel_draft_job, run_draft_task, run_draft_work,
 )  # fmt: skip

@@ -28,8 +28,13 @@ METRICS: Final[dict[str, tuple[Kind, str]]] = {
         "histogram", "How long jobs that were made, or due, waited for their first attempt.",
     ),
     "outbox_oldest_seconds": ("gauge", "How long the oldest event waits to become jobs."),
+    "snapshot_age_seconds": (
+        "gauge", "The age of the oldest transaction that keeps old rows of the queue.",
+    ),
     "ticks_missed_total": ("counter", "Runs of tasks that were left out; no server ran then."),
-    "deliveries_total": ("counter", "Attempts to send a webhook to a receiver, by outcome."),
+    "deliveries_total": (
+        "counter", "Attempts to send webhooks, and received ones that were refused, by outcome.",
+    ),
     "realtime_connections": ("gauge", "Clients that are connected to topics."),
     "realtime_dropped_total": ("counter", "Clients that were closed because they read too slowly."),
 }  # fmt: skip

@@ -27,13 +27,17 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Weighed(msgspec.Struct, frozen=True):
-    """What `bbops db plan --json` prints, the names of variables that have a value, and jobs."""
+    """The plan of `bbops db plan --json`, the names of variables that have a value, and jobs.
+
+    `triggers` are the tables on which no SQL trigger can be created, with the `GRANT` for it.
+    """
 
     hash: str | None
     waits: bool
     changes: list[dict[str, Any]]
     env: list[str]
     work: dict[str, tuple[int, int]] | None
+    triggers: dict[str, str] = {}
 
 
 @post(

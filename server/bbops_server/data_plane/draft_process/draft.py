@@ -55,6 +55,7 @@ from bbops_server.process.messages.projects import (
 )
 from bbops_server.process.messages.request import DoneAnswer
 from bbops_server.process.messages.service import Handlers, RequestService
+from bbops_server.settings import WorkSettings
 
 ORPHAN_GRACE_SECONDS: Final = 1.0
 _QUOTA: Final = Quota(
@@ -193,6 +194,7 @@ async def _run(request: ForkDraft) -> None:
     work = ProjectWork(
         live, partial(_tell, log), tell_row=live.realtime.tell_row, holds=HELD
     )  # fmt: skip
+    work.configure(WorkSettings(request.concurrency))
     live.ring = work.wake
     serving = Answering(live)
     await serving.start(request.socket)

@@ -269,6 +269,11 @@ class Live:
         return self._lasting.active_requests
 
     @property
+    def refused_deliveries(self) -> Mapping[str, int]:
+        """Received webhooks with a wrong or late signature, by trigger."""
+        return self._lasting.refused_deliveries
+
+    @property
     def in_flight(self) -> int:
         """How many requests are under way, of this release and those before."""
         return sum(one.in_flight for one in (*self._old, *filter(None, [self.release])))

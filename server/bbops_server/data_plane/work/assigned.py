@@ -32,9 +32,9 @@ class Assigned:
         pinned = PinnedWork(self.work, self.pins, link_old, self.database)
         return replace(self.work.plan, run=pinned.run)
 
-    async def sweep(self, control: WorkControl) -> None:
+    async def sweep(self, control: WorkControl, keep_seconds: float) -> None:
         """Forget what is older than it is kept, and old code that no job needs."""
-        await control.sweep()
+        await control.sweep(round(1000 * keep_seconds))
         needed = [one.code for one in await control.begun()]
         before = now_ms() / 1000 - _PINS_SPARED_SECONDS
         await asyncio.to_thread(self.pins.sweep, [*needed, *self.work.codes.items()], before)

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from bbops.base.errors import ServerError
 from bbops.runtime.work.attempts import Attempt
 from bbops.runtime.work.happenings import Happening
+from bbops.runtime.work.seats import Seats
 from bbops_server.data_plane.live.bell import listen
 from bbops_server.data_plane.live.directory import Directory
 from bbops_server.data_plane.live.linking import link
@@ -55,6 +56,7 @@ from bbops_server.process.messages.projects import (
 from bbops_server.process.messages.reports import ReportRequests
 from bbops_server.process.messages.request import DoneAnswer
 from bbops_server.process.messages.service import Handlers, RequestService
+from bbops_server.settings import WorkSettings
 
 ORPHAN_GRACE_SECONDS: Final = 2.0
 """How long jobs may still take when the parent has died: another process goes on with them."""
@@ -77,7 +79,7 @@ class WorkProcess:
         self._center, self._exchanges, self._end = center, Exchanges(center), end
         self._projects: dict[str, ProjectWork] = {}
         self._lines: WorkLines | None = None
-        self._counts = WorkCounts()
+        self._counts, self._settings, self._seats = WorkCounts(), WorkSettings(), Seats()
 
     @property
     def service(self) -> RequestService:
@@ -147,7 +149,9 @@ class WorkProcess:
             self._projects[name] = ProjectWork(
                 self._live(name), partial(self._tell, name),
                 tell_row=partial(self._tell_row, name), notice=partial(self._notice, name),
+                seats=self._seats,
             )  # fmt: skip
+            self._projects[name].configure(self._settings)
         return self._projects[name]
 
     # ---- the process itself
@@ -160,6 +164,9 @@ class WorkProcess:
             await self._exchanges.stop(name)
             del self._projects[name]
         self._directory.arrange(request.projects)
+        self._settings = WorkSettings(request.concurrency, request.keep_seconds)
+        for project in self._projects.values():
+            project.configure(self._settings)
         self._http.allow(Egress(request.egress), rows=Egress(request.receivers))
         return DoneAnswer()
 

@@ -20,7 +20,8 @@ from bbops.runtime.work.attempts import Attempt
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.happenings import Happening
-from bbops.runtime.work.queue_sizes import read_sizes
+from bbops.runtime.work.queue_sizes import read_sizes, read_snapshot_age
+from bbops.runtime.work.seats import Seats
 from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.worker import Worker
 from bbops.runtime.work.writes import unheard
@@ -31,6 +32,7 @@ from bbops_server.data_plane.work.pins import Pins
 from bbops_server.data_plane.work.row_tail import RowTail, Tell
 from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.process.messages.projects import LinkRelease
+from bbops_server.settings import WorkSettings
 
 _PAUSE_SECONDS: Final = 1.0
 _SWEEP_SECONDS: Final = 600.0
@@ -42,7 +44,7 @@ class ProjectWork:
 
     def __init__(
         self, live: Live, tell: Callable[[Attempt], None], *, tell_row: Tell, holds: str = "",
-        notice: Callable[[Happening], None] = lambda _: None,
+        notice: Callable[[Happening], None] = lambda _: None, seats: Seats | None = None,
     ) -> None:  # fmt: skip
         """Do nothing yet.
 
@@ -52,6 +54,7 @@ class ProjectWork:
             tell_row: is called with each changed row that a topic shows.
             holds: why jobs do not begin by themselves, see `Engine`; `run_for` lets them.
             notice: is called with what else happens.
+            seats: of the process, which its other projects share.
         """
         self._live, self._tell, self._reason = live, tell, holds
         self._tell_row, self._holds, self._notice = tell_row, holds, notice
@@ -62,6 +65,7 @@ class ProjectWork:
         self._working: asyncio.Task[None] | None = None
         self._may_begin = True
         self._ending: asyncio.Task[None] | None = None
+        self._settings, self._seats = WorkSettings(), seats
 
     # ---- which release
     async def link(self, request: LinkRelease) -> None:
@@ -106,6 +110,13 @@ class ProjectWork:
         if self._worker is not None:
             self._worker.may_begin.set()
 
+    def configure(self, settings: WorkSettings) -> None:
+        """Run so many jobs at a time from now on, and keep ended ones so long."""
+        self._settings = settings
+        if self._worker is not None:
+            self._worker.most = settings.concurrency
+            self._worker.woken.set()
+
     def wake(self) -> None:
         """Look at once for what there is to do."""
         if self._worker is not None:
@@ -136,12 +147,15 @@ class ProjectWork:
         engine = self._worker.engine
         try:
             sizes = await read_sizes(engine.database, engine.now())
+            age = await read_snapshot_age(engine.database, engine.dialect)
         except Failure:
             return []
-        oldest = MetricSample("outbox_oldest_seconds", {}, sizes.oldest_seconds)
+        oldest = [MetricSample("outbox_oldest_seconds", {}, sizes.oldest_seconds)]
+        if age is not None:
+            oldest.append(MetricSample("snapshot_age_seconds", {}, age))
         jobs = [MetricSample("jobs", {"work": work, "state": state}, count)
                 for work, state, count in sizes.jobs]  # fmt: skip
-        return [*jobs, oldest]
+        return [*jobs, *oldest]
 
     async def _apply_holds(self) -> int:
         worker, assigned = self._worker, self._assigned
@@ -184,8 +198,9 @@ class ProjectWork:
                     plan = assigned.plan(self._link_old)
                     tail = self._tail = RowTail(begun.database, dialect, self._tell_row)
                     worker = Worker(
-                        engine, plan, _chance, tell=self._tell, moved=tail.woken.set,
-                        notice=self._notice,
+                        engine, plan, _chance, most=self._settings.concurrency,
+                        tell=self._tell, moved=tail.woken.set, notice=self._notice,
+                        seats=self._seats,
                     )  # fmt: skip
                     await self._begin(worker)
                     await _until_lost(worker, lost, self._keep_sweeping(worker), tail.run())
@@ -222,7 +237,7 @@ class ProjectWork:
         while True:
             with suppress(Failure, OSError):  # it is tried again, and is not urgent
                 if self._assigned is not None:
-                    await self._assigned.sweep(control)
+                    await self._assigned.sweep(control, self._settings.keep_seconds)
             await asyncio.sleep(_SWEEP_SECONDS)
 
 

@@ -27,12 +27,14 @@ class ForkDraft(RequestMessage[Forked], frozen=True):
         socket: the path of the socket for requests.
         folder: the draft's state folder.
         egress: rules for outgoing requests, as in data processes.
+        concurrency: the number of jobs that run at a time.
         control: the path of the parent's socket.
     """
 
     socket: str
     folder: str
     egress: tuple[str, ...]
+    concurrency: int = 50
     control: str = ""
 
 

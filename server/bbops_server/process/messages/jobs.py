@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bbops.base.json_jobs import Job, JobStory, TaskTime
+from bbops.base.json_jobs import Job, JobStory, TaskTicks, TaskTime
 from bbops_server.process.messages.request import AnswerMessage, RequestMessage
 
 
@@ -24,6 +24,22 @@ class ListJobs(RequestMessage[ListJobsAnswer], frozen=True):
     """A state to filter by; `ended` jobs are listed only on request."""
 
     most: int = 100
+
+
+class ListTicksAnswer(AnswerMessage, frozen=True):
+    """The next ticks of each task, by task name."""
+
+    tasks: list[TaskTicks]
+
+
+class ListTicks(RequestMessage[ListTicksAnswer], frozen=True):
+    """List the next ticks of tasks."""
+
+    project: str
+    task: str
+    """A task such as `tasks/nightly`; empty for all tasks."""
+
+    count: int
 
 
 class ShowJobAnswer(AnswerMessage, frozen=True):
@@ -51,7 +67,7 @@ class CountJobs(RequestMessage[JobCounts], frozen=True):
     project: str
 
 
-Action = Literal["hold", "release", "retry", "cancel", "run"]
+Action = Literal["hold", "release", "start", "retry", "cancel", "run"]
 
 
 class ChangeJobsAnswer(AnswerMessage, frozen=True):
@@ -66,7 +82,7 @@ class ChangeJobsAnswer(AnswerMessage, frozen=True):
 
 
 class ChangeJobs(RequestMessage[ChangeJobsAnswer], frozen=True):
-    """Hold, release, retry or cancel jobs, or run a task now."""
+    """Hold, release, start, retry or cancel jobs, or run a task now."""
 
     project: str
     action: Action

@@ -38,6 +38,12 @@ class ArrangeProjects(RequestMessage[DoneAnswer], frozen=True):
     receivers: tuple[str, ...] = ()
     """Private addresses that receivers in rows may have."""
 
+    concurrency: int = 50
+    """The number of jobs that a project runs at a time."""
+
+    keep_seconds: float = 604_800.0
+    """The time for which ended jobs and events are kept."""
+
 
 class StartPageTexts(NamedTuple):
     """The texts of a release's start page.

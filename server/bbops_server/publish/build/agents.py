@@ -87,7 +87,8 @@ class Agents:
         tables = {name: one.model for name, one in project.tables.items()}
         planned = asyncio.run_coroutine_threadsafe(self._tables.look(place, tables), loop)
         try:
-            return as_json(planned.result(WEIGH_SECONDS).told)
+            looked = planned.result(WEIGH_SECONDS)
+            return as_json(looked.told, looked.triggers)
         except TimeoutError:
             planned.cancel()
             raise DatabaseError("the database does not answer in time") from None

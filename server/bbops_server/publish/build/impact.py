@@ -57,9 +57,8 @@ class Impact:
         pair = await self._executor.take(read)
         place, tables = read_place(request.database), pair.tables
         looked = None if tables is None else await self._tables.look(place, tables)
-        told = looked.told if looked is not None else None
         found = await asyncio.to_thread(
-            judge, pair, told, read_live_rules(request.review), request.work
+            judge, pair, looked, read_live_rules(request.review), request.work
         )  # fmt: skip
         if looked is None:
             return found
@@ -79,7 +78,7 @@ class Impact:
             raise ServerError(f"the tables have mistakes: {found[0].message}")
         tables = {name: one.model for name, one in project.tables.items()}
         looked = await self._tables.look(read_place(request.database), tables)
-        return ImpactPlan(as_json(looked.told))
+        return ImpactPlan(as_json(looked.told, looked.triggers))
 
     async def _test(self, request: RunCommitTests) -> CaseReport:
         """Run the tests of a commit that is not to be served, whether or not they are a gate."""

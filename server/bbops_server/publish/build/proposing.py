@@ -12,6 +12,7 @@ from bbops.base.diagnostics import Diagnostic
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.build.check import CheckedProject
 from bbops.build.compile.release import check
+from bbops.database.migrate.looking import Looked
 from bbops.database.migrate.migrate import Migration, refusal
 from bbops.database.migrate.serialization import as_json
 from bbops.language.resources.project import Engine, Review
@@ -63,13 +64,13 @@ def read_pair(
 
 
 def judge(
-    pair: Pair, migration: Migration | None, live: Review, work: JobCounts | None
+    pair: Pair, looked: Looked | None, live: Review, work: JobCounts | None
 ) -> ProposedChange:  # fmt: skip
     """Return what the change would do and takes, by the rules of the project as it is now.
 
     Args:
         pair: what was read.
-        migration: what it would do to the data; None where nothing can be planned.
+        looked: what it would do to the data; None where nothing can be planned.
         live: the rules of the release that is live, for a project that has mistakes now.
         work: the jobs that there are; None where nobody could count them.
     """
@@ -78,9 +79,9 @@ def judge(
         "tree": tree_id(pair.after) if pair.then else "", "gate": _is_gated(pair),
         "loosened": list(_find_loosened(pair, live)),
     }  # fmt: skip
-    if migration is None or pair.now is None or pair.then is None:
+    if looked is None or pair.now is None or pair.then is None:
         return ProposedChange(**whole, **_judge_mistakes(pair, live))
-    answer = read_answer(as_json(migration) | {"work": work})
+    answer = read_answer(as_json(looked.told, looked.triggers) | {"work": work})
     found = complete(plan(pair.now, pair.then, now=now_ms()), answer)
     document: Document = describe(found, pair.before, pair.after)
     return ProposedChange(

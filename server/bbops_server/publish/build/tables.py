@@ -12,6 +12,7 @@ from typing import Any
 
 from bbops.base.errors import MigrationRefused, ServerError
 from bbops.database.migrate import rollout
+from bbops.database.migrate.listening import refuse_triggers
 from bbops.database.migrate.looking import Looked, look
 from bbops.database.migrate.migrate import refusal
 from bbops.database.migrate.rollout_plan import Plan
@@ -109,6 +110,7 @@ class TablesAtWork:
         """Plan what fits its time; then try the release on an empty file with its tables."""
         place, declared = read_place(request.database), self._find(request)
         await self._in_thread(refuse_long_switch, place, declared.tables)
+        await self._in_thread(refuse_triggers, place, declared.row_events)
         planned: Plan = await self._in_thread(self._plan, request)
         if not planned.is_done and not planned.is_first:
             with throw_away(place) as stage:

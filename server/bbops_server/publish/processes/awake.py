@@ -41,6 +41,7 @@ from bbops_server.process.messages.forks import ForkDraft
 from bbops_server.process.messages.request import A, RequestMessage
 from bbops_server.publish.processes.draft_build import DraftBuild
 from bbops_server.publish.processes.link import Link
+from bbops_server.settings import WorkSettings
 
 LINK_SECONDS: Final = 60.0
 WORD_SECONDS: Final = 10.0
@@ -102,6 +103,7 @@ class AwakeDrafts:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._is_stopped = False
         self.egress: tuple[str, ...] = ()
+        self.concurrency = WorkSettings().concurrency
         self._members = AdmitMembers({})
         self.failed: Callable[[str, str], None] = lambda _, __: None
         """Hears of a draft whose process ended too often, and why."""
@@ -248,7 +250,8 @@ class AwakeDrafts:
             await self._make_room()
             path = self._zygotes.make_path("draft")
             folder = link.history.parent
-            child = await self._zygotes.fork(ForkDraft(str(path), str(folder), tuple(self.egress)))
+            wanted = ForkDraft(str(path), str(folder), tuple(self.egress), self.concurrency)
+            child = await self._zygotes.fork(wanted)
             if self._is_stopped:  # meanwhile, and whoever did so did not see it
                 await child.stop(REST_SECONDS)
                 raise ServerError("the server is shutting down, and wakes no drafts")

@@ -162,7 +162,7 @@ class Plane:
         """
         self._arrangement = arrangement
         await self._forget(set())
-        self.awake.egress = arrangement.egress
+        self.awake.egress, self.awake.concurrency = arrangement.egress, arrangement.work.concurrency
         await self._tell_all(arrangement.request())
         await ask_all(tell(child, arrangement.request()) for child in self.work.asking)
         await self.awake.tell(AllowEgress(tuple(arrangement.egress)))

@@ -38,6 +38,7 @@ from bbops_server.settings.server_file.settings import (
     freeze_settings,
     project_settings,
     webhook_settings,
+    work_settings,
 )
 
 LOOK_SECONDS = 0.25
@@ -204,7 +205,10 @@ class FollowedSettings(FollowedFile):
 
 def _arrangement(places: Mapping[str, ProjectPlace], file: ServerFile) -> Arrangement:
     egress = file.egress
-    return Arrangement(places, tuple(file.proxies), tuple(egress.allow), tuple(egress.receivers))
+    return Arrangement(
+        places, tuple(file.proxies), tuple(egress.allow), tuple(egress.receivers),
+        work_settings(file),
+    )  # fmt: skip
 
 
 def _compare(old: ServerFile, new: ServerFile) -> Applied:

@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 from urllib.parse import quote
 
-from bbops.base.errors import BbopsError, DatabaseError, MigrationRefused, SwitchTooLong
+from bbops.base.errors import (
+    BbopsError,
+    DatabaseError,
+    MigrationRefused,
+    SwitchTooLong,
+    TriggerRefused,
+)
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.work.signatures import Scheme, check_secret
@@ -197,6 +203,8 @@ async def rehearse(
         raise keep_failed_switch(_migration_refused(refused, at), prepared, at) from None
     except MigrationRefused as refused:
         raise _migration_refused(refused, at) from None
+    except TriggerRefused as refused:
+        raise _trigger_refused(refused) from None
     except DatabaseError as error:
         raise Stalled("SmokeFailed", error.message, error.hint) from None
     return prepared.rehearsed(plan)
@@ -252,11 +260,18 @@ async def expand(linked: Linked, at: PublishContext) -> Migrated:
         answer = await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
     except MigrationRefused as refused:
         raise _migration_refused(refused, at) from None
+    except TriggerRefused as refused:
+        raise _trigger_refused(refused) from None
     return linked.migrated(answer.changes)
 
 
 def _about(built: Built, at: PublishContext) -> dict[str, str]:
     return {"digest": built.facts.digest, **at.asked_of}
+
+
+def _trigger_refused(refused: TriggerRefused) -> Stalled:
+    """Return why it stalls; it is tried again, since a permission is granted elsewhere."""
+    return Stalled("TriggerRefused", refused.message, refused.hint, is_passing=True)
 
 
 def _migration_refused(refused: MigrationRefused, at: PublishContext) -> Stalled:

@@ -21,8 +21,9 @@ from pydantic_core import PydanticCustomError
 from bbops.base.addresses import split
 from bbops.base.errors import DatabaseError, GitError
 from bbops.base.model import Model
-from bbops.base.names import Size
+from bbops.base.names import Duration, Size
 from bbops.database.schema.place import read_url
+from bbops.runtime.values.durations import seconds
 from bbops.source.git.address import Address, require_branch
 from bbops.source.git.series import TAG, find_tag_mistake, names_project
 from bbops_server.settings import MAX_WORKERS, is_loopback
@@ -38,6 +39,11 @@ _FOLDER = re.compile(r"(?!.*(?:^|/)\.{1,2}(?:/|$))[^/\x00-\x1f][^\x00-\x1f]*").f
 _MAX_PORT = 65_535
 MOST_IDLE: Final = 7 * 86_400
 MOST_DRAFTS: Final = 1_000
+MOST_CONCURRENCY: Final = 100
+DAY_SECONDS: Final = 86_400
+"""Topics read the log of events up to a day back, so it is kept at least so long."""
+
+LONGEST_KEEP_DAYS: Final = 365
 
 
 def _wrong(message: str, hint: str = "") -> PydanticCustomError:
@@ -164,6 +170,12 @@ def _number(value: Any) -> Any:
     return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else value
 
 
+def _check_keep(text: str) -> str:
+    if not DAY_SECONDS <= seconds(text) <= LONGEST_KEEP_DAYS * DAY_SECONDS:
+        raise _wrong(f"'keep' is 1d to {LONGEST_KEEP_DAYS}d, got '{text}'", "such as 7d")
+    return text
+
+
 def _check_lone(projects: dict[str, Any]) -> dict[str, Any]:
     if projects:
         raise _wrong(
@@ -245,6 +257,13 @@ class Drafts(Model):
     awake: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MOST_DRAFTS)] = 64
 
 
+class Work(Model):
+    """How many jobs of a project run at a time, and how long ended jobs and events are kept."""
+
+    concurrency: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MOST_CONCURRENCY)] = 50
+    keep: Annotated[Duration, AfterValidator(_check_keep)] = "7d"
+
+
 class Files(Model):
     """How much each project may keep with the addon localStorage, and where.
 
@@ -306,6 +325,7 @@ class ServerFile(Model):
     sign_in: SignIn = SignIn()
     egress: Egress = Egress()
     drafts: Drafts = Drafts()
+    work: Work = Work()
     files: Files = Files()
     chromium: Chromium = Chromium()
     freeze: Annotated[list[CheckedFreeze], Field(max_length=100)] = []

@@ -10,6 +10,7 @@ from typing import Any
 from bbops.base.diagnostics import Diagnostic
 from bbops.base.model import Model
 from bbops.database.schema.place import read_url
+from bbops.runtime.values.durations import seconds
 from bbops.runtime.values.sizes import size_bytes
 from bbops.source.yaml.document import Document
 from bbops_server.settings import (
@@ -22,6 +23,7 @@ from bbops_server.settings import (
     Provider,
     Settings,
     Webhook,
+    WorkSettings,
 )
 from bbops_server.settings.freezes import Freeze
 from bbops_server.settings.server_file.freeze import read_freeze
@@ -85,6 +87,11 @@ def draft_settings(file: ServerFile) -> DraftSettings:
     """Return how many drafts there are, and how long they stay awake."""
     said = file.drafts
     return DraftSettings(said.idle_seconds, said.most, said.hosts, said.awake)
+
+
+def work_settings(file: ServerFile) -> WorkSettings:
+    """Return how many jobs run at a time, and how long ended ones are kept."""
+    return WorkSettings(file.work.concurrency, seconds(file.work.keep))
 
 
 def file_settings(file: ServerFile) -> FileSettings:

@@ -1,0 +1,18 @@
+"""Compile when tasks run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bbops.language.resources.task import Task
+from bbops.runtime.values.durations import seconds
+
+
+def compile_schedule(name: str, task: Task) -> dict[str, Any]:
+    """Return when a task runs, as `bbops.runtime.work.upcoming` reads it."""
+    return {
+        "name": f"tasks/{name}", "cron": task.schedule or "", "timezone": task.timezone,
+        "every_ms": round(1000 * seconds(task.every)) if task.every else 0,
+        "missed": task.missed, "overlap": task.overlap,
+        "jitter_ms": round(1000 * seconds(task.jitter)) if task.jitter else 0,
+    }  # fmt: skip
