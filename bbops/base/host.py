@@ -284,7 +284,7 @@ class Waits(Protocol):
         Args:
             event: its name.
             is_it: says of a payload whether it is the one.
-            value: what the payload must hold somewhere, see `runtime.work.waits`.
+            value: what the payload must hold somewhere, see `runtime.work.triggers`.
             longest_ms: how long to wait for it.
         """
         ...

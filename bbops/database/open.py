@@ -17,7 +17,7 @@ from bbops.database.sqlite.work import SqliteWork
 
 if TYPE_CHECKING:
     from bbops.database.postgres.driver import Postgres
-    from bbops.runtime.work.dialect import Dialect
+    from bbops.runtime.work.statements import Dialect
 
 Opened: TypeAlias = "Sqlite | Postgres"
 """Both are the door `bbops.base.host.Database`, and know `prepare` and `close`."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bbops.runtime.work.happenings import Ticked
+from bbops.runtime.work.worker import Ticked
 from bbops_server.commands._lines import lines_of
 from bbops_server.commands._report import Terminal
 from bbops_server.data_plane.live.lines import MOST_WAITING

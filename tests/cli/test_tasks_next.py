@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bbops.interfaces.cli._group import Commands
-from bbops.runtime.work.upcoming import list_ticks
+from bbops.runtime.work.schedules import list_ticks
 from bbops.runtime.work.values import Tick
 from tests.support.small_project import write_project
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from bbops.runtime.work.attempts import Attempt
-from bbops.runtime.work.happenings import Started, Ticked
 from bbops.runtime.work.values import Cause, Claim
+from bbops.runtime.work.worker import Attempt, Started, Ticked
 from bbops_server.accounts.rules import Caller, GrantScope, Permission, Role, Scope, may
 from bbops_server.control_plane.projects.metrics import METRICS, render_metrics
 from bbops_server.data_plane.work.counting import MOST_SERIES, OTHER, WorkCounts

@@ -27,7 +27,7 @@ from bbops.language.sql.postgres import POSTGRES
 from bbops.language.sql.sqlite import SQLITE
 from bbops.runtime.data import postgres_rows, rows
 from bbops.runtime.linking.resolving import resolve
-from bbops.runtime.work.row_triggers import ReadRows, job_of_rows
+from bbops.runtime.work.rows import ReadRows, job_of_rows
 from tests.support.migrating import declare
 from tests.support.postgres import DATABASES, place_of
 

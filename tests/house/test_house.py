@@ -88,11 +88,6 @@ def test_each_floor_imports_only_the_floors_below_it() -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_a_file_holds_one_concept() -> None:
-    lines = {name(path): len(path.read_text().splitlines()) for path in MODULES}
-    assert {path: count for path, count in lines.items() if count > 400} == {}
-
-
 @pytest.mark.long
 def test_a_module_opens_with_a_sentence_that_says_what_it_is_for() -> None:
     assert [name(path) for path in (*MODULES, *TESTS) if not is_described(path)] == []

@@ -14,7 +14,7 @@ from bbops.build.testing.host import fake_host
 from bbops.runtime.linking.release import link
 from bbops.runtime.linking.work import link_work
 from bbops.runtime.realtime.linking import link_topics
-from bbops.runtime.work.row_triggers import row_event
+from bbops.runtime.work.rows import row_event
 from bbops.runtime.work.values import Event
 from bbops.source.tree import MemoryTree
 from tests.conftest import ENV, with_function

@@ -13,7 +13,7 @@ from bbops.build.testing.host import fake_host
 from bbops.runtime.linking.release import link
 from bbops.runtime.realtime.linking import link_topics
 from bbops.runtime.realtime.rows import DELETED, INSERTED, LEFT, UPDATED, RowsRule
-from bbops.runtime.work.row_triggers import row_event
+from bbops.runtime.work.rows import row_event
 from bbops.source.tree import MemoryTree
 from tests.conftest import ENV, sample
 from tests.support.ruled import (

@@ -10,7 +10,7 @@ from bbops.base.host import Host, HttpRequest, HttpResponse
 from bbops.runtime.vendors._declared import link_own
 from bbops.runtime.vendors._work import Work as Step
 from bbops.runtime.work.durable import durable
-from bbops.runtime.work.recorded import Recorded
+from bbops.runtime.work.run_record import RunRecord
 from tests.support.work_bench import Bench, Work, bench, job, place
 
 __all__ = ["bench", "place"]
@@ -50,7 +50,7 @@ class Vendor:
         return datetime(2026, 1, 1, tzinfo=UTC)
 
 
-async def pay(on: Bench, vendor: Vendor, recorded: Recorded, steps: Any) -> Any:
+async def pay(on: Bench, vendor: Vendor, recorded: RunRecord, steps: Any) -> Any:
     """Run the step as a job does."""
     host = Host(vendor, vendor, on.database, vendor, http=vendor)  # type: ignore[arg-type]
     recorded.begin()
@@ -66,9 +66,9 @@ def test_another_attempt_takes_the_answer_from_the_record(bench: Callable[[Work]
         vendor, steps = Vendor(), link_own(OWN)
         await on.enqueue(job("a"))
         claim = (await on.claim())["a"]
-        first = await pay(on, vendor, Recorded(on.engine, claim, {}), steps)
+        first = await pay(on, vendor, RunRecord(on.engine, claim, {}), steps)
         known = await on.engine.steps(claim)
-        again = await pay(on, vendor, Recorded(on.engine, claim, known), steps)
+        again = await pay(on, vendor, RunRecord(on.engine, claim, known), steps)
         assert first == again == {"paid": True}
         assert vendor.asked == ["/token", "/pay"]
         assert TOKEN not in str(known)
@@ -82,7 +82,7 @@ def test_a_token_is_fetched_once_while_it_lasts(bench: Callable[[Work], None]) -
         for name in ("a", "b"):
             await on.enqueue(job(name))
         for claim in (await on.claim()).values():
-            await pay(on, vendor, Recorded(on.engine, claim, {}), steps)
+            await pay(on, vendor, RunRecord(on.engine, claim, {}), steps)
         assert vendor.asked == ["/token", "/pay", "/pay"]
 
     bench(work)

@@ -11,8 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bbops.runtime.work.engine import Engine
-from bbops.runtime.work.schedules import Schedule
-from bbops.runtime.work.tasks import Task, Tasks
+from bbops.runtime.work.schedules import Schedule, Task, Tasks
 from bbops.runtime.work.values import shown_time
 from tests.support.cron_by_hand import times_by_hand
 from tests.support.work_bench import Bench, Work, bench, place

@@ -11,7 +11,7 @@ import pytest
 
 from bbops.base.host import Host, HttpRequest, HttpResponse
 from bbops.runtime.work.durable import durable
-from bbops.runtime.work.recorded import Recorded
+from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.values import FencedError
 from tests.support.mortal import KilledError, Mortal
@@ -56,7 +56,7 @@ def request(url: str) -> HttpRequest:
     return HttpRequest("POST", url, {}, b"", 1.0)
 
 
-async def function(host: Host, recorded: Recorded) -> None:
+async def function(host: Host, recorded: RunRecord) -> None:
     """Do what a function with six steps would."""
     recorded.begin()
     recorded.enter("0")
@@ -85,7 +85,7 @@ async def attempt(on: Bench, world: World, name: str, commits: int) -> bool:
     (claim,) = await worker.claim(1)
     mortal = Mortal(on.database, commits)
     dying = SqlEngine(mortal, on.dialect, name, now=lambda: on.at)  # type: ignore[arg-type]
-    recorded = Recorded(dying, claim, await worker.steps(claim))
+    recorded = RunRecord(dying, claim, await worker.steps(claim))
     host = Host(world, world, mortal, world, http=world)  # type: ignore[arg-type]
     try:
         await function(durable(host, recorded), recorded)
@@ -130,7 +130,7 @@ def test_a_transaction_of_a_job_that_was_lost_is_undone(bench: Callable[[Work], 
         await on.enqueue(job("a"))
         claim = (await on.claim())["a"]
         await on.worker("two").reclaim()
-        recorded = Recorded(on.engine, claim, {})
+        recorded = RunRecord(on.engine, claim, {})
         world = World()
         host = durable(Host(world, world, on.database, world), recorded)  # type: ignore[arg-type]
         recorded.begin()

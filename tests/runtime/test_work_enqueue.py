@@ -13,7 +13,7 @@ from bbops.database.schema.place import Place
 from bbops.runtime.work.control import KEPT_MS, WorkControl
 from bbops.runtime.work.events import Outbox
 from bbops.runtime.work.jobs import is_of_function
-from bbops.runtime.work.recorded import Recorded
+from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.triggers import lane_of
 from bbops.runtime.work.values import HIGH, NewJob
 from tests.support.work_bench import Bench, bench, job, place
@@ -221,7 +221,7 @@ def test_an_attempt_that_is_repeated_makes_its_job_once(bench: Any, place: Place
         (claim,) = (await shop.on.claim()).values()
         for _ in range(3):  # killed before it ends, each time
             known = await shop.on.engine.steps(claim)
-            await shop.work.plan.run(Recorded(shop.on.engine, claim, known))
+            await shop.work.plan.run(RunRecord(shop.on.engine, claim, known))
         assert await shop.on.database.read("SELECT count(*) FROM _bbops_outbox") == [(1,)]
         await shop.on.engine.end(claim)
         await shop.pump()

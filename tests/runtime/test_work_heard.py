@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bbops.database.sqlite.driver import Sqlite
-from bbops.runtime.work.writes import HeardDatabase
+from bbops.runtime.work.events import HeardDatabase
 
 TABLES = "CREATE TABLE orders (n)", "CREATE TABLE notes (n)"
 

@@ -18,9 +18,8 @@ from bbops.runtime.linking.release import link
 from bbops.runtime.linking.work import Work, link_work
 from bbops.runtime.values.failures import Unavailable
 from bbops.runtime.work.control import WorkControl
-from bbops.runtime.work.events import Outbox
-from bbops.runtime.work.outbox import emit
-from bbops.runtime.work.room import LOOK_MS, Room
+from bbops.runtime.work.events import LOOK_MS, Outbox, Room
+from bbops.runtime.work.statements import emit
 from bbops.runtime.work.values import Tick
 from bbops.runtime.work.worker import Worker
 from bbops.source.tree import MemoryTree

@@ -11,15 +11,15 @@ import pytest
 from bbops.base.host import HttpResponse
 from bbops.database.schema.place import Place
 from bbops.runtime.values.failures import HttpFailure
-from bbops.runtime.work.messages import MOST_WAITING, PAGE
-from bbops.runtime.work.receiver_gate import (
+from bbops.runtime.work.receivers import (
     FIRST_PAUSE_MS,
     LONGEST_PAUSE_MS,
     MOST_AT_A_TIME,
     MOST_KNOWN,
     ReceiverGate,
 )
-from bbops.runtime.work.recorded import Recorded
+from bbops.runtime.work.run_record import RunRecord
+from bbops.runtime.work.sent_webhooks import MOST_WAITING, PAGE
 from bbops.runtime.work.values import BULK, NewJob
 from tests.support.sending import ENV, SECRET, Shop, run_shop
 from tests.support.work_bench import place
@@ -189,9 +189,9 @@ def test_many_receivers_are_read_in_pages_and_each_has_one_job(place: Place) -> 
                 break
             (page,) = claimed
             # its process ends behind the commit: the page is not read again
-            known = Recorded(shop.on.engine, page, await shop.on.engine.steps(page))
+            known = RunRecord(shop.on.engine, page, await shop.on.engine.steps(page))
             await shop.work.plan.run(known)
-            again = Recorded(shop.on.engine, page, await shop.on.engine.steps(page))
+            again = RunRecord(shop.on.engine, page, await shop.on.engine.steps(page))
             await shop.work.plan.run(again)
             await shop.on.engine.end(page)
             pages += 1

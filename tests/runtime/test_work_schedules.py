@@ -11,8 +11,8 @@ from cronsim import CronSim
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.runtime.work.retry import JITTER, Retry
 from bbops.runtime.work.schedules import MOST_MISSED, Schedule
+from bbops.runtime.work.values import JITTER, Retry
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asyncio import Event
 
-from bbops.runtime.work.seats import Seats
+from bbops.runtime.work.worker import Seats
 
 
 def test_a_single_worker_may_take_every_seat() -> None:

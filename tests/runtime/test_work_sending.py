@@ -16,7 +16,7 @@ from bbops.build.testing.host import fake_host
 from bbops.database.schema.place import Place
 from bbops.runtime.steps.webhooks import send
 from bbops.runtime.values.failures import FlowError, Thrown
-from bbops.runtime.work.sending import DISABLED_AFTER_MS, RETRY
+from bbops.runtime.work.sent_webhooks import DISABLED_AFTER_MS, RETRY
 from tests.support.sending import ENV, SECRET, Shop, run_shop
 from tests.support.work_bench import place
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bbops.runtime.values.failures import Unavailable
-from bbops.runtime.work.shared import MOST_SHARED, Shared
+from bbops.runtime.work.fenced_writes import MOST_SHARED, Shared
 from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.values import FencedError
 from tests.support.work_bench import Bench, Work, bench, job, place

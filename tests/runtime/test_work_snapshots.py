@@ -7,7 +7,7 @@ from collections.abc import Callable
 import psycopg
 
 from bbops.database.schema.place import Place, PostgresPlace
-from bbops.runtime.work.queue_sizes import read_snapshot_age
+from bbops.runtime.work.control import read_snapshot_age
 from tests.support.work_bench import Bench, Work, bench, place
 
 __all__ = ["bench", "place"]

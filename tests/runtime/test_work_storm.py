@@ -21,8 +21,7 @@ import pytest
 
 from bbops.database.migrate import migrate
 from bbops.database.schema.place import Place, write_place
-from bbops.runtime.work.outbox import emit
-from bbops.runtime.work.statements import Statement
+from bbops.runtime.work.statements import Statement, emit
 from tests.support.postgres import DATABASES, new_schema, passing_server
 from tests.support.work_storm import KEYS, OVER, opened
 

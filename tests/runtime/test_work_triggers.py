@@ -19,8 +19,8 @@ from bbops.database.sqlite.work import SqliteWork
 from bbops.runtime.linking.release import link
 from bbops.runtime.linking.work import Work, link_work
 from bbops.runtime.values.failures import Failure
-from bbops.runtime.work.recorded import Recorded
-from bbops.runtime.work.row_triggers import row_event
+from bbops.runtime.work.rows import row_event
+from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.values import HIGH, LOW, NORMAL, Claim, Event, NewJob
 from bbops.source.tree import MemoryTree
@@ -143,9 +143,9 @@ def test_a_condition_that_fails_makes_a_job_that_fails_and_takes_no_other_along(
         job = jobs(work, bad)[1]
         claim = Claim(1, job.uid, job.work, job.payload, 1, 1, job.lane, "", 0, job.cause)
         with pytest.raises(Failure, match="zero"):
-            await work.plan.run(Recorded(engine, claim, {}))
+            await work.plan.run(RunRecord(engine, claim, {}))
         skipped = replace(claim, payload=jobs(work, told({"customer": "a", "total": 9}))[0].payload)
-        await work.plan.run(Recorded(engine, skipped, {}))
+        await work.plan.run(RunRecord(engine, skipped, {}))
         assert await database.read("SELECT count(*) FROM orders") == [(0,)]
         await database.close()
 

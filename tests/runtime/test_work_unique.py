@@ -10,7 +10,7 @@ import pytest
 from bbops.database.schema.place import Place
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.control import WorkControl
-from bbops.runtime.work.recorded import Recorded
+from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.values import Claim
 from tests.support.work_bench import bench, place
 from tests.support.work_release import Enqueuing
@@ -58,7 +58,7 @@ class Index(Enqueuing):
         """Let the job fail for the last time, with what it has done on record."""
         known = await self.on.engine.steps(claim)
         with pytest.raises(Failure):
-            await self.work.plan.run(Recorded(self.on.engine, claim, known))
+            await self.work.plan.run(RunRecord(self.on.engine, claim, known))
         await self.on.engine.fail(claim, "not that one", None)
 
     async def states(self) -> list[str]:

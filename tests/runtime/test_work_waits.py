@@ -16,13 +16,12 @@ from bbops.build.testing.host import KeptLog, fake_host
 from bbops.database.schema.place import Place
 from bbops.runtime.linking.release import link
 from bbops.runtime.linking.work import Work, link_work
-from bbops.runtime.work.attempts import Attempt
 from bbops.runtime.work.control import DAY_MS, KEPT_MS, WorkControl
-from bbops.runtime.work.outbox import emit
-from bbops.runtime.work.sleeping import Sleeping
+from bbops.runtime.work.sql_engine import Sleeping
+from bbops.runtime.work.statements import emit
+from bbops.runtime.work.triggers import ANY_VALUE, awaited_value, wakes
 from bbops.runtime.work.values import NewJob, TickDue
-from bbops.runtime.work.waits import ANY_VALUE, awaited_value, wakes
-from bbops.runtime.work.worker import Worker
+from bbops.runtime.work.worker import Attempt, Worker
 from bbops.source.tree import MemoryTree
 from tests.support.work_bench import Bench, bench, place
 

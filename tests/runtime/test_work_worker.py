@@ -7,19 +7,16 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from bbops.runtime.values.failures import PayloadFailure
-from bbops.runtime.work.attempts import CRASHED, Attempt, Plan
 from bbops.runtime.work.control import WorkControl
-from bbops.runtime.work.recorded import Recorded
-from bbops.runtime.work.retry import Retry
-from bbops.runtime.work.seats import Seats
-from bbops.runtime.work.values import TickDue
-from bbops.runtime.work.worker import Worker
+from bbops.runtime.work.run_record import RunRecord
+from bbops.runtime.work.values import Retry, TickDue
+from bbops.runtime.work.worker import CRASHED, Attempt, Plan, Seats, Worker
 from tests.support.work_bench import Bench, Work, bench, job, place
 
 __all__ = ["bench", "place"]
 
 
-async def nothing(recorded: Recorded) -> None:
+async def nothing(recorded: RunRecord) -> None:
     recorded.begin()
 
 
@@ -71,7 +68,7 @@ def test_a_process_runs_no_more_jobs_than_it_has_seats(bench: Callable[[Work], N
     async def work(on: Bench) -> None:
         begun, gate = list[str](), asyncio.Event()
 
-        async def wait(recorded: Recorded) -> None:
+        async def wait(recorded: RunRecord) -> None:
             recorded.begin()
             begun.append(recorded.job.uid)
             await gate.wait()
@@ -96,7 +93,7 @@ def test_a_worker_that_ends_puts_its_jobs_back_and_counts_no_attempt(
     async def work(on: Bench) -> None:
         begun = list[str]()
 
-        async def wait(recorded: Recorded) -> None:
+        async def wait(recorded: RunRecord) -> None:
             recorded.begin()
             begun.append(recorded.job.uid)
             await asyncio.Event().wait()
@@ -121,7 +118,7 @@ def test_a_job_whose_payload_never_fits_is_dead_at_once_and_can_be_retried(
     async def work(on: Bench) -> None:
         fits = asyncio.Event()
 
-        async def read(recorded: Recorded) -> None:
+        async def read(recorded: RunRecord) -> None:
             if not fits.is_set():
                 raise PayloadFailure("'number' must be a whole number")
             recorded.begin()

@@ -13,8 +13,8 @@ from typing import Literal
 import pytest
 
 from bbops.runtime.values.failures import FlowError
-from bbops.runtime.work.outbox import emit, enqueue
 from bbops.runtime.work.sql_engine import LEASE_MS
+from bbops.runtime.work.statements import emit, enqueue
 from bbops.runtime.work.values import Cause, FencedError, NewJob, Tick, TickDue, Wait
 from tests.support.work_bench import Bench, job
 

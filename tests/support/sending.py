@@ -23,8 +23,8 @@ from bbops.runtime.flow.run import invoke
 from bbops.runtime.linking.release import Release, link
 from bbops.runtime.linking.work import Work, link_work
 from bbops.runtime.work.events import Outbox
-from bbops.runtime.work.recorded import Recorded
-from bbops.runtime.work.sent_log import SentLog
+from bbops.runtime.work.run_record import RunRecord
+from bbops.runtime.work.sent_webhooks import SentLog
 from bbops.runtime.work.values import Claim, LaterError
 from bbops.source.tree import MemoryTree
 from tests.support.work_bench import Bench
@@ -136,7 +136,7 @@ class Shop:
         """Run a job, and end it as the worker does."""
         engine, plan = self.on.engine, self.work.plan
         try:
-            result = await plan.run(Recorded(engine, claim, await engine.steps(claim)))
+            result = await plan.run(RunRecord(engine, claim, await engine.steps(claim)))
         except LaterError as later:
             await engine.sleep(claim, later.at)
         except Exception as error:  # noqa: BLE001 - as the worker does

@@ -18,8 +18,8 @@ from bbops.database.schema.place import Place
 from bbops.database.sqlite.driver import Sqlite
 from bbops.database.sqlite.work import SqliteWork
 from bbops.runtime.work.engine import Engine
-from bbops.runtime.work.outbox import emit, enqueue
 from bbops.runtime.work.sql_engine import SqlEngine
+from bbops.runtime.work.statements import emit, enqueue
 from bbops.runtime.work.values import Claim, Event, NewJob
 from tests.support.postgres import DATABASES, place_of
 

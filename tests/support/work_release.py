@@ -15,7 +15,7 @@ from bbops.runtime.flow.run import invoke
 from bbops.runtime.linking.release import Release, link
 from bbops.runtime.linking.work import Work, link_work
 from bbops.runtime.work.events import Outbox
-from bbops.runtime.work.recorded import Recorded
+from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.values import Claim
 from bbops.source.tree import MemoryTree
 from tests.support.work_bench import Bench
@@ -62,7 +62,7 @@ class Enqueuing:
         return names
 
     async def attempt(self, claim: Claim) -> None:
-        result = await self.work.plan.run(Recorded(self.on.engine, claim, {}))
+        result = await self.work.plan.run(RunRecord(self.on.engine, claim, {}))
         await self.on.engine.end(claim, result=result)
 
     async def status(self, uid: str) -> Any:

@@ -17,9 +17,9 @@ from bbops.database.sqlite.work import SqliteWork
 from bbops.runtime.linking.release import link
 from bbops.runtime.linking.work import Work, link_work
 from bbops.runtime.values.failures import HttpFailure
-from bbops.runtime.work.outbox import emit
-from bbops.runtime.work.recorded import Recorded
+from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.sql_engine import SqlEngine
+from bbops.runtime.work.statements import emit
 from bbops.source.tree import MemoryTree
 from tests.conftest import Files
 from tests.support.mortal import KilledError, Mortal
@@ -135,7 +135,7 @@ class Shop:
         (claim,) = await engine.claim(1)
         door.left = commits
         try:
-            await work.plan.run(Recorded(engine, claim, await engine.steps(claim)))
+            await work.plan.run(RunRecord(engine, claim, await engine.steps(claim)))
         except KilledError:
             return False
         finally:

@@ -19,13 +19,11 @@ from bbops.database.postgres.work import PostgresWork
 from bbops.database.schema.place import read_place
 from bbops.database.sqlite.driver import Sqlite
 from bbops.database.sqlite.work import SqliteWork
-from bbops.runtime.work.attempts import Plan
 from bbops.runtime.work.engine import Engine
-from bbops.runtime.work.recorded import Recorded
-from bbops.runtime.work.retry import Retry
+from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.sql_engine import SqlEngine
-from bbops.runtime.work.values import Event, NewJob, TickDue
-from bbops.runtime.work.worker import Worker
+from bbops.runtime.work.values import Event, NewJob, Retry, TickDue
+from bbops.runtime.work.worker import Plan, Worker
 
 KEYS = 300
 SLEEPS, SLEEP_MS = 10, 150
@@ -62,7 +60,7 @@ async def main(place: str, name: str, mark: str) -> None:
     async with opened(place, name) as (database, engine, lost):
         outside = os.open(mark, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
 
-        async def run(work: Recorded) -> None:
+        async def run(work: RunRecord) -> None:
             number = json.loads(work.job.payload)
             work.begin()
             work.enter("0")

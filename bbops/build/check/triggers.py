@@ -19,8 +19,8 @@ from bbops.language.resources.trigger import DatabaseTrigger, Trigger
 from bbops.language.shape import shape_types
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.filters import FUNCTIONS
-from bbops.runtime.work.own_events import JOB_DEAD, OWN_EVENTS, is_reserved
 from bbops.runtime.work.signatures import check_secret
+from bbops.runtime.work.values import JOB_DEAD, OWN_EVENTS, is_reserved
 
 _A: Final = {"lane": "a lane", "unique": "'unique'", "debounce": "'debounce'"}
 _KEYS: Final = frozenset({"text", "integer", "any"})

@@ -17,7 +17,7 @@ from bbops.language.sql.postgres import POSTGRES
 from bbops.language.sql.row_conditions import Rows, write_row_condition
 from bbops.language.sql.sqlite import SQLITE_CHECK
 from bbops.language.sql.types import Table
-from bbops.runtime.work.row_triggers import Operation
+from bbops.runtime.work.rows import Operation
 
 _SQLITE: Final[Mapping[Operation, Rows]] = {
     "insert": {"newRow": "NEW"}, "update": {"newRow": "NEW", "oldRow": "OLD"},

@@ -15,7 +15,7 @@ from bbops.language.project import Project, Resource
 from bbops.language.resources.realtime import Rows
 from bbops.language.resources.trigger import DatabaseTrigger, Trigger
 from bbops.language.sql.types import Column, Table
-from bbops.runtime.work.row_triggers import OPERATIONS
+from bbops.runtime.work.rows import OPERATIONS
 
 _ANY: Final = re.compile(r"\btrigger\b")
 _ONE: Final = re.compile(

@@ -9,7 +9,7 @@ from bbops.runtime.values.durations import seconds
 
 
 def compile_schedule(name: str, task: Task) -> dict[str, Any]:
-    """Return when a task runs, as `bbops.runtime.work.upcoming` reads it."""
+    """Return when a task runs, as `bbops.runtime.work.schedules` reads it."""
     return {
         "name": f"tasks/{name}", "cron": task.schedule or "", "timezone": task.timezone,
         "every_ms": round(1000 * seconds(task.every)) if task.every else 0,

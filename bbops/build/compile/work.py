@@ -26,9 +26,8 @@ from bbops.language.steps.emit import Emit
 from bbops.runtime.data.statements import Statement
 from bbops.runtime.values.durations import seconds
 from bbops.runtime.work.jobs import WORK
-from bbops.runtime.work.own_events import JOB_DEAD
-from bbops.runtime.work.row_triggers import row_event
-from bbops.runtime.work.values import HIGH, LOW, NORMAL
+from bbops.runtime.work.rows import row_event
+from bbops.runtime.work.values import HIGH, JOB_DEAD, LOW, NORMAL
 from bbops.runtime.work.webhooks import webhook_event
 
 LONGEST_SECONDS: Final = 900.0

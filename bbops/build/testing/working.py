@@ -14,15 +14,13 @@ from bbops.build.testing.cut import Crash, CutDatabase
 from bbops.build.testing.host import StillClock
 from bbops.build.testing.later import GIVEN, Coming
 from bbops.runtime.linking.work import Work
-from bbops.runtime.work.attempts import Attempt, Plan, run_attempt
-from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.events import Outbox
-from bbops.runtime.work.messages import FAN_OUT, WEBHOOKS
-from bbops.runtime.work.outbox import emit, enqueue
-from bbops.runtime.work.own_events import is_reserved
-from bbops.runtime.work.recorded import Recorded
+from bbops.runtime.work.run_record import RunRecord
+from bbops.runtime.work.sent_webhooks import FAN_OUT, WEBHOOKS
 from bbops.runtime.work.sql_engine import SqlEngine
-from bbops.runtime.work.values import Event, NewJob
+from bbops.runtime.work.statements import Dialect, emit, enqueue
+from bbops.runtime.work.values import Event, NewJob, is_reserved
+from bbops.runtime.work.worker import Attempt, Plan, run_attempt
 
 MOST_ATTEMPTS: Final = 1_000
 """Of jobs of one case."""
@@ -132,7 +130,7 @@ class Working:
         return [Left(*row) for row in await self.database.door.read(_LEFT)]
 
     # ---- one step of the work
-    async def _run(self, recorded: Recorded) -> str | None:
+    async def _run(self, recorded: RunRecord) -> str | None:
         """Run a job; what `send` sends goes nowhere."""
         if recorded.job.work.startswith(WEBHOOKS):
             recorded.begin()

@@ -21,7 +21,7 @@ from bbops.database.schema.row_events import (
     refuse,
     write_listening,
 )
-from bbops.runtime.work.row_triggers import OPERATIONS
+from bbops.runtime.work.rows import OPERATIONS
 
 
 def find_listening(live: LiveTables) -> Listening:

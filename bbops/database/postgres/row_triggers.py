@@ -16,7 +16,7 @@ from bbops.database.schema import shape
 from bbops.database.schema.literals import literal
 from bbops.database.schema.place import fit_name
 from bbops.database.schema.row_events import ByTable, Condition, RowEvents, refuse
-from bbops.runtime.work.row_triggers import Operation, row_event
+from bbops.runtime.work.rows import Operation, row_event
 
 QUIET: Final = "SET LOCAL bbops.quiet = 'on'"
 """In a transaction, reports nothing that it changes."""

@@ -21,7 +21,7 @@ _VERBS: Final = _READS | {
 NAMES_CAUSE: Final = (
     "SELECT set_config('bbops.cause', CAST(? AS text) || ' ' || CAST(? AS bigint), true)"
 )
-"""Says which job changes rows, until the transaction ends; see `runtime.work.dialect`."""
+"""Says which job changes rows, until the transaction ends; see `runtime.work.statements`."""
 _LASTING: Final = frozenset({"set_config", "pg_advisory_lock", "pg_advisory_lock_shared"})
 """What would stay with a connection behind its statement."""
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from bbops.base.errors import TriggerRefused
-from bbops.runtime.work.row_triggers import OPERATIONS, Operation
+from bbops.runtime.work.rows import OPERATIONS, Operation
 
 NOTE: Final = "row_events"
 """Under which name they are written down in the database."""

@@ -13,7 +13,7 @@ from typing import Final
 from bbops.database.schema import shape
 from bbops.database.schema.literals import literal
 from bbops.database.schema.row_events import ByTable, Condition, RowEvents
-from bbops.runtime.work.row_triggers import Operation, row_event
+from bbops.runtime.work.rows import Operation, row_event
 
 _PREFIX: Final = "_bbops_on_"
 _EACH_ARGUMENTS: Final = 50

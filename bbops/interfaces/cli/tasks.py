@@ -93,7 +93,7 @@ def _read_folder(folder: Path, task: str, count: int) -> Sequence[TaskTicks]:
     require_project(folder)
     from bbops.build.check import validate  # noqa: PLC0415 - pydantic and every step
     from bbops.build.compile.schedules import compile_schedule  # noqa: PLC0415 - as above
-    from bbops.runtime.work.upcoming import list_ticks  # noqa: PLC0415 - as above
+    from bbops.runtime.work.schedules import list_ticks  # noqa: PLC0415 - as above
 
     tree = FolderTree(folder)
     project, found = validate(tree, base=tree)

@@ -46,7 +46,7 @@ class Task(Kind):
     """
 
     folder: ClassVar[str] = "tasks"
-    run_by: ClassVar[str] = "bbops.runtime.work.tasks"
+    run_by: ClassVar[str] = "bbops.runtime.work.schedules"
     rank: ClassVar[int] = 50
     nests: ClassVar[bool] = False
     skeleton: ClassVar[str] = "description: {sentence}\nschedule: 0 3 * * *\nfunction: {function}\n"

@@ -176,7 +176,7 @@ class Trigger(Kind):
     nests: ClassVar[bool] = False
 
     description: str | None = None
-    database: Annotated[DatabaseTrigger | None, RunBy("bbops.runtime.work.row_triggers")] = None
+    database: Annotated[DatabaseTrigger | None, RunBy("bbops.runtime.work.rows")] = None
     event: Annotated[list[EventName], Field(min_length=1, max_length=100)] | None = None
     where: BareField | None = None
     webhook: Annotated[Webhook | None, RunBy("bbops.runtime.work.webhooks")] = None

@@ -72,7 +72,7 @@ class Webhook(Kind):
     """
 
     folder: ClassVar[str] = "webhooks"
-    run_by: ClassVar[str] = "bbops.runtime.work.sending"
+    run_by: ClassVar[str] = "bbops.runtime.work.sent_webhooks"
     rank: ClassVar[int] = 65
     nests: ClassVar[bool] = False
 

@@ -185,7 +185,7 @@ class Flow:
         number = self.arrivals[place] = self.arrivals.get(place, 0) + 1
         name = place if number == 1 else f"{place}/{number}"
         return self.run(
-            "enter(name)", enter="bbops.runtime.work.recorded:enter", name=ast.Constant(name)
+            "enter(name)", enter="bbops.runtime.work.run_record:enter", name=ast.Constant(name)
         )
 
     def branch(self, name: str, steps: Sequence[Coded]) -> list[ast.stmt]:
@@ -193,7 +193,7 @@ class Flow:
         if not self.is_durable:
             return self.block(steps)
         entered = self.run(
-            "enter(name)", enter="bbops.runtime.work.recorded:enter_branch",
+            "enter(name)", enter="bbops.runtime.work.run_record:enter_branch",
             name=ast.Constant(name),
         )  # fmt: skip
         return [*entered, *self.block(steps)]

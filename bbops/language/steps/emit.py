@@ -13,7 +13,7 @@ from bbops.language.expressions.values import ValueField
 from bbops.language.steps._base import Checking, Example, Step
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._mismatches import check_payload
-from bbops.runtime.work.own_events import ENTITY, is_reserved
+from bbops.runtime.work.values import ENTITY, is_reserved
 
 
 class EmitParameters(Model):

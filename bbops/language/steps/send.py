@@ -33,7 +33,7 @@ class Send(Step):
     - In tests nothing is sent, and `expect.sent` names what was. A draft writes it to the log.
     """
 
-    run_by: ClassVar[str] = "bbops.runtime.work.sending"
+    run_by: ClassVar[str] = "bbops.runtime.work.sent_webhooks"
     title: ClassVar[str] = "Send Webhook"
     fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (

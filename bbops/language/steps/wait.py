@@ -22,7 +22,7 @@ from bbops.language.steps._base import Checking, Example, Step
 from bbops.language.steps._flow import Flow
 from bbops.runtime.values.durations import seconds
 from bbops.runtime.values.filters import FUNCTIONS
-from bbops.runtime.work.own_events import is_reserved
+from bbops.runtime.work.values import is_reserved
 
 LONGEST_SECONDS: Final = 365 * 86_400
 

@@ -45,8 +45,8 @@ from bbops.runtime.values.shapes import compile_form, compile_params, compile_sh
 from bbops.runtime.values.sizes import MAX_BODY, size_bytes
 from bbops.runtime.vendors import link_addons
 from bbops.runtime.work.events import Outbox
-from bbops.runtime.work.messages import SentWebhook
-from bbops.runtime.work.row_triggers import table_of
+from bbops.runtime.work.rows import table_of
+from bbops.runtime.work.sent_webhooks import SentWebhook
 
 FUEL = 100_000
 """Loop rounds and calls that one request may spend."""

@@ -9,8 +9,8 @@ from typing import Any, Final
 from bbops.runtime.linking.resolving import resolve
 from bbops.runtime.values.failures import FlowError, WrongKind
 from bbops.runtime.values.shapes import compile_shape
-from bbops.runtime.work.messages import SentWebhook
 from bbops.runtime.work.receivers import FixedReceivers, Receiver, Receivers, TableReceivers
+from bbops.runtime.work.sent_webhooks import SentWebhook
 
 _WHOLE: Final = re.compile(r"-?[0-9]{1,19}").fullmatch
 

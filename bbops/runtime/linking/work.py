@@ -21,21 +21,28 @@ from bbops.runtime.linking.release import (
 from bbops.runtime.linking.resolving import resolve
 from bbops.runtime.values.failures import NOTHING, BadValue, JobFailure, PayloadFailure
 from bbops.runtime.values.filters.maps import write_json
-from bbops.runtime.work.attempts import Plan
 from bbops.runtime.work.durable import durable
 from bbops.runtime.work.jobs import WORK
-from bbops.runtime.work.messages import FAN_OUT, WEBHOOKS, fan_out
-from bbops.runtime.work.own_events import JOB_DEAD, TASK_MISSED
-from bbops.runtime.work.recorded import Recorded
 from bbops.runtime.work.results import MOST_BYTES, TOO_LARGE
-from bbops.runtime.work.retry import Retry
-from bbops.runtime.work.row_triggers import OPERATIONS, ReadRows, row_event
-from bbops.runtime.work.sending import RETRY, WebhookSender
+from bbops.runtime.work.rows import OPERATIONS, ReadRows, row_event
+from bbops.runtime.work.run_record import RunRecord
+from bbops.runtime.work.schedules import Task, Tasks, read_schedule
+from bbops.runtime.work.sent_webhooks import FAN_OUT, RETRY, WEBHOOKS, WebhookSender, fan_out
 from bbops.runtime.work.signatures import UNREADABLE
-from bbops.runtime.work.tasks import Task, Tasks
 from bbops.runtime.work.triggers import Keyed, KeyOf, Trigger, Triggers, lane_of
-from bbops.runtime.work.upcoming import read_schedule
-from bbops.runtime.work.values import DEEP, MOST_DEPTH, NORMAL, REMOVED, TOO_DEEP, HeldError, NewJob
+from bbops.runtime.work.values import (
+    DEEP,
+    JOB_DEAD,
+    MOST_DEPTH,
+    NORMAL,
+    REMOVED,
+    TASK_MISSED,
+    TOO_DEEP,
+    HeldError,
+    NewJob,
+    Retry,
+)
+from bbops.runtime.work.worker import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +170,7 @@ class Work:
         lane = lane_of(job.work, work.lane, job.payload) or job.lane
         return replace(job, lane=lane, seats=work.seats, priority=work.priority)
 
-    async def _sends(self, recorded: Recorded) -> bool:
+    async def _sends(self, recorded: RunRecord) -> bool:
         """Do what a job of a webhook does; return whether it is one."""
         name = recorded.job.work.removeprefix(WEBHOOKS)
         webhook = self._release.sent.get(name.removesuffix(FAN_OUT))
@@ -175,7 +182,7 @@ class Work:
             await self._sender.deliver(webhook, recorded)
         return True
 
-    async def run(self, recorded: Recorded) -> str | None:
+    async def run(self, recorded: RunRecord) -> str | None:
         """Run the function of a job; return what it returned as JSON, where that is kept.
 
         Raises:

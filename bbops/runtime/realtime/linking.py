@@ -11,7 +11,7 @@ from bbops.runtime.linking.resolving import resolve
 from bbops.runtime.realtime.rows import RowsRule
 from bbops.runtime.realtime.topics import Kept, Topic, Topics
 from bbops.runtime.values.shapes import compile_shape
-from bbops.runtime.work.row_triggers import ReadRows
+from bbops.runtime.work.rows import ReadRows
 
 
 def link_topics(artifact: bytes, release: Release) -> Topics:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bbops.runtime.flow.run import Run
 from bbops.runtime.values.failures import FlowError
-from bbops.runtime.work.row_triggers import OPERATIONS, ReadRows, job_of_rows, row_event
+from bbops.runtime.work.rows import OPERATIONS, ReadRows, job_of_rows, row_event
 
 EPOCH: Final = "realtime_epoch"
 """The note of a database that names the numbers of its changes; another one after a restore."""

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from bbops.runtime.values.failures import Failure, FlowError
+from bbops.runtime.work.triggers import awaited_value
 from bbops.runtime.work.values import AsleepError
-from bbops.runtime.work.waits import awaited_value
 
 ENDED: Final = (CancelledError, AsleepError)
 """What ends a job's run though nothing failed."""

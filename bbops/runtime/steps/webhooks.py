@@ -7,7 +7,7 @@ from typing import Any
 from bbops.runtime.steps.events import MAX_PAYLOAD
 from bbops.runtime.values.failures import BadValue
 from bbops.runtime.values.values import check_size
-from bbops.runtime.work.messages import message_id
+from bbops.runtime.work.sent_webhooks import message_id
 
 
 async def send(host: Any, webhook: str, event: str, owner: Any, payload: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What people do with jobs: see them, hold and release them, try them again, cancel them."""
+"""Job control: list, hold, release, retry, cancel."""
 
 from __future__ import annotations
 
@@ -8,15 +8,108 @@ from dataclasses import dataclass
 from typing import Final
 
 from bbops.base.host import Database
-from bbops.runtime.work.dialect import Dialect
 from bbops.runtime.work.engine import now_ms
-from bbops.runtime.work.outbox import enqueue
-from bbops.runtime.work.recorded import CODE, UNTIL
 from bbops.runtime.work.results import unpack
-from bbops.runtime.work.statements import IS_WAITING, KEPT, Statement, statements
-from bbops.runtime.work.ticks import NEVER_MS
-from bbops.runtime.work.values import AT, MOST_DEPTH, REMOVED, Listed, NewJob, State, Story, Tick
-from bbops.runtime.work.waiting import waits_of
+from bbops.runtime.work.run_record import CODE, UNTIL
+from bbops.runtime.work.statements import (
+    IS_WAITING,
+    KEPT,
+    NEVER_MS,
+    SEATED,
+    Dialect,
+    Statement,
+    enqueue,
+    statements,
+)
+from bbops.runtime.work.values import (
+    AT,
+    MOST_DEPTH,
+    REMOVED,
+    Listed,
+    NewJob,
+    State,
+    Story,
+    Tick,
+    shown_time,
+)
+
+_JOBS: Final = "SELECT work, state, count(*) FROM _bbops_jobs GROUP BY work, state"
+_OLDEST: Final = "SELECT min(at) FROM _bbops_outbox"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSizes:
+    """How full a queue is.
+
+    Attributes:
+        jobs: (work, state, count) of those that have not ended.
+        oldest_seconds: how long the oldest event has not reached the log; 0 without one.
+    """
+
+    jobs: Sequence[tuple[str, str, int]]
+    oldest_seconds: float
+
+
+async def read_sizes(database: Database, now: int) -> QueueSizes:
+    """Return how full the queue of a project is. O(jobs), two reads."""
+    jobs = await database.read(_JOBS)
+    ((oldest,),) = await database.read(_OLDEST)
+    waited = 0.0 if oldest is None else max(0, now - oldest) / 1000
+    return QueueSizes([(work, state, int(count)) for work, state, count in jobs], waited)
+
+
+async def read_snapshot_age(database: Database, dialect: Dialect) -> float | None:
+    """Return the age in seconds of the oldest snapshot that keeps old rows of the queue.
+
+    Source: PostgreSQL, "Routine Vacuuming" and the view pg_stat_activity.
+
+    Returns:
+        0 without such a snapshot; None where the database cannot report it.
+    """
+    if not dialect.snapshot_age:
+        return None
+    ((age,),) = await database.read(dialect.snapshot_age)
+    return max(0.0, float(age))
+
+
+MOST: Final = 20
+"""Of what one job waits for."""
+
+_AWAITED: Final = (
+    "SELECT event, path FROM _bbops_awaited WHERE job = ? AND path <> ''"
+    f" ORDER BY path, event LIMIT {MOST}"
+)
+_SEATED: Final = (
+    f"SELECT uid, state FROM _bbops_jobs WHERE lane = ? AND state IN {SEATED} ORDER BY id"
+    f" LIMIT {MOST}"
+)
+
+
+def place_of(path: str) -> str:
+    """Return file and line of a recorded step, without its place in loops and calls."""
+    return path.partition("#")[0]
+
+
+async def waits_of(database: Database, job: Listed, number: int) -> list[str]:
+    """Return what a job waits for; nothing for one that does not.
+
+    Args:
+        database: the project's.
+        job: as it is listed.
+        number: its row.
+    """
+    if job.state == "blocked":
+        rows = await database.read(_SEATED, (job.lane,))
+        return [f"its turn in lane {job.lane}: {uid} is {state}" for uid, state in rows]
+    if job.state != "later":
+        return []
+    until = shown_time(job.run_at)
+    if job.error:
+        return [f"attempt {job.attempts + 1}, at {until}"]
+    events = await database.read(_AWAITED, (number,))
+    named = [f"event {event} until {until}, at {place_of(path)}" for event, path in events]
+    return named or [f"the time {until}"]
+
 
 DAY_MS: Final = 86_400_000
 KEPT_MS: Final = 7 * DAY_MS

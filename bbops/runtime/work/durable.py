@@ -1,12 +1,4 @@
-"""The doors of a job: what it has done before comes from the record, and is not done again.
-
-A call through a door is known by where it stands: the step, how often the run has come there, and
-which call of the step it is. What a read gave is recorded as well, so a job that goes on decides
-as it did before, whatever the rows say by then; and so is a failure that the function caught.
-
-An answer of another server is recorded once the step has accepted it. After a refusal without a
-`catch`, the next attempt asks again.
-"""
+"""Doors of a job: recorded results are not computed again."""
 
 from __future__ import annotations
 
@@ -30,20 +22,79 @@ from bbops.base.host import (
     Random,
     Realtime,
 )
+from bbops.base.storage import Listed, OpenFile, Parts, RunFile, Storage
 from bbops.base.streaming import Pieces
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.work.events import Outbox
-from bbops.runtime.work.fences import Fenced
-from bbops.runtime.work.kept_files import JobStorage
-from bbops.runtime.work.notes import FailuresTo
-from bbops.runtime.work.recorded import Recorded, scope
-from bbops.runtime.work.results import rows_of
+from bbops.runtime.work.fenced_writes import Fenced
+from bbops.runtime.work.results import FailuresTo, rows_of
+from bbops.runtime.work.run_record import RunRecord, scope
 from bbops.runtime.work.values import Cause
+
+
+@dataclass(slots=True)
+class JobStorage:
+    """Does each call once, as far as the record goes."""
+
+    door: Storage
+    recorded: RunRecord
+
+    async def save(self, base: Parts, path: Parts, content: bytes | RunFile) -> int:
+        """Write a file, see `Storage`."""
+        return int(await self.recorded.once(lambda: self.door.save(base, path, content)))
+
+    async def open(self, base: Parts, path: Parts) -> OpenFile | None:
+        """Return a file, see `Storage`."""
+        found = await self.door.open(base, path)
+        told = await self.recorded.look(lambda: _told(found))
+        return None if told is None else _JobFile(self, found, told)
+
+    async def delete(self, base: Parts, path: Parts) -> None:
+        """Remove a file, see `Storage`."""
+        await self.recorded.once(lambda: self.door.delete(base, path))
+
+    async def list(
+        self, base: Parts, path: Parts, *, recursive: bool, most: int
+    ) -> Sequence[Listed]:
+        """Return what is in a folder, see `Storage`."""
+
+        async def list_() -> list[list[Any]]:
+            found = await self.door.list(base, path, recursive=recursive, most=most)
+            return [[one.path, one.size_bytes, one.is_folder] for one in found]
+
+        return [Listed(*one) for one in await self.recorded.look(list_)]
+
+    async def exists(self, base: Parts, path: Parts) -> bool:
+        """Return whether there is a file."""
+        return bool(await self.recorded.look(lambda: self.door.exists(base, path)))
+
+
+async def _told(found: OpenFile | None) -> list[Any] | None:
+    return None if found is None else [found.size_bytes, found.tag]
+
+
+class _JobFile:
+    """A file as it was read the first time."""
+
+    def __init__(self, storage: JobStorage, found: OpenFile | None, told: list[Any]) -> None:
+        self._recorded, self._found = storage.recorded, found
+        self.size_bytes, self.tag = int(told[0]), str(told[1])
+
+    async def read(self, first: int, most: int) -> bytes:
+        """Return a part of it."""
+
+        async def read() -> bytes:
+            if self._found is None:
+                raise FileNotFoundError("the file is gone")
+            return await self._found.read(first, most)
+
+        return bytes(await self._recorded.look(read))
+
 
 Rows = list[tuple[Any, ...]]
 
 
-def durable(host: Host, recorded: Recorded) -> Host:
+def durable(host: Host, recorded: RunRecord) -> Host:
     """Return the doors of a release as a job uses them."""
     database = _JobDatabase(host.database, recorded)
     job = recorded.job
@@ -67,7 +118,7 @@ def durable(host: Host, recorded: Recorded) -> Host:
 @dataclass(slots=True)
 class _JobClock:
     door: Clock
-    recorded: Recorded
+    recorded: RunRecord
 
     def now(self) -> datetime:
         found: datetime = self.recorded.draw(self.door.now)
@@ -77,7 +128,7 @@ class _JobClock:
 @dataclass(slots=True)
 class _JobRandom:
     door: Random
-    recorded: Recorded
+    recorded: RunRecord
 
     def uuid(self) -> str:
         return str(self.recorded.draw(self.door.uuid))
@@ -92,7 +143,7 @@ class _JobRandom:
 @dataclass(slots=True)
 class _JobLog:
     door: Log
-    recorded: Recorded
+    recorded: RunRecord
 
     def write(self, level: str, message: str, data: Mapping[str, Any]) -> None:
         self.recorded.draw(lambda: self.door.write(level, message, data))
@@ -101,7 +152,7 @@ class _JobLog:
 @dataclass(slots=True)
 class _JobDatabase:
     door: Database
-    recorded: Recorded
+    recorded: RunRecord
 
     async def read(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
         async def read() -> Rows:
@@ -162,7 +213,7 @@ class _Within:
     """A transaction that runs: what its calls give is recorded as it commits."""
 
     door: Database
-    recorded: Recorded
+    recorded: RunRecord
     done: list[tuple[str, Any]] = field(default_factory=list)
 
     async def read(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
@@ -212,7 +263,7 @@ class _Replayed:
     """A transaction that was committed by an attempt before."""
 
     door: Database
-    recorded: Recorded
+    recorded: RunRecord
 
     async def read(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
         del sql, parameters
@@ -247,7 +298,7 @@ class _Replayed:
 @dataclass(slots=True)
 class _JobHttp:
     door: Http
-    recorded: Recorded
+    recorded: RunRecord
 
     async def send(self, request: HttpRequest) -> HttpResponse:
         async def send() -> list[Any]:
@@ -268,7 +319,7 @@ class _JobTogether:
     """Only the outcome is recorded: a session or a token on the way is of no use later."""
 
     door: Http
-    recorded: Recorded
+    recorded: RunRecord
 
     async def do(self, ask: Callable[[Http], Awaitable[HttpResponse]]) -> HttpResponse:
         async def all_of_it() -> list[Any]:
@@ -281,7 +332,7 @@ class _JobTogether:
 @dataclass(slots=True)
 class _JobAddons:
     door: Addons
-    recorded: Recorded
+    recorded: RunRecord
 
     async def call(self, step: str, parameters: Mapping[str, Any]) -> Any:
         return await self.recorded.ask(lambda: self.door.call(step, parameters))
@@ -297,7 +348,7 @@ class _JobAddons:
 @dataclass(slots=True)
 class _JobRealtime:
     door: Realtime
-    recorded: Recorded
+    recorded: RunRecord
 
     async def publish(
         self, realtime: str, params: Mapping[str, Any], event: str, payload: Any

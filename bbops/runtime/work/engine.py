@@ -10,9 +10,8 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from bbops.base.host import Database
-from bbops.runtime.work.dialect import Dialect
-from bbops.runtime.work.records import Noted
-from bbops.runtime.work.statements import Statement
+from bbops.runtime.work.fenced_writes import Noted
+from bbops.runtime.work.statements import Dialect, Statement
 from bbops.runtime.work.values import Claim, NewJob, Route, Tick, TickDue, Wait
 
 Rows = list[tuple[Any, ...]]

@@ -1,21 +1,141 @@
-"""Where `emit` and `enqueue` go: into the commit of whoever does so, or into one of its own."""
+"""Emit events and enqueue jobs; the event log."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+import json
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Final
 
 import msgspec
 
-from bbops.base.host import Database
-from bbops.runtime.values.failures import JobFailure
-from bbops.runtime.work.dialect import Dialect
+from bbops.base.host import Database, Parameters
+from bbops.runtime.values.failures import JobFailure, Unavailable
+from bbops.runtime.work.engine import now_ms
 from bbops.runtime.work.jobs import cancel_job, make_job, read_status
-from bbops.runtime.work.messages import fan_out_job
-from bbops.runtime.work.outbox import emit, enqueue
-from bbops.runtime.work.room import Room
-from bbops.runtime.work.values import AT, DEEP, MOST_DEPTH, TOO_DEEP, Cause, NewJob
-from bbops.runtime.work.writes import HeardDatabase
+from bbops.runtime.work.sent_webhooks import fan_out_job
+from bbops.runtime.work.statements import Dialect, emit, enqueue
+from bbops.runtime.work.triggers import job_payload
+from bbops.runtime.work.values import AT, DEEP, MOST_DEPTH, TOO_DEEP, Cause, Event, NewJob
+
+Rows = list[tuple[Any, ...]]
+_MOST_KNOWN: Final = 4_096
+
+
+def unheard(database: Any) -> Any:
+    """Return the database itself, for what is no change of a project's rows."""
+    return database.door if isinstance(database, HeardDatabase) else database
+
+
+class HeardDatabase:
+    """Passes all on. A read costs nothing more, a write of a heard table what it takes to wake.
+
+    Whoever runs jobs looks by itself each second, so a wake that is missed costs no more than that.
+
+    Attributes:
+        door: the database itself.
+    """
+
+    def __init__(self, door: Database, wake: Callable[[], None], tables: Collection[str]) -> None:
+        """Args: `tables`: those whose rows somebody listens to."""
+        self.door, self._wake, self._tables = door, wake, tables
+        self._concerned = dict[str, bool]()
+        self.read = door.read
+
+    def _concerns(self, sql: str) -> bool:
+        concerned = self._concerned.get(sql)
+        if concerned is None:
+            if len(self._concerned) >= _MOST_KNOWN:
+                self._concerned.clear()
+            concerned = self._concerned[sql] = self._may_concern(sql)
+        return concerned
+
+    def _may_concern(self, sql: str) -> bool:
+        """Return whether a statement names a heard table; one that deletes may cascade into it."""
+        text = sql.lower()
+        is_plain = text.startswith(("insert", "update"))
+        return not is_plain or any(table.lower() in text for table in self._tables)
+
+    async def write(
+        self, sql: str, parameters: Sequence[object] = (), *, at_most: int | None = None
+    ) -> Rows:
+        """As `Database.write`."""
+        rows = await self.door.write(sql, parameters, at_most=at_most)
+        if self._concerns(sql):
+            self._wake()
+        return rows
+
+    async def change(self, sql: str, parameters: Sequence[object] = ()) -> int:
+        """As `Database.change`."""
+        count = await self.door.change(sql, parameters)
+        if self._concerns(sql):
+            self._wake()
+        return count
+
+    async def write_all(self, statements: Sequence[tuple[str, Parameters]]) -> list[Rows]:
+        """As `Database.write_all`."""
+        rows = await self.door.write_all(statements)
+        if any(self._concerns(sql) for sql, _ in statements):
+            self._wake()
+        return rows
+
+    async def rows(
+        self, sql: str, parameters: Sequence[object] = (), *, writes: bool = False
+    ) -> list[dict[str, Any]]:
+        """As `Database.rows`."""
+        rows = await self.door.rows(sql, parameters, writes=writes)
+        if writes:
+            self._wake()
+        return rows
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[Database]:
+        async with self.door.transaction() as inner:
+            yield inner
+        self._wake()
+
+    def transaction(self) -> AbstractAsyncContextManager[Database]:
+        """As `Database.transaction`."""
+        return self._transaction()
+
+
+MOST_READY: Final = 1_000_000
+"""Jobs that wait for a worker, and what is to become of events, of one project."""
+
+LOOK_MS: Final = 10_000
+"""How long it counts whether there was room: to look costs more the more jobs there are."""
+
+_RETRY_SECONDS: Final = 60
+_IS_FULL: Final = (
+    "SELECT EXISTS (SELECT 1 FROM _bbops_jobs WHERE state = 'ready' LIMIT 1 OFFSET ?)"
+    " OR (SELECT coalesce(max(id) - min(id), 0) FROM _bbops_outbox) >= ?"
+)
+
+
+class Room:
+    """Knows whether a project's queue has room."""
+
+    def __init__(self, database: Database, now: Callable[[], int], most: int = MOST_READY) -> None:
+        self._database, self._now, self._most = database, now, most
+        self._looked, self._is_full = -LOOK_MS, False
+
+    async def require(self) -> None:
+        """Do nothing where there is room.
+
+        Raises:
+            Unavailable: 503 `queueFull`, there is none.
+        """
+        now = self._now()
+        if now - self._looked >= LOOK_MS:
+            self._looked = now
+            rows = await self._database.read(_IS_FULL, (self._most - 1, self._most))
+            self._is_full = bool(rows[0][0])
+        if self._is_full:
+            raise Unavailable(
+                "queueFull", f"{self._most:,} jobs wait to be run",
+                hint="look for what they wait for with 'bbops jobs list'",
+                retry_seconds=_RETRY_SECONDS,
+            )  # fmt: skip
 
 
 def _nothing() -> None:
@@ -145,3 +265,79 @@ class _Within(Outbox):
     async def committed(self) -> None:
         if self._is_told:
             self._outer()
+
+
+MOST_AGAIN: Final = 10_000
+"""Events that one replay runs again."""
+
+_PAGE: Final = 200
+_COLUMNS: Final = "seq, name, payload, at, key, cause, depth"
+
+
+class EventLog:
+    """Events of the last 7 days; of changed rows only that they have changed."""
+
+    def __init__(
+        self, database: Database, dialect: Dialect, *, now: Callable[[], int] = now_ms
+    ) -> None:
+        self._database, self._dialect, self._now = database, dialect, now
+
+    async def emit(self, event: str, payload: str) -> None:
+        """Emit an event."""
+        await self._database.write_all([emit(event, payload, self._now())])
+
+    async def count(self, events: Sequence[str], since: int) -> int:
+        """Return how many events of these names there are since a time in milliseconds."""
+        given = json.dumps([*events]), since
+        rows = await self._database.read(f"SELECT count(*) {self._since}", given)
+        return int(rows[0][0])
+
+    async def replay(self, work: str, events: Sequence[str], since: int, token: str) -> int:
+        """Run a trigger again for each of them, in their order; return how many.
+
+        Args:
+            work: the trigger, such as `triggers/paid`; its condition is asked again.
+            events: what it waits for.
+            since: a time in milliseconds.
+            token: is in the names of the jobs, and in no other replay's.
+        """
+        count = 0
+        async for page in self._pages(events, since):
+            jobs = [_again(work, one, token) for one in page]
+            await self._database.write_all([enqueue(job, self._now()) for job in jobs])
+            count += len(jobs)
+        return count
+
+    @property
+    def _since(self) -> str:
+        return f"FROM _bbops_events WHERE name IN ({self._dialect.texts}) AND at >= ?"
+
+    async def _pages(self, events: Sequence[str], since: int) -> AsyncIterator[list[Event]]:
+        names, after, left = json.dumps([*events]), 0, MOST_AGAIN
+        while left > 0:
+            rows = await self._database.read(
+                f"SELECT {_COLUMNS} {self._since} AND seq > ? ORDER BY seq LIMIT ?",
+                (names, since, after, min(_PAGE, left)),
+            )
+            if not rows:
+                return
+            yield [_event(row) for row in rows]
+            after, left = rows[-1][0], left - len(rows)
+
+    async def list(self, name: str, most: int) -> list[Event]:
+        """Return events, the newest first; with `name` only those. `id` is their `seq`."""
+        where, given = ("WHERE name = ? ", (name,)) if name else ("", ())
+        rows = await self._database.read(
+            f"SELECT {_COLUMNS} FROM _bbops_events {where}ORDER BY seq DESC LIMIT ?",
+            (*given, most),
+        )
+        return [_event(row) for row in rows]
+
+
+def _event(row: Sequence[Any]) -> Event:
+    seq, name, payload, at, key, cause, depth = row
+    return Event(seq, name, payload, at, key, Cause(cause, depth))
+
+
+def _again(work: str, event: Event, token: str) -> NewJob:
+    return NewJob(f"{work}@{event.id}-{token}", work, job_payload(event))

@@ -9,9 +9,7 @@ from typing import Any, Final
 
 from bbops.base.host import Database
 from bbops.runtime.work.control import NOT_BEGUN, UNIQUE, WorkControl
-from bbops.runtime.work.dialect import Dialect
-from bbops.runtime.work.outbox import enqueue, enqueue_if
-from bbops.runtime.work.statements import Statement
+from bbops.runtime.work.statements import Dialect, Statement, enqueue, enqueue_if
 from bbops.runtime.work.triggers import kept_key
 from bbops.runtime.work.values import NewJob
 

@@ -1,16 +1,20 @@
-"""When a task runs next, through changes of the clock and times at which nothing ran."""
+"""Schedules of tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count, islice, takewhile
-from typing import Final, Literal
+from typing import Any, Final, Literal
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
+
+from bbops.base.json_jobs import TaskTicks, TickTime
+from bbops.runtime.work.values import Tick, TickDue
 
 MOST_MISSED: Final = 100
 """Ticks that `missed: all` makes up for; older ones are left out."""
@@ -152,3 +156,88 @@ class Schedule:
 
 def _ms(at: datetime) -> int:
     return round(at.timestamp() * 1000)
+
+
+Overlap = Literal["skip", "queue", "allow"]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """When a task runs, up to how much later, and what if the run before has not ended."""
+
+    schedule: Schedule
+    overlap: Overlap = "skip"
+    jitter_ms: int = 0
+
+
+class Tasks:
+    """The tasks of a release, by their work."""
+
+    def __init__(self, tasks: Mapping[str, Task]) -> None:
+        self._tasks = tasks
+
+    def first(self, now: int) -> list[Tick]:
+        """Return when each of them runs next, if it has not run before."""
+        return [
+            Tick(work, one.schedule.after(now), repr(one.schedule))
+            for work, one in self._tasks.items()
+        ]
+
+    def due(self, tick: Tick, now: int) -> TickDue:
+        """Return when a task is to run now, and its next tick; nothing of one that is gone."""
+        task = self._tasks.get(tick.task)
+        if task is None:
+            return TickDue()
+        times, coming, missed = task.schedule.due(tick.at, now)
+        delay = _delay_ms(tick, task.jitter_ms)
+        return TickDue(times, coming, task.overlap, delay, missed)
+
+
+def _delay_ms(tick: Tick, jitter_ms: int) -> int:
+    """Return by how much a tick is late: the same on each server, another one the next time."""
+    if not jitter_ms:
+        return 0
+    drawn = hashlib.sha256(f"{tick.task}@{tick.at}".encode()).digest()
+    return int.from_bytes(drawn[:8]) % jitter_ms
+
+
+MOST_TICKS: Final = 100
+
+
+def read_schedule(task: Mapping[str, Any]) -> Schedule:
+    """Return the schedule of a compiled task."""
+    return Schedule(task["cron"], task["timezone"], task["every_ms"], task["missed"])
+
+
+def list_ticks(
+    task: Mapping[str, Any], count: int, now: int, waiting: Tick | None = None
+) -> TaskTicks:
+    """Return the next ticks of a task.
+
+    Args:
+        task: as `bbops.build.compile.schedules` compiles it.
+        count: how many ticks are listed.
+        now: the time in milliseconds since 1970.
+        waiting: the tick that the queue waits for; one of another schedule does not count.
+    """
+    schedule = read_schedule(task)
+    first = waiting.at if waiting and waiting.schedule == repr(schedule) else None
+    times = islice(_times(schedule, now, first), count)
+    return TaskTicks(
+        task["name"], str(schedule), schedule.timezone, task["jitter_ms"] / 1000,
+        [TickTime(at / 1000, _local(at, schedule.timezone)) for at in times],
+    )  # fmt: skip
+
+
+def _times(schedule: Schedule, now: int, first: int | None) -> Iterator[int]:
+    if first is not None:
+        yield first
+    at = max(first or 0, now) if not schedule.every_ms else (first or now)
+    with suppress(StopIteration):  # none within 50 years
+        while True:
+            yield (at := schedule.after(at))
+
+
+def _local(at: int, timezone: str) -> str:
+    moment = datetime.fromtimestamp(at // 1000, UTC).astimezone(ZoneInfo(timezone))
+    return moment.isoformat()

@@ -16,14 +16,22 @@ from typing import Final, Literal
 import msgspec
 
 from bbops.runtime.values.failures import FlowError, InvalidInput, Thrown
-from bbops.runtime.work.signed import Found, Given, Headers, Taken, is_one, read_map, read_moment
-from bbops.runtime.work.standard import read_key, read_sending_key, sign
-from bbops.runtime.work.vendor_signatures import READ as VENDORS
-from bbops.runtime.work.vendor_signatures import (
+from bbops.runtime.work.signature_schemes import READ as VENDORS
+from bbops.runtime.work.signature_schemes import (
     TAKE,
     TAKEN_STATUS,
+    Found,
+    Given,
+    Headers,
+    Taken,
+    is_one,
     read_discord_key,
+    read_key,
+    read_map,
+    read_moment,
     read_sendgrid_key,
+    read_sending_key,
+    sign,
     take_json,
 )
 

@@ -1,26 +1,26 @@
-"""Move what happened into jobs, and jobs through their states: in the project's own database.
-
-Effects of a job and the record of its step are one commit, fenced: who has lost a job writes
-nothing any more (see `records` and `endings`). Statements are those of one dialect.
-"""
+"""The engine on SQL: events become jobs, and jobs move through their states."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
 
 from bbops.base.host import Database
 from bbops.runtime.values.failures import Failure
-from bbops.runtime.work.dialect import Dialect
-from bbops.runtime.work.endings import Ending, Endings
 from bbops.runtime.work.engine import Seen, now_ms
-from bbops.runtime.work.fences import is_about_steps
-from bbops.runtime.work.own_events import JOB_DEAD, TASK_MISSED
-from bbops.runtime.work.records import Noted, Records
+from bbops.runtime.work.fenced_writes import (
+    MOST_SHARED_BYTES,
+    Fenced,
+    Noted,
+    Records,
+    Shared,
+    is_about_steps,
+)
 from bbops.runtime.work.results import unpack
 from bbops.runtime.work.rows import (
     jobs_of,
@@ -29,21 +29,26 @@ from bbops.runtime.work.rows import (
     write_event,
     write_job,
 )
-from bbops.runtime.work.sleeping import Sleeping
 from bbops.runtime.work.statements import (
     HOLD,
     IDLE,
     IS_MADE,
+    NEVER_MS,
     NEWEST,
     OUTBOX,
     READY,
     SIZES,
+    Dialect,
     Statement,
     statements,
+    write_coming,
+    write_missed,
+    write_runs,
 )
-from bbops.runtime.work.ticks import NEVER_MS, write_coming, write_missed, write_runs
-from bbops.runtime.work.uniqueness import choose_unique, read_keys, write_keys
+from bbops.runtime.work.triggers import choose_unique, read_keys, wakes_of, write_keys
 from bbops.runtime.work.values import (
+    JOB_DEAD,
+    TASK_MISSED,
     Claim,
     NewJob,
     Route,
@@ -51,7 +56,146 @@ from bbops.runtime.work.values import (
     TickDue,
     Wait,
 )
-from bbops.runtime.work.waits import wakes_of
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A job that has ended; `result` is what it returned, as JSON, for who asks for it."""
+
+    job: Claim
+    outcome: str
+    result: str | None = None
+
+
+class Endings:
+    """Ends the jobs of one worker.
+
+    Who ends and who comes next are one moment, or others overtake, or a kill shuts a lane.
+
+    Attributes:
+        holds: see `Engine`.
+    """
+
+    def __init__(
+        self, database: Database, dialect: Dialect, owner: str, now: Callable[[], int]
+    ) -> None:
+        """Args: `owner`: the worker's name."""
+        self._database, self._dialect, self._owner, self._now = database, dialect, owner, now
+        self._say = statements(dialect)
+        self._shared = Shared(self._write)
+        self.holds = ""
+
+    async def end(self, ending: Ending) -> bool:
+        """End a job; return whether it was still ours."""
+        if len(ending.result or "") > MOST_SHARED_BYTES:
+            return (await self._write([ending]))[0]
+        return await self._shared.add(ending)
+
+    async def _write(self, every: Sequence[Ending]) -> Sequence[bool]:
+        say, now = self._say, self._now()
+        rows = [
+            {"job": one.job.id, "fenced": one.job.fence, "outcome": one.outcome,
+             "value": one.result} for one in every
+        ]  # fmt: skip
+        mine = json.dumps(rows), self._owner
+        has_results = any(one.result is not None for one in every)
+        wanted: list[Statement] = [
+            (say.keep, (now, *mine)), *([(say.result, (now, *mine))] if has_results else []),
+            (say.forget, mine), (say.end, mine),
+        ]  # fmt: skip
+        ended = await self.with_lanes([one.job for one in every], wanted)
+        ours = {row[0] for row in ended}
+        return [one.job.id in ours for one in every]
+
+    async def with_lanes(
+        self, jobs: Sequence[Claim], wanted: Sequence[Statement]
+    ) -> list[tuple[object, ...]]:
+        """Run what ends jobs and open their lanes; return the rows of its last statement."""
+        lanes = Counter(one.lane for one in jobs if one.lane)
+        lock = self._dialect.locks_lanes
+        before: list[Statement] = [(lock, (_write(lanes),))] if lock and lanes else []
+        done = await self._database.write_all([*before, *wanted, *self._opening(lanes)])
+        return done[len(before) + len(wanted) - 1]
+
+    def _opening(self, lanes: Counter[str]) -> list[Statement]:
+        """Return what lets as many into each lane as have left it."""
+        opened, left = list[Statement](), lanes
+        while left:
+            opened.append((self._say.open, (self._now(), _write(left))))
+            left = Counter({lane: count - 1 for lane, count in left.items() if count > 1})
+        if lanes and self.holds:
+            opened.append((f"{HOLD} AND lane IN ({self._dialect.texts})",
+                           (self.holds, _write(lanes))))  # fmt: skip
+        return opened
+
+
+def _write(lanes: Counter[str]) -> str:
+    """Return lanes as JSON; in one order, so that two who lock them do not block each other."""
+    return json.dumps(sorted(lanes))
+
+
+MOST_HEARD: Final = 20
+"""Events that a waiting job looks at in one read."""
+
+
+class Sleeping:
+    """The jobs of one worker that wait."""
+
+    def __init__(self, database: Database, dialect: Dialect, owner: str, records: Records) -> None:
+        """Args: `owner`: the worker's name."""
+        self._database, self._dialect, self._owner = database, dialect, owner
+        self._records, self._say = records, statements(dialect)
+
+    async def listen(self, job: Claim, events: Sequence[str]) -> dict[tuple[str, str], int]:
+        """Say that a job may wait for events, so that none that comes from now on is missed.
+
+        Returns:
+            The event in the log up to which nothing matters to it, by event and path; the path is
+            empty for where it began.
+        """
+        found = await self._listened(job)
+        lacking = [one for one in events if (one, "") not in found]
+        if not lacking:
+            return found
+        mine = job.id, self._owner, job.fence
+        await self._database.write_all([(self._say.listen, (one, *mine)) for one in lacking])
+        return await self._listened(job)
+
+    async def _listened(self, job: Claim) -> dict[tuple[str, str], int]:
+        sql = "SELECT event, path, since FROM _bbops_awaited WHERE job = ?"
+        rows = await self._database.read(sql, (job.id,))
+        return {(event, path): since for event, path, since in rows}
+
+    async def heard(self, event: str, since: int) -> list[tuple[int, int, str]]:
+        """Return events behind a place in the log, the oldest first: place, time, payload."""
+        return await self._database.read(
+            "SELECT seq, at, payload FROM _bbops_events WHERE name = ? AND seq > ? ORDER BY seq"
+            f" LIMIT {MOST_HEARD}",
+            (event, since),
+        )
+
+    async def wait(self, job: Claim, waits: Sequence[Wait], *, also: Noted = ()) -> bool:
+        """Put a job away until what it waits for; return whether it was still ours.
+
+        Whoever writes events waits for this, or is done: none comes between.
+
+        Raises:
+            FencedError: somebody else has the job.
+        """
+        mine, until = (job.id, self._owner, job.fence), min(one.until for one in waits)
+        say, lock = self._say, self._dialect.locks_pump
+        statements: list[Statement] = [self._records.of(job, *one) for one in also]
+        statements += [(say.unwait, mine)] + [
+            (say.wait, (one.path, one.event, one.value, one.since, until, *mine))
+            for one in waits if one.event
+        ]  # fmt: skip
+        locks: list[Statement] = [(lock, ())] if lock else []
+        with Fenced(job):
+            done = await self._database.write_all(
+                [*locks, *statements, (say.doze, (until, until, *mine))]
+            )
+        return bool(done[-1])
+
 
 MOST_BYTES_AT_ONCE: Final = 4 << 20
 """Of payloads that one `pump` moves."""

@@ -1,15 +1,86 @@
-"""The statements of the engine, made for one dialect."""
+"""SQL statements of the engine, by dialect."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Any, Final, Protocol
 
 from bbops.base.host import Parameters
-from bbops.runtime.work.dialect import Dialect
-from bbops.runtime.work.row_triggers import BEGINS
-from bbops.runtime.work.values import BULK
+from bbops.runtime.work.rows import BEGINS, write_new_job
+from bbops.runtime.work.values import BULK, Cause, NewJob, Tick, TickDue, shown_time
+
+
+class Dialect(Protocol):
+    """Parts of statements. Rows and lists cross as JSON texts, one parameter each."""
+
+    most_at_once: int
+    """Events that one `pump` moves, and jobs or ticks that one look makes ready."""
+
+    new_jobs: str
+    """A table `j` of the rows of a JSON text, with the columns of NewJob and `ord`."""
+
+    new_events: str
+    """A table `j` of the rows of a JSON text: ord, name, key, payload, at, cause, depth."""
+
+    new_ticks: str
+    """A table `j` of the rows of a JSON text: task, at, next_at, uid, overlap, ord, schedule and
+    run_at."""
+
+    new_keys: str
+    """A table `j` of the rows of a JSON text: key, until."""
+
+    new_wakes: str
+    """A table `j` of the rows of a JSON text: event, value."""
+
+    new_ends: str
+    """A table `j` of the rows of a JSON text: job, fenced, outcome, value."""
+
+    new_records: str
+    """A table `j` of four lists: job, fenced, path, result; empty where lists are no parameters."""
+
+    ids: str
+    """A query of the numbers of a JSON text."""
+
+    texts: str
+    """A query of the texts of a JSON text."""
+
+    among: str
+    """A condition behind a column, with `{}` for a query: its value is among the query's."""
+
+    skips_locked: str
+    """Ends a query of rows to take: what others are taking is left to them."""
+
+    shares: str
+    """Ends a query of one row that must stay as it is until the transaction ends."""
+
+    locks_jobs: str
+    """Ends a query of `_bbops_jobs`: its rows stay as they are until the transaction ends."""
+
+    locks_pump: str
+    """A statement that keeps other pumps away until the transaction ends; empty without need."""
+
+    locks_lanes: str
+    """A statement that does so with the lanes of a JSON text; empty without need."""
+
+    dead_owners: str
+    """A condition on `owner`: its worker is dead. It takes this worker's own name."""
+
+    names_cause: str
+    """Says in a transaction which job changes rows, for SQL triggers: job, depth."""
+
+    ends_cause: str
+    """Ends that; empty where the end of the transaction does."""
+
+    snapshot_age: str
+    """A query of the age of the oldest snapshot that keeps old rows, in seconds; empty without
+    a way to read it."""
+
+    def __hash__(self) -> int:
+        """Statements are made once for each."""
+        ...
+
 
 EMIT: Final = (
     "INSERT INTO _bbops_outbox (name, key, payload, at, cause, depth) VALUES (?, ?, ?, ?, ?, ?)"
@@ -379,3 +450,52 @@ def _claim(of: Dialect, which: str, order: str) -> str:
         + " RETURNING id, uid, work, payload, attempts, fence, coalesce(lane, ''), code, seq,"
         " cause, depth, CASE WHEN run_at > created_at THEN run_at ELSE created_at END, created_at"
     )
+
+
+NEVER_MS: Final = 1 << 52
+"""The next tick of a task that is gone."""
+
+
+def write_runs(tick: Tick, due: TickDue) -> list[dict[str, Any]]:
+    """Return the jobs that a tick makes, as the queue takes them."""
+    times = due.times[-1:] if due.overlap == "skip" else due.times
+    return [
+        {
+            "task": tick.task, "at": tick.at, "uid": f"{tick.task}@{shown_time(at)}",
+            "overlap": due.overlap, "ord": number, "run_at": at + due.delay_ms,
+        } for number, at in enumerate(times)
+    ]  # fmt: skip
+
+
+def write_coming(tick: Tick, due: TickDue) -> dict[str, Any]:
+    """Return the next tick of a task."""
+    return {"task": tick.task, "at": tick.at, "next_at": due.coming or NEVER_MS}
+
+
+def write_missed(tick: Tick, due: TickDue) -> str:
+    """Return what is said of a task that did not run: its first and last time, and how many."""
+    first, last = shown_time(due.missed[0]), shown_time(due.missed[-1])
+    told = {"task": tick.task, "first": first, "last": last, "count": len(due.missed)}
+    return json.dumps(told)
+
+
+Plain = tuple[str, tuple[object, ...]]
+
+
+def emit(name: str, payload: str, at: int, *, key: str = "", cause: Cause = Cause()) -> Plain:  # noqa: B008 - frozen
+    """Return the statement by which a transaction says that something happened."""
+    return EMIT, (name, key, payload, at, cause.job, cause.depth)
+
+
+def enqueue(job: NewJob, at: int) -> Plain:
+    """Return the statement by which a transaction wants a job to run."""
+    return ENQUEUE, (job.uid, *_of_new_job(job, at))
+
+
+def enqueue_if(job: NewJob, at: int, key: str) -> Plain:
+    """Return the statement that does so where a unique key is the job's."""
+    return ENQUEUE_IF, (*_of_new_job(job, at), key, job.uid)
+
+
+def _of_new_job(job: NewJob, at: int) -> tuple[object, ...]:
+    return job.payload, at, job.cause.job, job.cause.depth, write_new_job(job)

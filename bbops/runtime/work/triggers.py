@@ -1,14 +1,16 @@
-"""Which jobs an event makes."""
+"""Jobs that events make."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from bbops.runtime.work.row_triggers import is_row_event, job_of_rows
+from bbops.base.host import Database
+from bbops.runtime.work.rows import is_row_event, job_of_rows
+from bbops.runtime.work.statements import Dialect
 from bbops.runtime.work.values import NORMAL, Event, NewJob
 from bbops.runtime.work.webhooks import shown_event
 
@@ -147,3 +149,92 @@ def read_payload(payload: str) -> Any:
         return json.loads(payload)
     except ValueError:
         return payload
+
+
+Made = tuple[NewJob, int]
+"""A job to be made, and its event's place in the log."""
+
+
+async def read_keys(
+    database: Database, dialect: Dialect, jobs: Sequence[Made]
+) -> Mapping[str, int]:
+    """Return until when the keys of jobs are taken."""
+    keys = [job.unique for job, _ in jobs if job.unique]
+    if not keys:
+        return {}
+    sql = f"SELECT key, until FROM _bbops_unique WHERE key IN ({dialect.texts})"
+    return dict(await database.read(sql, (json.dumps(keys),)))
+
+
+def choose_unique(
+    jobs: Sequence[Made], taken: Mapping[str, int]
+) -> tuple[list[Made], dict[str, int]]:
+    """Return the jobs to make, and until when the keys are taken that they take.
+
+    What counts is when the events were emitted, not when somebody looks at them.
+    """
+    found, until = list[Made](), dict[str, int]()
+    for job, place in jobs:
+        if job.unique:
+            if until.get(job.unique, taken.get(job.unique, 0)) > job.created_at:
+                continue
+            until[job.unique] = job.created_at + job.unique_ms
+        found.append((job, place))
+    return found, until
+
+
+def write_keys(until: Mapping[str, int]) -> str:
+    """Return as JSON until when keys are taken."""
+    return json.dumps([{"key": key, "until": at} for key, at in until.items()])
+
+
+ANY_VALUE: Final = ""
+"""A job that any event of a name may be of interest to."""
+
+_MOST_TEXT: Final = 100
+
+
+def awaited_value(value: Any) -> str:
+    """Return a value as it is compared; ANY_VALUE of one that is written in more than one way."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return f"#{value}"
+        case float() if value.is_integer():
+            return f"#{int(value)}"
+        case str() if len(value) <= _MOST_TEXT and value.isprintable():
+            return f"'{value}"
+        case str():
+            return f"%{hashlib.sha256(value.encode(errors='surrogatepass')).hexdigest()}"
+    return ANY_VALUE
+
+
+def wakes_of(events: Sequence[Sequence[Any]]) -> str:
+    """Return as JSON which waiting jobs events are of interest to, of rows of the outbox."""
+    return json.dumps([one for row in events if row[1] for one in wakes(row[1], row[3])])
+
+
+def wakes(event: str, payload: str) -> Iterator[dict[str, str]]:
+    """Yield what an event is of interest to: its name with each value of its payload."""
+    try:
+        found = json.loads(payload)
+    except (ValueError, RecursionError):  # SQL has written it
+        found = payload
+    for value in dict.fromkeys((ANY_VALUE, *map(awaited_value, _values(found)))):
+        yield {"event": event, "value": value}
+
+
+def _values(found: Any) -> Iterator[Any]:
+    """Yield the texts, numbers and flags of a payload, at any depth."""
+    todo = [found]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, dict | list):
+            todo += _inside(one)
+        else:
+            yield one
+
+
+def _inside(found: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return found.values() if isinstance(found, dict) else found

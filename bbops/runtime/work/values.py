@@ -1,4 +1,4 @@
-"""What the engine takes and gives. Times are milliseconds since 1970, payloads JSON texts."""
+"""Values of the engine. Times are Unix times in milliseconds, payloads are JSON texts."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ class Wait:
         path: of the step.
         until: when it goes on in any case.
         event: the event that it waits for; empty where it waits for the time alone.
-        value: what an event must hold somewhere to be of interest, as `runtime.work.waits` writes
+        value: what an event must hold somewhere to be of interest, as `runtime.work.triggers` writes
             it; empty where any may be.
         since: it has looked at the events up to this one.
     """
@@ -249,3 +249,60 @@ def shown_time(at: int) -> str:
     """Return a time as people read it, such as `2026-03-01T02:30:00Z`."""
     found = datetime.fromtimestamp(at // 1000, UTC).isoformat().removesuffix("+00:00")
     return f"{found}.{at % 1000:03}Z" if at % 1000 else f"{found}Z"
+
+
+ENTITY: Final = "bbops"
+"""Of all of them."""
+
+JOB_DEAD: Final = "bbops.job-dead"
+TASK_MISSED: Final = "bbops.task-missed"
+RECEIVER_DISABLED: Final = "bbops.receiver-disabled"
+
+OWN_EVENTS: Final[Mapping[str, Sequence[str]]] = {
+    JOB_DEAD: ("job", "work", "error", "attempts"),
+    TASK_MISSED: ("task", "first", "last", "count"),
+    RECEIVER_DISABLED: ("webhook", "receiver", "reason"),
+}
+"""The fields of what each of them brings."""
+
+
+def is_reserved(event: str) -> bool:
+    """Return whether only bbops may emit an event."""
+    return event.partition(".")[0] == ENTITY
+
+
+JITTER: Final = 0.2
+"""By default: what failed together comes back apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often a job is tried, and the pauses in between; the default is that of the language.
+
+    Attributes:
+        pauses: seconds after each attempt, in the place of those that grow.
+        jitter: of a pause, how much it may be shorter or longer.
+    """
+
+    attempts: int = 5
+    first_seconds: float = 5.0
+    factor: float = 3.0
+    longest_seconds: float = 3600.0
+    pauses: Sequence[float] = ()
+    jitter: float = JITTER
+
+    def pause_ms(self, attempt: int, chance: float) -> int | None:
+        """Return how long to wait after an attempt has failed, None when it was the last.
+
+        Args:
+            attempt: 1 for the first.
+            chance: from 0 to 1, drawn for this pause.
+        """
+        if attempt >= self.attempts:
+            return None
+        if self.pauses:
+            pause = self.pauses[attempt - 1]
+        else:
+            growth = min(attempt - 1, 64)
+            pause = min(self.first_seconds * self.factor**growth, self.longest_seconds)
+        return round(1000 * pause * (1 + self.jitter * (2 * chance - 1)))

@@ -1,27 +1,291 @@
-"""Run the jobs of one project: claim, run, try again, and look for what is due."""
+"""The worker of a project: claim, run and retry jobs."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from itertools import takewhile
+from time import perf_counter
+from typing import Final, Literal, TypeAlias
 
-from bbops.runtime.work.attempts import LOOK_SECONDS, Attempt, Plan, run_attempt, written
+from bbops.runtime.values.failures import Failure, JobFailure, PayloadFailure
 from bbops.runtime.work.engine import Engine
-from bbops.runtime.work.happenings import Happening, NotedDue, NotedRoute, Started
-from bbops.runtime.work.seats import Seats
-from bbops.runtime.work.values import Claim, FencedError, LaterError
+from bbops.runtime.work.run_record import RunRecord
+from bbops.runtime.work.values import (
+    AsleepError,
+    Claim,
+    Event,
+    FencedError,
+    HeldError,
+    LaterError,
+    NewJob,
+    Retry,
+    Route,
+    Tick,
+    TickDue,
+)
+
+MOST_IN_A_PROCESS: Final = 100
+
+
+class Seats:
+    """A number of seats. A worker that gets too few waits: its event is set when some are free.
+
+    While workers wait, each takes at most an equal part of the seats, the longest waiting first,
+    so a project with a long queue keeps no other from its jobs.
+    """
+
+    def __init__(self, most: int = MOST_IN_A_PROCESS) -> None:
+        self._most = most
+        self._taken = Counter[asyncio.Event]()
+        self._waiting = dict[asyncio.Event, None]()
+        """Workers in the order in which they wait."""
+
+    def reserve(self, woken: asyncio.Event, wanted: int) -> int:
+        """Take at most so many seats for a worker; return how many it has got.
+
+        Args:
+            woken: the worker's event, which names it.
+            wanted: how many jobs it could begin.
+        """
+        room = self._most - self._taken.total()
+        others = self._waiting.keys() - {woken}
+        if others:
+            busy = {worker for worker, count in self._taken.items() if count}
+            share = max(1, self._most // len(busy | others | {woken}))
+            ahead = takewhile(lambda worker: worker is not woken, self._waiting)
+            room -= sum(self._taken[worker] < share for worker in [*ahead])
+            room = min(room, share - self._taken[woken])
+        got = max(0, min(wanted, room))
+        self._taken[woken] += got
+        if got:
+            self._waiting.pop(woken, None)  # to the end of the queue, if it wants more
+        if got < wanted:
+            self._waiting.setdefault(woken)
+        return got
+
+    def free(self, woken: asyncio.Event, count: int) -> None:
+        """Give seats of a worker back, and wake the other workers that wait for some."""
+        self._taken[woken] -= count
+        if count:
+            self._wake_others(woken)
+
+    def rest(self, woken: asyncio.Event) -> None:
+        """Let a worker wait no more: it has no job to begin."""
+        if woken in self._waiting:
+            del self._waiting[woken]
+            self._wake_others(woken)
+
+    def leave(self, woken: asyncio.Event) -> None:
+        """Forget a worker that has ended."""
+        self.rest(woken)
+        self.free(woken, self._taken[woken])
+        del self._taken[woken]
+
+    def _wake_others(self, woken: asyncio.Event) -> None:
+        for worker in self._waiting.keys() - {woken}:
+            worker.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """The time of a task has come.
+
+    Attributes:
+        task: its name, such as `tasks/nightly`.
+        runs: how many runs were due; one that overlaps may still be left out.
+        missed: how many were left out, because no server ran at their time.
+    """
+
+    task: str
+    runs: int
+    missed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """An event has reached the log.
+
+    Attributes:
+        event: its name.
+        jobs: what it starts, such as `triggers/order-paid`.
+    """
+
+    event: str
+    jobs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """An attempt of a job has begun.
+
+    Attributes:
+        waited_ms: since the job was made, or could run at the earliest.
+    """
+
+    job: Claim
+    waited_ms: int = 0
+
+
+Happening: TypeAlias = Ticked | Logged | Started
+
+
+class NotedRoute:
+    """A route that remembers what each event starts, until the move of the events is committed."""
+
+    def __init__(self, route: Route) -> None:
+        self._route, self.noted = route, list[Logged]()
+
+    def __call__(self, event: Event) -> list[NewJob]:
+        """Return the jobs of an event."""
+        jobs = list(self._route(event))
+        self.noted.append(Logged(event.name, tuple(one.work for one in jobs)))
+        return jobs
+
+
+class NotedDue:
+    """Says what ticks make, and remembers it until they are committed."""
+
+    def __init__(self, due: Callable[[Tick, int], TickDue]) -> None:
+        self._due, self.noted = due, list[Ticked]()
+
+    def __call__(self, tick: Tick, now: int) -> TickDue:
+        """Return what a tick makes."""
+        due = self._due(tick, now)
+        if due.times or due.missed:
+            self.noted.append(Ticked(tick.task, len(due.times), len(due.missed)))
+        return due
+
+
+LOOK_SECONDS: Final = 1.0
+"""Between two looks where nobody says that something has happened."""
+
+CRASHED: Final = "the process that ran it ended each time before it did"
+"""Why a job is given up that takes its process along."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a release says of its work.
+
+    Attributes:
+        route: which jobs an event makes.
+        run: does a job; returns what is kept of what it returned, as JSON.
+        due: says of a tick, and the time, what it makes.
+        retry: how often work of a name is tried.
+        arrange: gives a job that a step made its lane and priority.
+    """
+
+    route: Route
+    run: Callable[[RunRecord], Awaitable[str | None]]
+    due: Callable[[Tick, int], TickDue]
+    retry: Callable[[str], Retry] = lambda _: Retry()
+    arrange: Callable[[NewJob], NewJob] = lambda job: job
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """How an attempt of a job went.
+
+    Attributes:
+        outcome: `done`, `waiting` in a step, `retrying` later, `dead`, `held`.
+        error: the failure, None for one that is done.
+        reason: why it failed or is held.
+    """
+
+    job: Claim
+    outcome: Literal["done", "waiting", "retrying", "dead", "held"]
+    seconds: float
+    error: Exception | None = None
+    reason: str = ""
+
+
+async def run_attempt(
+    engine: Engine, job: Claim, plan: Plan, chance: Callable[[], float]
+) -> Attempt:
+    """Run a job that was claimed, and write how that went.
+
+    Args:
+        chance: gives a number from 0 to 1, for the pause before the next attempt.
+
+    Raises:
+        FencedError: somebody else has the job.
+        LaterError: it is not to run yet.
+    """
+    began = perf_counter()
+    if job.attempt > plan.retry(job.work).attempts:
+        await written(lambda: engine.fail(job, CRASHED, None))
+        return Attempt(job, "dead", perf_counter() - began, reason=CRASHED)
+    try:
+        outcome = await _run(engine, job, plan)
+    except (FencedError, LaterError):
+        raise
+    except HeldError as held:
+        reason = str(held)
+        await written(lambda: engine.hold(job, reason))
+        return Attempt(job, "held", perf_counter() - began, held, reason)
+    except Exception as error:  # noqa: BLE001 - one job takes no other along
+        reason = _reason(error)
+        retry = Retry(attempts=1) if isinstance(error, PayloadFailure) else plan.retry(job.work)
+        is_over = await _failed(engine, job, retry, reason, chance())
+        seconds = perf_counter() - began
+        return Attempt(job, "dead" if is_over else "retrying", seconds, error, reason)
+    return Attempt(job, outcome, perf_counter() - began)
+
+
+async def _run(engine: Engine, job: Claim, plan: Plan) -> Literal["done", "waiting"]:
+    """Run a job until its end, or until it has to wait; return which."""
+    known = await engine.steps(job) if job.attempt > 1 or job.fence > 1 else {}
+    recorded = RunRecord(engine, job, known)
+    try:
+        result = await plan.run(recorded)
+    except AsleepError as asleep:
+        await recorded.sleep(asleep.waits)
+        return "waiting"
+    await engine.end(job, result=result)
+    return "done"
+
+
+async def _failed(engine: Engine, job: Claim, retry: Retry, reason: str, chance: float) -> bool:
+    """Try a job again, or give it up; return which."""
+    pause = retry.pause_ms(job.attempt, chance)
+    again_at = None if pause is None else engine.now() + pause
+    await written(lambda: engine.fail(job, reason, again_at))
+    return again_at is None
+
+
+async def written(write: Callable[[], Awaitable[object]]) -> None:
+    """Write how an attempt ended, as soon as the database takes it: until then nobody else runs."""
+    while True:
+        try:
+            await write()
+        except Failure as failure:
+            _log.warning("the end of a job cannot be written yet: %s", failure.message)
+            await asyncio.sleep(LOOK_SECONDS)
+        else:
+            return
+
+
+def _reason(error: Exception) -> str:
+    """Return why an attempt failed, without any value of a mistake of ours."""
+    if not isinstance(error, Failure):
+        return f"unexpected {type(error).__name__}"
+    message = error.message or f"it failed with status {error.status}"
+    return f"{message} [{error.code}]" if isinstance(error, JobFailure) else message
+
 
 MOST_AT_A_TIME: Final = 50
 """Jobs of one project that run in one process."""
 
 MOST_BULK: Final = 20
 """Jobs beside them of the priority BULK, which wait for others most of the time."""
-
-_log = logging.getLogger(__name__)
 
 
 def _untold(attempt: Attempt) -> None:

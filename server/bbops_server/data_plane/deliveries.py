@@ -12,9 +12,8 @@ from bbops.base.diagnostics import suggest
 from bbops.base.errors import ServerError
 from bbops.base.json_deliveries import Delivery, DeliveryStory, DeliveryTry, JsonReceiver
 from bbops.runtime.flow.masking import MASK, is_hidden
-from bbops.runtime.work.deliveries import TRIGGERS, Received, ReceivedLog
-from bbops.runtime.work.messages import WEBHOOKS
-from bbops.runtime.work.sent_log import Sent, SentLog
+from bbops.runtime.work.sent_webhooks import WEBHOOKS, Sent, SentLog
+from bbops.runtime.work.webhooks import TRIGGERS, Received, ReceivedLog
 from bbops_server.data_plane.jobs import answers_about, database_of
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.deliveries import (

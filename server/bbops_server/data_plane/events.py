@@ -11,10 +11,9 @@ from bbops.base.diagnostics import suggest
 from bbops.base.errors import ServerError
 from bbops.base.json_events import LoggedEvent
 from bbops.database.open import work_dialect
-from bbops.runtime.work.event_log import MOST_AGAIN, EventLog
-from bbops.runtime.work.own_events import ENTITY, is_reserved
-from bbops.runtime.work.row_triggers import is_row_event
-from bbops.runtime.work.values import Event
+from bbops.runtime.work.events import MOST_AGAIN, EventLog
+from bbops.runtime.work.rows import is_row_event
+from bbops.runtime.work.values import ENTITY, Event, is_reserved
 from bbops.runtime.work.webhooks import shown_event
 from bbops_server.data_plane.jobs import answers_about, database_of
 from bbops_server.data_plane.live.swap import Live

@@ -15,9 +15,9 @@ from bbops.database.open import Opened, work_dialect
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.engine import now_ms
-from bbops.runtime.work.upcoming import list_ticks
+from bbops.runtime.work.events import unheard
+from bbops.runtime.work.schedules import list_ticks
 from bbops.runtime.work.values import RESTORED, Listed
-from bbops.runtime.work.writes import unheard
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.jobs import (
     ChangeJobs,

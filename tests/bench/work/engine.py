@@ -10,12 +10,11 @@ from typing import Final
 
 from bbops.database.migrate import migrate
 from bbops.database.schema.place import Place, write_place
-from bbops.runtime.work.attempts import Plan
 from bbops.runtime.work.engine import Engine
-from bbops.runtime.work.outbox import emit, enqueue
-from bbops.runtime.work.recorded import Recorded
+from bbops.runtime.work.run_record import RunRecord
+from bbops.runtime.work.statements import emit, enqueue
 from bbops.runtime.work.values import NewJob, Tick, TickDue
-from bbops.runtime.work.worker import Worker
+from bbops.runtime.work.worker import Plan, Worker
 from tests.bench.figures import Figure
 from tests.bench.work.cpu import Meter, Used
 from tests.support.work_storm import opened, route
@@ -69,7 +68,7 @@ async def fill(engine: Engine, count: int, run_at: int = 0) -> None:
             pass
 
 
-async def two_steps(work: Recorded) -> None:
+async def two_steps(work: RunRecord) -> None:
     """Do two things outside of the database, each of which is recorded."""
 
     async def call() -> int:

@@ -12,8 +12,7 @@ from bbops.build.compile.row_events import find_row_events
 from bbops.database.migrate import rollout
 from bbops.database.open import open_database
 from bbops.database.schema.place import Place
-from bbops.runtime.work.outbox import emit
-from bbops.runtime.work.statements import Statement
+from bbops.runtime.work.statements import Statement, emit
 from bbops.source.tree import MemoryTree
 from tests.bench.figures import Figure
 from tests.bench.work.cpu import Meter

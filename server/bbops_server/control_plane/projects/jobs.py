@@ -10,7 +10,7 @@ from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.base.errors import ServerError
 from bbops.base.json_jobs import ChangedJobs, JobList, JobStory, TaskTicks
-from bbops.runtime.work.upcoming import MOST_TICKS
+from bbops.runtime.work.schedules import MOST_TICKS
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT, VisitedProject
 from bbops_server.control_plane.web.refusals import refuse

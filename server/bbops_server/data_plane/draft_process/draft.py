@@ -16,7 +16,7 @@ from typing import Final
 
 import uvloop
 
-from bbops.runtime.work.attempts import Attempt
+from bbops.runtime.work.worker import Attempt
 from bbops_server.data_plane.addons import addon_handlers
 from bbops_server.data_plane.deliveries import delivery_handlers
 from bbops_server.data_plane.draft_process.answering import Answering

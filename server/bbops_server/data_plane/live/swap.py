@@ -26,9 +26,8 @@ from bbops.runtime.linking.release import Release, link_in_slices
 from bbops.runtime.realtime.linking import link_topics
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.engine import now_ms
-from bbops.runtime.work.events import Outbox
+from bbops.runtime.work.events import Outbox, Room
 from bbops.runtime.work.jobs import HAS_JOBS
-from bbops.runtime.work.room import Room
 from bbops_server.data_plane.live.artifact import fill_env, read_artifact
 from bbops_server.data_plane.live.history import History, RestingHistory
 from bbops_server.data_plane.pages.assets import read_manifest

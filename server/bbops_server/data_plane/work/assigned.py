@@ -9,9 +9,9 @@ from typing import Final
 from bbops.database.open import Opened
 from bbops.database.schema.place import Place
 from bbops.runtime.linking.work import Work
-from bbops.runtime.work.attempts import Plan
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.engine import now_ms
+from bbops.runtime.work.worker import Plan
 from bbops_server.data_plane.work.pinned import LinkOld, PinnedWork
 from bbops_server.data_plane.work.pins import Pins
 

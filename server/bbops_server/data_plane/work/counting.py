@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from bbops.runtime.work.attempts import Attempt
-from bbops.runtime.work.happenings import Happening, Started, Ticked
-from bbops.runtime.work.messages import WEBHOOKS
+from bbops.runtime.work.sent_webhooks import WEBHOOKS
+from bbops.runtime.work.worker import Attempt, Happening, Started, Ticked
 from bbops_server.process.messages.lifecycle import MetricSample
 
 BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 600.0, 3600.0)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bbops.runtime.http.responses import blame
-from bbops.runtime.work.attempts import Attempt
-from bbops.runtime.work.happenings import Happening, Logged, Started, Ticked
+from bbops.runtime.work.worker import Attempt, Happening, Logged, Started, Ticked
 from bbops_server.data_plane.live.lines import Lines
 from bbops_server.process.messages.reports import EventLogged, JobEnded, JobStarted, TaskTicked
 

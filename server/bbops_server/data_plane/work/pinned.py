@@ -11,7 +11,7 @@ from bbops.base.errors import DatabaseError, ServerError
 from bbops.database.open import Opened
 from bbops.runtime.linking.work import Work
 from bbops.runtime.values.failures import Failure
-from bbops.runtime.work.recorded import Recorded
+from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.values import HeldError
 from bbops_server.data_plane.work.pins import Code, Pins
 
@@ -28,7 +28,7 @@ class PinnedWork:
         self._live, self._pins, self._link, self._database = live, pins, link, database
         self._old = dict[Code, Work]()
 
-    async def run(self, recorded: Recorded) -> str | None:
+    async def run(self, recorded: RunRecord) -> str | None:
         """Run the function of a job; as `Work.run`.
 
         A job that has done nothing yet runs what is live. Code that does not fit the tables any

@@ -15,9 +15,7 @@ import uvloop
 from msgspec.structs import replace
 
 from bbops.base.errors import ServerError
-from bbops.runtime.work.attempts import Attempt
-from bbops.runtime.work.happenings import Happening
-from bbops.runtime.work.seats import Seats
+from bbops.runtime.work.worker import Attempt, Happening, Seats
 from bbops_server.data_plane.live.bell import listen
 from bbops_server.data_plane.live.directory import Directory
 from bbops_server.data_plane.live.linking import link

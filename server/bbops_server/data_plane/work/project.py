@@ -16,15 +16,11 @@ from bbops.database.schema.place import Place, read_place
 from bbops.database.sqlite.work import SqliteWork
 from bbops.runtime.linking.work import Work, link_work
 from bbops.runtime.values.failures import Failure
-from bbops.runtime.work.attempts import Attempt
-from bbops.runtime.work.control import WorkControl
-from bbops.runtime.work.dialect import Dialect
-from bbops.runtime.work.happenings import Happening
-from bbops.runtime.work.queue_sizes import read_sizes, read_snapshot_age
-from bbops.runtime.work.seats import Seats
+from bbops.runtime.work.control import WorkControl, read_sizes, read_snapshot_age
+from bbops.runtime.work.events import unheard
 from bbops.runtime.work.sql_engine import SqlEngine
-from bbops.runtime.work.worker import Worker
-from bbops.runtime.work.writes import unheard
+from bbops.runtime.work.statements import Dialect
+from bbops.runtime.work.worker import Attempt, Happening, Seats, Worker
 from bbops_server.data_plane.live.artifact import read_artifact
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.data_plane.work.assigned import Assigned

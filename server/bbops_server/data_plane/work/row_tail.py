@@ -14,9 +14,8 @@ from typing import Final
 from bbops.base.host import Database
 from bbops.runtime.realtime.rows import EPOCH
 from bbops.runtime.values.failures import Failure
-from bbops.runtime.work.dialect import Dialect
-from bbops.runtime.work.row_triggers import OPERATIONS, row_event
-from bbops.runtime.work.rows import NO_ROWS
+from bbops.runtime.work.rows import NO_ROWS, OPERATIONS, row_event
+from bbops.runtime.work.statements import Dialect
 
 LOOK_SECONDS: Final = 1.0
 """Between two looks where nobody says that something has happened: another server may have."""

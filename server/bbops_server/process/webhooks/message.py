@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from bbops.base.errors import ServerError
-from bbops.runtime.work.standard import SHORTEST_BYTES, headers, read_key
+from bbops.runtime.work.signature_schemes import SHORTEST_BYTES, headers, read_key
 
 
 class Message(msgspec.Struct, frozen=True):

@@ -9,11 +9,10 @@ import time
 
 from bbops.database.migrate import migrate
 from bbops.database.schema.place import read_place
-from bbops.runtime.work.attempts import Plan
-from bbops.runtime.work.outbox import enqueue
-from bbops.runtime.work.recorded import Recorded
+from bbops.runtime.work.run_record import RunRecord
+from bbops.runtime.work.statements import enqueue
 from bbops.runtime.work.values import NewJob, TickDue
-from bbops.runtime.work.worker import Worker
+from bbops.runtime.work.worker import Plan, Worker
 from tests.support.work_storm import opened
 
 JOBS = 1_000
@@ -32,7 +31,7 @@ async def main(place: str, mode: str) -> None:
             await asyncio.sleep(0.002)
             return 7
 
-        async def work(recorded: Recorded) -> None:
+        async def work(recorded: RunRecord) -> None:
             nonlocal left
             recorded.begin()
             if mode == "jobs":

@@ -1,18 +1,112 @@
-"""Write what a job does: effects and the record of their step in one commit, fenced."""
+"""Effects of a job and the record of their step, in one fenced commit."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from types import TracebackType
+from typing import Any, Final, Generic, TypeVar
 
 from bbops.base.host import Database
-from bbops.runtime.values.failures import FlowError
-from bbops.runtime.work.dialect import Dialect
-from bbops.runtime.work.fences import Fenced
+from bbops.runtime.values.failures import DatabaseFailure, Failure, FlowError
 from bbops.runtime.work.results import pack, rows_of
-from bbops.runtime.work.shared import MOST_SHARED_BYTES, Shared
-from bbops.runtime.work.statements import Statement, statements
-from bbops.runtime.work.values import Cause, Claim
+from bbops.runtime.work.statements import Dialect, Statement, statements
+from bbops.runtime.work.values import Cause, Claim, FencedError
+
+
+class Fenced:
+    """Says of a record that is refused in the block that somebody else has the job.
+
+    A class, as each step of each job comes here: a generator costs several times as much.
+    """
+
+    __slots__ = ("_job",)
+
+    def __init__(self, job: Claim) -> None:
+        self._job = job
+
+    def __enter__(self) -> None:
+        """Nothing."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, Failure) and is_about_steps(error):
+            raise FencedError(self._job.uid) from None
+
+
+def is_about_steps(failure: Failure) -> bool:
+    """Return whether the one table refused a row that is null where a job is wanted."""
+    return isinstance(failure, DatabaseFailure) and failure.table == "_bbops_steps"
+
+
+MOST_SHARED: Final = 100
+"""Writes that share a commit."""
+
+MOST_SHARED_BYTES: Final = 64 << 10
+"""Of one of them: others would wait for more, and all of it is in memory at once."""
+
+Asked = TypeVar("Asked")
+Given = TypeVar("Given")
+
+
+class Shared(Generic[Asked, Given]):
+    """Collects what is asked for until the loop turns, or while the commit before is under way.
+
+    A commit costs more than what a job writes, on both databases. Order is kept.
+    """
+
+    def __init__(self, write: Callable[[Sequence[Asked]], Awaitable[Sequence[Given]]]) -> None:
+        """Args: `write`: writes several in one transaction; what it gives has their order."""
+        self._write = write
+        self._waiting = list[tuple[Asked, asyncio.Future[Given]]]()
+        self._writing: asyncio.Task[None] | None = None
+
+    async def add(self, asked: Asked) -> Given:
+        """Return what the write gives, once it is committed. Raises what it raises.
+
+        Whoever is cancelled may find it written.
+        """
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Given] = loop.create_future()
+        self._waiting.append((asked, done))
+        if self._writing is None:
+            self._writing = loop.create_task(self._write_all())
+        return await done
+
+    async def _write_all(self) -> None:
+        try:
+            while self._waiting:
+                some, self._waiting = self._waiting[:MOST_SHARED], self._waiting[MOST_SHARED:]
+                await self._write_some([one for one in some if not one[1].done()])
+        finally:
+            self._writing = None
+
+    async def _write_some(self, some: Sequence[tuple[Asked, asyncio.Future[Given]]]) -> None:
+        try:
+            found = await self._write([asked for asked, _ in some]) if some else ()
+        except BaseException as error:  # noqa: BLE001 - it reaches each of those who wait
+            await self._failed(some, error)
+            return
+        for (_, done), one in zip(some, found, strict=True):
+            if not done.done():
+                done.set_result(one)
+
+    async def _failed(
+        self, some: Sequence[tuple[Asked, asyncio.Future[Given]]], error: BaseException
+    ) -> None:
+        """Write each alone where a row of one of them was refused; nothing is written then."""
+        if len(some) > 1 and isinstance(error, DatabaseFailure):
+            for one in some:
+                await self._write_some([one])
+            return
+        for _, done in some:
+            if not done.done():
+                done.set_exception(error)
+
 
 Noted = Sequence[tuple[str, Any]]
 """Results by the paths of their steps."""

@@ -1,4 +1,4 @@
-"""What a job has done, and where its run is."""
+"""The record of a job's run: results of its steps, and its position."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from bbops.runtime.work.engine import Engine
-from bbops.runtime.work.notes import FailuresTo, Taking
 from bbops.runtime.work.results import (
     CUT,
     Digest,
     Failed,
+    FailuresTo,
     Packed,
+    Taking,
     pack,
     pack_read,
     rows_of,
@@ -39,7 +40,7 @@ UNTIL: Final = "~until"
 class _At:
     """Where a run is. Each task of it has its own."""
 
-    recorded: Recorded
+    recorded: RunRecord
     scope: str = ""
     step: str = ""
     calls: int = 0
@@ -56,7 +57,7 @@ class _Answers:
 _AT: ContextVar[_At] = ContextVar("_AT")
 
 
-class Recorded:
+class RunRecord:
     """What a job has done, by the places of its calls."""
 
     def __init__(self, engine: Engine, job: Claim, known: Mapping[str, Any]) -> None:
@@ -206,7 +207,7 @@ class Recorded:
 
         Args:
             is_it: says of a payload whether it is the one.
-            value: what it must hold somewhere, see `runtime.work.waits`.
+            value: what it must hold somewhere, see `runtime.work.triggers`.
 
         Raises:
             AsleepError: there is none yet.

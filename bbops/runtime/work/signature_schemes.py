@@ -1,27 +1,156 @@
-"""How some vendors sign what they send, what is in it, and what they want to hear.
-
-Sources: https://docs.slack.dev/authentication/verifying-requests-from-slack,
-https://www.twilio.com/docs/usage/webhooks/webhooks-security,
-https://developers.hubspot.com/docs/apps/developer-platform/build-apps/authentication/request-validation,
-https://docs.discord.com/developers/interactions/overview,
-https://www.twilio.com/docs/sendgrid/for-developers/tracking-events. Checked in November 2026.
-"""
+"""Signature schemes of webhooks."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import hmac
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import msgspec
+from standardwebhooks.webhooks import Webhook
 
-from bbops.runtime.values.failures import FlowError, InvalidInput
+from bbops.runtime.values.failures import NOTHING, FlowError, InvalidInput
 from bbops.runtime.values.json_faults import name_json_fault
-from bbops.runtime.work.signed import Found, Given, Taken, is_one, read_json, read_map, read_moment
+
+Headers = Mapping[str, str]
+
+MOST_HEADER: Final = 2_000
+"""Characters of a header that is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A delivery as it came, and what may have signed it.
+
+    Attributes:
+        headers: by their names in lower case; one that came twice is not among them.
+        secrets: any of them is good, while one takes the place of another; of services with a key
+            pair, their public keys.
+        url: the project's public address and path, with the query of the request.
+    """
+
+    headers: Headers
+    body: bytes
+    secrets: Sequence[str]
+    header: str
+    url: str
+
+    def text(self, name: str) -> str:
+        """Return a header that may be long; empty without one."""
+        return self.headers.get(name, "")[:MOST_HEADER]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A good signature: when it was made, and what the service calls the delivery."""
+
+    at: float | None = None
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What becomes of a delivery: what its function is given, as JSON, and the answer.
+
+    Attributes:
+        is_handshake: the service only asks whether somebody is there; nothing runs.
+    """
+
+    payload: str
+    status: int
+    value: Any = NOTHING
+    is_handshake: bool = False
+
+
+def is_one(given: str, right: str) -> bool:
+    """Return whether two texts are equal, in constant time."""
+    return hmac.compare_digest(given.encode("utf-8", "replace"), right.encode())
+
+
+def read_moment(texts: Sequence[str], *, longest: int = 12) -> int | None:
+    """Return a time, written as a whole number and once."""
+    text = texts[0] if len(texts) == 1 else ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= longest else None
+
+
+def read_map(body: bytes) -> dict[str, Any]:
+    """Return the JSON map of a body; empty for anything else."""
+    found = read_json(body)
+    return found if type(found) is dict else {}
+
+
+def read_json(body: bytes) -> Any:
+    """Return the JSON of a body; None for anything else."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+SHORTEST_BYTES: Final = 24
+"""Of the key of a secret that we sign with; the specification asks for it."""
+
+_PREFIX: Final = "whsec_"
+
+
+def read_key(secret: str) -> bytes:
+    """Return the key that a secret stands for: base64, with or without `whsec_` before it.
+
+    Raises:
+        ValueError: it is not base64, or empty.
+    """
+    try:
+        key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if not key:
+        raise ValueError("the secret is not base64, with or without 'whsec_' before it")
+    return key
+
+
+def read_sending_key(secret: str) -> bytes:
+    """Return the key of a receiver's secret. Raises: ValueError: it is not one, or too short."""
+    try:
+        key = read_key(secret)
+    except ValueError:
+        key = b""
+    if len(key) < SHORTEST_BYTES:
+        raise ValueError(f"the receiver's secret is not base64 of {SHORTEST_BYTES} bytes or more")
+    return key
+
+
+def sign(key: bytes, name: str, at: int, body: bytes) -> str:
+    """Return the signature of a message, such as `v1,g0hM9Ss…`. About 25 µs.
+
+    Args:
+        key: of `read_key`.
+        name: the `webhook-id`.
+        at: the `webhook-timestamp`, in seconds since 1970.
+        body: as it is sent.
+
+    Raises:
+        ValueError: the body is not UTF-8, or there is no such time.
+    """
+    return Webhook(key).sign(name, datetime.fromtimestamp(at, UTC), body.decode())
+
+
+def headers(key: bytes, name: str, at: int, body: bytes) -> dict[str, str]:
+    """Return the headers of a message that is sent.
+
+    Raises:
+        ValueError: as `sign`.
+    """
+    return {
+        "content-type": "application/json", "webhook-id": name, "webhook-timestamp": str(at),
+        "webhook-signature": sign(key, name, at, body),
+    }  # fmt: skip
+
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
