@@ -161,6 +161,15 @@ def kept_files() -> list[Path]:
     return [ROOT / path for path in files if (ROOT / path).is_file()]
 
 
+def test_the_range_of_uvicorn_is_its_tested_minor_version() -> None:
+    """`process/sockets` uses private names of uvicorn, which may change with each minor version."""
+    tested = re.search(
+        r"^uvicorn==(\d+\.\d+)\.", (ROOT / "constraints.txt").read_text(), re.MULTILINE
+    )
+    assert tested is not None
+    assert f'"uvicorn[standard]=={tested[1]}.*"' in (ROOT / "pyproject.toml").read_text()
+
+
 def test_versions_are_pinned_by_name_only() -> None:
     lines = (ROOT / "constraints.txt").read_text().splitlines()[1:]
     assert all(line.count("==") == 1 and "/" not in line and " " not in line for line in lines)
