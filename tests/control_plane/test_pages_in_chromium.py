@@ -114,7 +114,7 @@ def test_a_proposal_is_read_commented_approved_and_merged(page: Page, server: Se
     press(page, f"#{number} Let carts ask more")
     assert page.get_by_text("rate-limit-raised").first.is_visible()
     assert not page.get_by_role("button", name="Merge").is_visible()
-    write(page, "Words", "why so often?")
+    write(page, "Comment", "why so often?")
     press(page, "Comment")
     assert page.get_by_role("status").inner_text() == "Your comment was added."
     press(page, "Approve")
@@ -148,13 +148,13 @@ def test_going_back_to_a_version_is_proposed(page: Page) -> None:
     press(page, "sample")
     press(page, "Propose to roll back to v1")
     assert page.get_by_role("heading", name="Roll back to v1").is_visible()
-    press(page, "Close it")
+    press(page, "Close")
     assert page.get_by_role("status").inner_text() == "It is closed."
 
 
 def test_a_token_is_made_shown_once_and_revoked(page: Page, server: Served) -> None:
     press(page, "Account")
-    write(page, "What the token is for", "my laptop")
+    write(page, "Purpose of the token", "my laptop")
     press(page, "Create token")
     token = page.locator(".secret").inner_text()
     assert ask(server, "GET", "/api/whoami", token).json()["email"] == EMAIL
@@ -212,7 +212,7 @@ def test_no_page_needs_scripts(chromium: Browser, server: Served) -> None:
             page.goto(url + path)
             assert "<script" not in page.content()
         page.goto(f"{url}/projects/sample/proposals/1")
-        page.get_by_label("Words").fill("without a script")
+        page.get_by_label("Comment").fill("without a script")
         page.get_by_role("button", name="Comment").click()
         assert page.get_by_text("without a script").is_visible()
         page.get_by_role("button", name="Sign out").click()

@@ -215,7 +215,7 @@ def test_attempts_of_one_house_are_counted_together(
 
 @pytest.mark.long
 def test_strangers_do_not_fill_the_log(tried: Tried) -> None:
-    tried.control.limits.strangers = Limit(2, 3_600)
+    tried.control.limits.anonymous = Limit(2, 3_600)
     for _ in range(4):
         sign_in(tried.browser(), email="eve@example.com")
     assert len(tried.book.audit.list()) == 2

@@ -17,7 +17,7 @@ ACCOUNTS = {"authlib", "sqlalchemy"}
     [
         ("bbops_server.data_plane.serve", PROTOCOL | ACCOUNTS),
         ("bbops_server.publish.build.worker", PROTOCOL | ACCOUNTS),
-        ("bbops_server.control_plane.opening", PROTOCOL),
+        ("bbops_server.control_plane.lifecycle", PROTOCOL),
         ("bbops.interfaces.cli.mcp", PROTOCOL | {"httpx", "tomlkit"}),
     ],
 )

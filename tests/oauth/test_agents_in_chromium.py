@@ -95,7 +95,7 @@ def test_a_refusal_goes_back_to_the_program(
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_role("button", name="Sign in").click()
         assert "<script" not in page.content()
-        page.get_by_role("button", name="Do not").click()
+        page.get_by_role("button", name="Deny").click()
         page.wait_for_url(f"{callback.url}**")
         assert callback.told.get(timeout=5)["error"] == "access_denied"
 
@@ -107,7 +107,7 @@ def test_a_device_is_let_in_by_the_code_it_shows(chromium: Browser, server: Serv
         page.goto(begun["verification_uri"])
         sign_in(page)
         write(page, "The code that the device shows", begun["user_code"].lower())
-        press(page, "Go on")
+        press(page, "Continue")
         assert page.get_by_text(begun["user_code"]).is_visible()
         assert find_faults(page) == []
         press(page, "Give access")

@@ -154,9 +154,9 @@ def test_a_parameter_is_given_once(ada: Browser, agent: Program, name: str) -> N
 def test_what_was_shown_is_what_is_agreed_to(
     ada: Browser, agent: Program, old: str, new: str
 ) -> None:
-    asked = hidden(ada.get(agent.path(scope="project")).text)["asked"]
+    asked = hidden(ada.get(agent.path(scope="project")).text)["query"]
     assert old in asked
-    answer = agree(ada, agent.path(scope="project"), asked=asked.replace(old, new))
+    answer = agree(ada, agent.path(scope="project"), query=asked.replace(old, new))
     assert (answer.status_code, "location" in answer.headers) == (403, False)
 
 

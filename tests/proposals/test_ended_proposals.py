@@ -110,7 +110,7 @@ def test_the_command_and_the_page_show_it(shop: Shop) -> None:
     assert "can be merged" not in shown
     assert "size: 1" not in shop.server.bbops("proposals", "show", str(number)).stdout
     page = show_page(shop, number)
-    assert "What it did" in page
+    assert "Merged changes" in page
     assert "Its tests pass: " in page
     assert '<span class="add">+        size: 1</span>' in page
 

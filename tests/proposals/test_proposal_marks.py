@@ -202,7 +202,7 @@ def test_its_page_says_so_and_has_the_buttons(world: World) -> None:
         assert ">not ready</span>" in browser.get("/projects/shop/proposals").text
         shown = browser.get(path).text
         fields = dict(re.findall(r'name="(csrf)" value="([0-9a-f]+)"', shown))
-        assert 'name="ready" value="yes">It is ready<' in shown
+        assert 'name="ready" value="yes">Mark as ready<' in shown
         done = browser.post(f"{path}/mark", data=fields | {"ready": "yes"})
         assert done.headers["location"] == f"{path}?done=marked"
         asked = {"reviewers": "owner@example.com, maintainer@example.com"}

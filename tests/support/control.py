@@ -27,14 +27,14 @@ from bbops_server.control_plane.app import create_control
 from bbops_server.control_plane.web.state import ControlState
 from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.publish.processes.project_client import ProjectClient
-from bbops_server.publish.status.status import Written
+from bbops_server.publish.status.status import RenderedContract
 from bbops_server.settings import Settings
 from tests.support.data_process import process_client
 
 URL = "http://127.0.0.1:8001"
 SINCE = datetime(2026, 1, 2, tzinfo=UTC)
 
-CONTRACT = Written(
+CONTRACT = RenderedContract(
     render_json(Contract(1, "c" * 64, "small", "", "", (), None, {}, (), ())),
     "application/json", "c" * 64,
 )  # fmt: skip
@@ -93,7 +93,7 @@ class OneProject:
     async def metrics(self) -> list[MetricSample]:
         return [MetricSample("jobs", {"work": "tasks/beat", "state": "dead"}, 2, "small")]
 
-    async def contract(self, name: str, form: str) -> Written | None:
+    async def contract(self, name: str, form: str) -> RenderedContract | None:
         return CONTRACT if name == "small" else None
 
 
@@ -182,7 +182,7 @@ class OneDraft:
     def client(self, slug: str) -> ProjectClient:
         return process_client()
 
-    async def contract(self, slug: str, form: str) -> Written:
+    async def contract(self, slug: str, form: str) -> RenderedContract:
         raise ServerError(f"'{slug}' has mistakes")
 
     async def copy_rows(

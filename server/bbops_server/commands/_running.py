@@ -15,7 +15,7 @@ from bbops_server.publish.projects.protocols import StatusSource
 from bbops_server.settings import Settings, WebhookEvent
 
 if TYPE_CHECKING:
-    from bbops_server.control_plane.opening import Control
+    from bbops_server.control_plane.lifecycle import Control
     from bbops_server.publish.stages.loop import Reconciler
 
 GRACE_SECONDS: Final = 10.0
@@ -127,10 +127,10 @@ class Running:
 
     def _open_control(self, *, goes_on: bool) -> Control:
         """Import Litestar and SQLAlchemy, which takes longer than a process takes to start."""
-        from bbops_server.control_plane.opening import open_control  # noqa: PLC0415
+        from bbops_server.control_plane.lifecycle import open_control  # noqa: PLC0415
 
         return open_control(
-            self.plane, self.following, must_exist=self._must_exist, goes_on=goes_on
+            self.plane, self.following, must_exist=self._must_exist, is_handed_over=goes_on
         )
 
     async def serve(self, *until: Awaitable[Any]) -> None:

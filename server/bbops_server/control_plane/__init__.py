@@ -1,1 +1,1 @@
-"""The control plane: what people and tools ask about the server itself."""
+"""The control plane: pages and API for people, command-line tools and agents."""

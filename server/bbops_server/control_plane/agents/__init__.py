@@ -1,1 +1,1 @@
-"""The way in for agents, and the pages on which people let them in."""
+"""OAuth, consent pages and MCP endpoints for agents."""

@@ -1,7 +1,7 @@
-"""The page on which somebody lets an agent in, or does not.
+"""The consent page, on which a user grants or denies an agent access.
 
-What is agreed to is what was shown: the form carries the whole request under a seal of this
-session, so that no part of it can be changed on the way.
+The form carries the whole authorization request, sealed with the session's key: the user consents
+to exactly the request that was shown.
 """
 
 from __future__ import annotations
@@ -18,87 +18,94 @@ from bbops_server.accounts.rules import GrantScope, Permission
 from bbops_server.control_plane.agents.oauth import send
 from bbops_server.control_plane.web.guard import POLICY
 from bbops_server.control_plane.web.routes import form, page
-from bbops_server.control_plane.web.visit import Here, Visit, come_again, signin_path, too_many
+from bbops_server.control_plane.web.visit import (
+    Here,
+    Visit,
+    add_retry_after,
+    sign_in_path,
+    too_many_attempts,
+)
 from bbops_server.mcp.oauth.client import OddClient
 from bbops_server.mcp.oauth.consents import Consent, SentBack, Unsafe
 from bbops_server.mcp.oauth.redirects import is_here, place_of
 
-WORDS: Final = {
+SCOPE_TEXTS: Final = {
     GrantScope.PROJECT: "read projects, their drafts, proposals and history",
     GrantScope.DATA: "read the requests that people made, what came of them, and jobs",
     GrantScope.BUILDER: "write drafts, propose changes, retry jobs; merge where agents may",
     GrantScope.API: "call the endpoints of projects",
     GrantScope.AI: "use the agents of projects",
 }
-"""What each scope lets an agent do, for people."""
+"""A description of each scope for the consent page."""
 
-_ANYWHERE: Final = POLICY.replace("form-action 'self'; ", "")
-"""Browsers hold `form-action` against the redirect that answers a form, which leads elsewhere."""
+_ANY_FORM_ACTION: Final = POLICY.replace("form-action 'self'; ", "")
+"""A policy without `form-action`: browsers apply it to the redirect that answers a form, too."""
 
 
 @page("/oauth/authorize", Permission.BE_ANYBODY)
 async def show_consent(visit: Here) -> Response[Any]:
-    """Show who asks for what."""
+    """Show the agent, its redirect address and the requested scopes."""
     if not visit.caller.person:
-        return await _ask_in(visit)
+        return await _ask_to_sign_in(visit)
     wait = visit.control.limits.consents.take(visit.caller.person)
     if wait:
-        return come_again(_cannot(visit, too_many(wait), 429), wait)
+        return add_retry_after(_deny(visit, too_many_attempts(wait), 429), wait)
     query = visit.request.url.query
     try:
         consent = await _examine(visit, query)
     except Unsafe as unsafe:
-        return _cannot(visit, AccountError(str(unsafe)))
+        return _deny(visit, AccountError(str(unsafe)))
     except SentBack as refused:
         return send(refused.answer)
     if not _may_see(visit, consent.wish):
-        return _cannot(visit, _NOT_YOURS, 403)
+        return _deny(visit, _NO_ACCESS, 403)
     return _show(visit, consent, query)
 
 
 @form("/oauth/authorize", Permission.MANAGE_ONESELF)
 async def decide(visit: Here) -> Response[Any]:
-    """Let the agent in, or not."""
-    query, decision = await visit.field("asked"), await visit.field("decision")
+    """Grant the agent access, or deny it."""
+    query, decision = await visit.field("query"), await visit.field("decision")
     given = (await visit.field("seal")).encode(errors="replace")
     if not hmac.compare_digest(given, visit.seal(query).encode()):
-        return _cannot(visit, AccountError("this form has expired", hint="begin again"), 403)
+        return _deny(visit, AccountError("this form has expired", hint="begin again"), 403)
     try:
-        consent = await visit.control.ask(visit.control.oauth.consents.examine, query)
+        consent = await visit.control.run(visit.control.oauth.consents.examine, query)
     except Unsafe as unsafe:
-        return _cannot(visit, AccountError(str(unsafe)))
+        return _deny(visit, AccountError(str(unsafe)))
     except SentBack as refused:
         return send(refused.answer)
     if not _may_see(visit, consent.wish):
-        return _cannot(visit, _NOT_YOURS, 403)
+        return _deny(visit, _NO_ACCESS, 403)
     if decision != "approve":
-        await visit.note("refuse grant", object=describe_wish(consent.wish))
+        await visit.note("refuse grant", object=describe_grant(consent.wish))
         return send(visit.control.oauth.consents.deny(consent))
-    answer = await visit.control.ask(
+    answer = await visit.control.run(
         visit.control.oauth.consents.approve, consent, visit.caller.person
     )
-    await visit.note("give grant", object=describe_wish(consent.wish))
+    await visit.note("give grant", object=describe_grant(consent.wish))
     return send(answer)
 
 
-_NOT_YOURS: Final = AccountError(
+_NO_ACCESS: Final = AccountError(
     "you have no access to the requested project",
     hint="an owner of this server can give you a role",
 )
 
 
-def describe_wish(wish: Approval) -> str:
-    """Return what the log says of what an agent asks for."""
-    scopes = ", ".join(one for one in GrantScope if one in wish.scopes)
-    return f"{wish.client_name} ({scopes}) of {wish.project or 'all projects'}"
+def describe_grant(grant: Approval) -> str:
+    """Return a requested grant for the audit log: the client, its scopes and the project."""
+    scopes = ", ".join(scope for scope in GrantScope if scope in grant.scopes)
+    return f"{grant.client_name} ({scopes}) of {grant.project or 'all projects'}"
 
 
-def show_wish(wish: Approval) -> dict[str, Any]:
-    """Return what a page says of what an agent asks for."""
-    is_published = wish.client.startswith("https://")
+def grant_context(grant: Approval) -> dict[str, Any]:
+    """Return the context of the template `grant.html`, which shows a requested grant."""
+    is_published = grant.client.startswith("https://")
     return {
-        "wish": wish, "words": [WORDS[one] for one in GrantScope if one in wish.scopes],
-        "publisher": urlsplit(wish.client).netloc if is_published else "",
+        "grant": grant,
+        "scopes": [SCOPE_TEXTS[scope] for scope in GrantScope if scope in grant.scopes],
+        "publisher": urlsplit(grant.client).netloc if is_published else "",
     }  # fmt: skip
 
 
@@ -108,32 +115,32 @@ async def _examine(visit: Visit, query: str) -> Consent:
         await visit.control.oauth.consents.learn(client_id)
     except OddClient as odd:
         raise Unsafe(odd.description) from None
-    return await visit.control.ask(visit.control.oauth.consents.examine, query)
+    return await visit.control.run(visit.control.oauth.consents.examine, query)
 
 
-def _may_see(visit: Visit, wish: Approval) -> bool:
-    return not wish.project or visit.may(Permission.READ_PROJECT, wish.project)
+def _may_see(visit: Visit, grant: Approval) -> bool:
+    return not grant.project or visit.may(Permission.READ_PROJECT, grant.project)
 
 
 def _show(visit: Visit, consent: Consent, query: str) -> Response[Any]:
     answer = visit.page(
-        "consent", asked=query, seal=visit.seal(query), is_here=is_here(consent.redirect_uri),
-        place=place_of(consent.redirect_uri), **show_wish(consent.wish),
+        "consent", query=query, seal=visit.seal(query), is_here=is_here(consent.redirect_uri),
+        place=place_of(consent.redirect_uri), **grant_context(consent.wish),
     )  # fmt: skip
-    answer.headers["content-security-policy"] = _ANYWHERE
+    answer.headers["content-security-policy"] = _ANY_FORM_ACTION
     return answer
 
 
-async def _ask_in(visit: Visit) -> Response[Any]:
+async def _ask_to_sign_in(visit: Visit) -> Response[Any]:
     if await visit.control.is_set_up():
-        return visit.go(signin_path(visit.request))
-    return _cannot(visit, AccountError(
+        return visit.go(sign_in_path(visit.request))
+    return _deny(visit, AccountError(
         "this server has no accounts yet, and an agent needs one to act for",
         hint="open the set-up link printed when the server started",
     ), 403)  # fmt: skip
 
 
-def _cannot(visit: Visit, error: AccountError, status: int = 400) -> Response[Any]:
+def _deny(visit: Visit, error: AccountError, status: int = 400) -> Response[Any]:
     return visit.page("message", status, title="Access was not granted", error=error)
 
 

@@ -1,4 +1,4 @@
-"""What programs read before they connect, for everybody and from every origin."""
+"""Discovery documents for programs: public, and readable from every origin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bbops_server.control_plane.web.routes import PERMISSION
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.mcp.discovery import DOCUMENTS, read_document
 
-_OPEN: Final = {
+_CORS_HEADERS: Final = {
     "access-control-allow-origin": "*",
     "cache-control": "public, max-age=3600",
     "cross-origin-resource-policy": "cross-origin",
@@ -24,7 +24,7 @@ _PUBLIC: Final = {PERMISSION: Permission.BE_ANYBODY}
 
 @get(list(DOCUMENTS), include_in_schema=False, opt=_PUBLIC)
 async def show_document(visit: Here) -> Response[bytes]:
-    """Send a card, a catalog or an index."""
+    """Send a server card, a catalog or an index."""
     return await _send(visit, visit.request.url.path.rstrip("/"))
 
 
@@ -36,19 +36,19 @@ async def show_skill(visit: Here, name: FromPath[str]) -> Response[bytes]:
 
 @get("/docs/{page:path}", include_in_schema=False, opt=_PUBLIC)
 async def show_page(visit: Here, page: FromPath[str]) -> Response[bytes]:
-    """Send a page of the documentation as it was written."""
+    """Send a page of the documentation as Markdown."""
     return await _send(visit, f"/docs/{page.lstrip('/')}")
 
 
 async def _send(visit: Visit, path: str) -> Response[Any]:
     url = visit.control.settings.control_url
-    found = await asyncio.to_thread(read_document, url, path)
-    if found is None:
+    document = await asyncio.to_thread(read_document, url, path)
+    if document is None:
         raise NotFoundException("page not found; /llms.txt lists all pages")
-    headers = _OPEN | {"etag": found.etag}
-    if visit.request.headers.get("if-none-match") == found.etag:
+    headers = _CORS_HEADERS | {"etag": document.etag}
+    if visit.request.headers.get("if-none-match") == document.etag:
         return Response(None, status_code=304, headers=headers)
-    return Response(found.body, media_type=found.content_type, headers=headers)
+    return Response(document.body, media_type=document.content_type, headers=headers)
 
 
 ROUTES = (show_document, show_skill, show_page)

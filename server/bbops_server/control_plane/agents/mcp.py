@@ -1,6 +1,6 @@
-"""The way in for agents: `/mcp`, and an address below it for each project.
+"""MCP endpoints for agents: `/mcp`, and `/mcp/p/KEY` for each project.
 
-Who asks is known by a grant alone. The SDK is imported when somebody first asks.
+Requests are authenticated by a grant's access token only. The first request imports the SDK.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from litestar.params import FromPath
 from bbops.interfaces.answers import McpAddress
 from bbops_server.accounts.grants import Granted
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.web.routes import IS_DOOR, read
+from bbops_server.control_plane.web.routes import HAS_OWN_AUTH, read
 from bbops_server.control_plane.web.state import ControlState
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.mcp.gate import ASKING, Address, Asking, admit, count, identify
@@ -43,15 +43,15 @@ _SERVERS: Final = "bbops_server.mcp.servers"
 _loaded: list[ModuleType] = []
 
 
-@asgi(MCP_PATH, is_mount=False, copy_scope=True, opt={IS_DOOR: True})
+@asgi(MCP_PATH, is_mount=False, copy_scope=True, opt={HAS_OWN_AUTH: True})
 async def answer_public(scope: Any, receive: Any, send: Any) -> None:
-    """Answer at the address of everybody."""
+    """Serve the public MCP server."""
     await _answer(scope, receive, send, "")
 
 
-@asgi(f"{MCP_PATH}/p", is_mount=True, copy_scope=True, opt={IS_DOOR: True})
+@asgi(f"{MCP_PATH}/p", is_mount=True, copy_scope=True, opt={HAS_OWN_AUTH: True})
 async def answer_project(scope: Any, receive: Any, send: Any) -> None:
-    """Answer at the address of one project."""
+    """Serve the MCP server of a project."""
     key = scope["path"].strip("/")
     if _KEY.fullmatch(key):
         await _answer(scope, receive, send, key)
@@ -61,10 +61,10 @@ async def answer_project(scope: Any, receive: Any, send: Any) -> None:
 
 @read("/api/projects/{name:str}/mcp", Permission.READ_PROJECT)
 async def read_mcp_address(visit: Here, name: FromPath[str]) -> McpAddress:
-    """The address of the project's MCP server: it is used as it is, none is made from a name."""
-    if not any(one.name == name for one in visit.control.status.projects()):
+    """The URL of the project's MCP server, which cannot be derived from the project's name."""
+    if not any(project.name == name for project in visit.control.status.projects()):
         raise NotFoundException(f"there is no project '{name}'")
-    key = await visit.control.ask(visit.book.addresses.of, name)
+    key = await visit.control.run(visit.book.addresses.of, name)
     return McpAddress(visit.control.link(f"{MCP_PATH}/p/{key}"))
 
 
@@ -75,8 +75,8 @@ async def _answer(scope: Any, receive: Any, send: Any, key: str) -> None:
         check_head(scope["method"], headers)
         servers = await _load()
         server = servers.project_server() if key else servers.public_server()
-        message, asking = await _let_in(visit, headers.get("authorization"), key, receive)
-        ASKING.set(asking)  # of this request: each has a context of its own
+        message, asking = await _admit(visit, headers.get("authorization"), key, receive)
+        ASKING.set(asking)  # a context variable: each request has its own
         await servers.exchange(server, message, headers, scope, receive, send)
     except Rejected as rejected:
         await rejected.send(send)
@@ -84,22 +84,22 @@ async def _answer(scope: Any, receive: Any, send: Any, key: str) -> None:
         return
 
 
-async def _let_in(
-    visit: Visit, given: str | None, key: str, receive: Any
+async def _admit(
+    visit: Visit, authorization: str | None, key: str, receive: Any
 ) -> tuple[Message, Asking]:
-    """Return what is asked, and who asks.
+    """Return the message and its principal, after all checks.
 
     Raises:
-        Rejected: they may not, or it is no message.
-        Gone: they did not wait.
+        Rejected: the caller has no access, or the body is not a valid message.
+        Gone: the client has disconnected.
     """
     address = _address(visit.control, key)
-    if given is None:
-        _count_stranger(visit)
-    granted = await identify(address, given, partial(_find, visit, address))
+    if authorization is None:
+        _count_unauthenticated(visit)
+    granted = await identify(address, authorization, partial(_find_grant, visit, address))
     if granted is not None:
         count(visit.control.limits.grants, granted.caller.key, "by this agent")
-    place = await _find_place(visit, granted, key)
+    place = await _find_context(visit, granted, key)
     message = await read_message(receive, MOST_BYTES if granted else MOST_OF_STRANGERS)
     admit(address, granted, message)
     return message, Asking(granted, place)
@@ -111,27 +111,27 @@ def _address(control: ControlState, key: str) -> Address:
     return Address(control.link(path), control.link(METADATA + path), tools, is_open=not key)
 
 
-async def _find(visit: Visit, address: Address, token: str) -> Granted | None:
+async def _find_grant(visit: Visit, address: Address, token: str) -> Granted | None:
     grants = visit.control.book.grants
-    known = grants.recall(token, address.resource)  # most are, and that blocks nobody
+    known = grants.recall(token, address.resource)  # usually cached, without a thread
     if known is not None:
         return known
-    _count_stranger(visit)
-    return await visit.control.ask(grants.find, token, address.resource)
+    _count_unauthenticated(visit)
+    return await visit.control.run(grants.find, token, address.resource)
 
 
-async def _find_place(visit: Visit, granted: Granted | None, key: str) -> Any:
-    """Return where tools work for them; nothing is looked at yet.
+async def _find_context(visit: Visit, granted: Granted | None, key: str) -> Any:
+    """Return the context of the tools: the public one, or a project's workplace.
 
     Raises:
-        Rejected: there is no such project, or they have no access to it.
+        Rejected: the project does not exist, or the caller has no access to it.
     """
     control, servers = visit.control, await _load()
     if granted is not None:
         visit.caller = granted.caller
     if not key:
         return PublicContext(control.status, control.book, control.settings, granted, visit.note)
-    project = await control.ask(control.book.addresses.project, key)
+    project = await control.run(control.book.addresses.project, key)
     if project is None or not visit.may(Permission.READ_PROJECT, project):
         raise Rejected(
             HTTPStatus.FORBIDDEN, "you have no access to this project, or there is none here; an"
@@ -140,22 +140,22 @@ async def _find_place(visit: Visit, granted: Granted | None, key: str) -> Any:
     return servers.open_workplace(control, visit.caller, project, address=visit.address)
 
 
-def _count_stranger(visit: Visit) -> None:
-    """Count what is asked by nobody, or by a token not seen lately. Raises: Rejected: too much."""
-    count(visit.control.limits.agents, visit.network, "from here by who is not signed in")
+def _count_unauthenticated(visit: Visit) -> None:
+    """Count a request without a grant, or with an uncached token. Raises: Rejected: rate limit."""
+    count(visit.control.limits.agents, visit.network, "from this network without signing in")
 
 
 async def _load() -> ModuleType:
-    """Return the servers; the first call takes most of a second, in a thread."""
+    """Return the module with the MCP servers; the first import takes most of a second."""
     if not _loaded:
         _loaded.append(await asyncio.to_thread(_import))
     return _loaded[0]
 
 
 def _import() -> ModuleType:
-    found = import_module(_SERVERS)
-    found.prepare()
-    return found
+    module = import_module(_SERVERS)
+    module.prepare()
+    return module
 
 
 ROUTES = (answer_public, answer_project, read_mcp_address)

@@ -1,6 +1,6 @@
-"""What agents' programs ask for without a person: how to sign in, registration, tokens.
+"""OAuth endpoints that agents call without a user: metadata, registration and tokens.
 
-No cookie counts here; so the guard lets pages of other sites ask, as programs in a browser must.
+They ignore cookies, so the guard accepts cross-site requests, which programs in a browser send.
 """
 
 from __future__ import annotations
@@ -13,82 +13,84 @@ from litestar import Response, get, post
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
-from bbops_server.control_plane.web.routes import IS_DOOR
+from bbops_server.control_plane.web.routes import HAS_OWN_AUTH
 from bbops_server.control_plane.web.state import ControlState
 from bbops_server.control_plane.web.visit import AnyRequest, Visit
 from bbops_server.mcp.oauth.authlib_request import Answer, Sender
 from bbops_server.mcp.oauth.endpoints import METADATA
 
 MAX_METADATA_BYTES: Final = 16 << 10
-_DOOR: Final = {IS_DOOR: True}
-_KEPT: Final = {"cache-control": "public, max-age=300"}
-_TOLD: Final = frozenset({"Location", "Retry-After"})
+_PUBLIC: Final = {HAS_OWN_AUTH: True}
+_CACHED: Final = {"cache-control": "public, max-age=300"}
+_FORWARDED_HEADERS: Final = frozenset({"Location", "Retry-After"})
 
-Work = Callable[[str, Sender], Answer]
+Endpoint = Callable[[str, Sender], Answer]
 
 
-@get("/.well-known/oauth-authorization-server", include_in_schema=False, opt=_DOOR)
+@get("/.well-known/oauth-authorization-server", include_in_schema=False, opt=_PUBLIC)
 async def describe_server(request: AnyRequest) -> Response[Any]:
-    """Tell how to sign in."""
+    """Return the metadata of the authorization server (RFC 8414)."""
     control = _control(request)
-    told = control.oauth.endpoints.describe_server(reads_documents=control.settings.reads_clients)
-    return Response(told, headers=_KEPT)
+    metadata = control.oauth.endpoints.describe_server(
+        reads_documents=control.settings.reads_clients
+    )
+    return Response(metadata, headers=_CACHED)
 
 
-@get([METADATA, f"{METADATA}/mcp"], include_in_schema=False, opt=_DOOR)
+@get([METADATA, f"{METADATA}/mcp"], include_in_schema=False, opt=_PUBLIC)
 async def describe_resource(request: AnyRequest) -> Response[Any]:
-    """Tell where to sign in for the public MCP server."""
+    """Return the metadata of the public MCP server (RFC 9728)."""
     endpoints = _control(request).oauth.endpoints
-    return Response(endpoints.describe_resource(endpoints.mcp), headers=_KEPT)
+    return Response(endpoints.describe_resource(endpoints.mcp), headers=_CACHED)
 
 
-@get(f"{METADATA}/mcp/p/{{key:str}}", include_in_schema=False, opt=_DOOR)
+@get(f"{METADATA}/mcp/p/{{key:str}}", include_in_schema=False, opt=_PUBLIC)
 async def describe_project(request: AnyRequest, key: FromPath[str]) -> Response[Any]:
-    """Tell where to sign in for a project's MCP server."""
+    """Return the metadata of a project's MCP server (RFC 9728)."""
     control = _control(request)
-    if await control.ask(control.book.addresses.project, key) is None:
+    if await control.run(control.book.addresses.project, key) is None:
         raise NotFoundException("MCP server not found")
     endpoints = control.oauth.endpoints
-    return Response(endpoints.describe_resource(endpoints.mcp_of(key)), headers=_KEPT)
+    return Response(endpoints.describe_resource(endpoints.mcp_of(key)), headers=_CACHED)
 
 
 @post(
-    "/oauth/register", include_in_schema=False, opt=_DOOR,
+    "/oauth/register", include_in_schema=False, opt=_PUBLIC,
     request_max_body_size=MAX_METADATA_BYTES,
 )  # fmt: skip
 async def register(request: AnyRequest) -> Response[Any]:
-    """Register a client."""
-    work = _control(request).oauth.register
-    return send(await asyncio.to_thread(work, await request.body(), _sender(request)))
+    """Register a client (RFC 7591)."""
+    endpoint = _control(request).oauth.register
+    return send(await asyncio.to_thread(endpoint, await request.body(), _sender(request)))
 
 
-@post("/oauth/token", include_in_schema=False, opt=_DOOR)
+@post("/oauth/token", include_in_schema=False, opt=_PUBLIC)
 async def give_tokens(request: AnyRequest) -> Response[Any]:
-    """Give tokens for a code, a refresh token, or a device's key."""
+    """Issue tokens for an authorization code, a refresh token or a device code."""
     return await _answer(request, _control(request).oauth.give_tokens)
 
 
-@post("/oauth/revoke", include_in_schema=False, opt=_DOOR)
+@post("/oauth/revoke", include_in_schema=False, opt=_PUBLIC)
 async def revoke(request: AnyRequest) -> Response[Any]:
-    """End the grant of a token."""
+    """Revoke the grant of a token (RFC 7009)."""
     return await _answer(request, _control(request).oauth.revoke)
 
 
-@post("/oauth/device_authorization", include_in_schema=False, opt=_DOOR)
+@post("/oauth/device_authorization", include_in_schema=False, opt=_PUBLIC)
 async def begin_device(request: AnyRequest) -> Response[Any]:
-    """Give a device a code to show."""
+    """Issue a device code and a user code (RFC 8628)."""
     return await _answer(request, _control(request).oauth.begin_device)
 
 
 def send(answer: Answer) -> Response[Any]:
-    """Return what the authorization server answers."""
-    told = {name: one for name, one in answer.headers.items() if name in _TOLD}
-    return Response(answer.body or None, status_code=answer.status, headers=told)
+    """Return the response of the authorization server, with the headers that clients need."""
+    headers = {name: text for name, text in answer.headers.items() if name in _FORWARDED_HEADERS}
+    return Response(answer.body or None, status_code=answer.status, headers=headers)
 
 
-async def _answer(request: AnyRequest, work: Work) -> Response[Any]:
+async def _answer(request: AnyRequest, endpoint: Endpoint) -> Response[Any]:
     form = (await request.body()).decode(errors="replace")
-    return send(await asyncio.to_thread(work, form, _sender(request)))
+    return send(await asyncio.to_thread(endpoint, form, _sender(request)))
 
 
 def _control(request: AnyRequest) -> ControlState:

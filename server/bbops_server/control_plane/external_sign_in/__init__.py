@@ -1,1 +1,1 @@
-"""Sign-in at other places: OpenID Connect providers, and GitHub."""
+"""Sign-in with external providers: OpenID Connect and GitHub."""

@@ -1,4 +1,4 @@
-"""Ask a provider over HTTP: JSON both ways, bounded in time and size."""
+"""HTTP requests to a sign-in provider: JSON responses, limited in time and size."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ TIMEOUT_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Stranger:
-    """Whom a provider has sent: `subject` is its own name for them, which never changes."""
+class ExternalUser:
+    """A user as the provider describes them; `subject` is the provider's permanent id."""
 
     provider: str
     subject: str
@@ -30,28 +30,28 @@ class Stranger:
     name: str = ""
 
 
-class Provided:
-    """The way to one provider; its own host may be one of our network, for an owner named it."""
+class ProviderHttp:
+    """HTTP client for one provider; its host may be private, because an owner configured it."""
 
     def __init__(self, name: str, url: str) -> None:
         self._name = name
-        self._http = OutsideHttp(Egress([urlsplit(url).hostname or ""]))
+        self._client = OutsideHttp(Egress([urlsplit(url).hostname or ""]))
 
     async def get(self, url: str, token: str = "") -> Any:
-        """Return the JSON at an address.
+        """Return the JSON at a URL.
 
         Raises:
-            AccountError: it cannot be had; the message names the provider and nothing of ours.
+            AccountError: the request failed; the message names the provider, but no secret.
         """
         headers = {"accept": "application/json"}
         if token:
             headers["authorization"] = f"Bearer {token}"
-        return await self._ask(HttpRequest("GET", url, headers, b"", TIMEOUT_SECONDS))
+        return await self._send(HttpRequest("GET", url, headers, b"", TIMEOUT_SECONDS))
 
     async def post(
         self, url: str, form: Mapping[str, str], client: tuple[str, str] | None = None
     ) -> dict[str, Any]:
-        """Return the JSON answer to a form; `client` are our id and secret. Raises as `get`."""
+        """Post a form and return the JSON response; `client` is an id and secret."""
         headers = {
             "accept": "application/json", "content-type": "application/x-www-form-urlencoded",
         }  # fmt: skip
@@ -59,23 +59,23 @@ class Provided:
             pair = ":".join(map(quote_plus, client))  # RFC 6749 section 2.3.1
             headers["authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
         request = HttpRequest("POST", url, headers, urlencode(form).encode(), TIMEOUT_SECONDS)
-        found = await self._ask(request)
-        if not isinstance(found, dict):
-            raise self.odd()
-        return found
+        answer = await self._send(request)
+        if not isinstance(answer, dict):
+            raise self.invalid_response()
+        return answer
 
-    def odd(self) -> AccountError:
-        """Return what is said when a provider answers something else than agreed."""
+    def invalid_response(self) -> AccountError:
+        """Return the error for a response that violates the protocol."""
         return AccountError(f"'{self._name}' returned an invalid response")
 
-    async def _ask(self, request: HttpRequest) -> Any:
+    async def _send(self, request: HttpRequest) -> Any:
         try:
-            answer = await self._http.send(request)
-            found = msgspec.json.decode(answer.body)
+            answer = await self._client.send(request)
+            body = msgspec.json.decode(answer.body)
         except HttpFailure:
             raise AccountError(f"'{self._name}' cannot be reached", hint="try again") from None
         except msgspec.DecodeError:
-            raise self.odd() from None
+            raise self.invalid_response() from None
         if answer.status != 200:
             raise AccountError(f"'{self._name}' refused the sign-in", hint="try again")
-        return found
+        return body

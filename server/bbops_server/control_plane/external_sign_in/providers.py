@@ -1,4 +1,4 @@
-"""The providers that a server's settings name, made when they are first asked for."""
+"""The sign-in providers of a server's settings, created on first use."""
 
 from __future__ import annotations
 
@@ -7,66 +7,68 @@ from pathlib import Path
 from typing import Protocol
 
 from bbops_server.accounts.errors import AccountError
-from bbops_server.control_plane.external_sign_in.github import GitHub
-from bbops_server.control_plane.external_sign_in.provider_http import Stranger
-from bbops_server.control_plane.external_sign_in.started import Started
+from bbops_server.control_plane.external_sign_in.github import GitHubSignIn
+from bbops_server.control_plane.external_sign_in.pending_sign_ins import PendingSignIn
+from bbops_server.control_plane.external_sign_in.provider_http import ExternalUser
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.settings import Provider
 
 
-class Elsewhere(Protocol):
-    """One place to sign in at."""
+class ExternalProvider(Protocol):
+    """A provider that users can sign in with."""
 
     provider: Provider
 
-    async def begin(self, started: Started, redirect_uri: str) -> str:
-        """Return where the browser goes to."""
+    async def begin(self, pending: PendingSignIn, redirect_uri: str) -> str:
+        """Return the authorization URL."""
         ...
 
-    async def finish(self, started: Started, code: str, redirect_uri: str) -> Stranger:
-        """Return whom it has sent."""
+    async def finish(self, pending: PendingSignIn, code: str, redirect_uri: str) -> ExternalUser:
+        """Return the user who has signed in at the provider."""
         ...
 
     def is_from(self, issuer: str | None) -> bool:
-        """Return whether an answer names no other issuer."""
+        """Return whether an authorization response has this provider's issuer, or none."""
         ...
 
 
 class Providers:
-    """Those in use; settings that change make a new one."""
+    """Clients of the configured providers; a changed configuration creates a new client."""
 
     def __init__(self, state: Path) -> None:
         self._state = state
-        self._made: dict[Provider, Elsewhere] = {}
+        self._clients: dict[Provider, ExternalProvider] = {}
 
-    def find(self, known: tuple[Provider, ...], name: str) -> Elsewhere | None:
-        """Return the place of a name.
+    def find(self, configured: tuple[Provider, ...], name: str) -> ExternalProvider | None:
+        """Return the provider of a name, or None.
 
         Raises:
-            AccountError: the secret it takes is not set.
+            AccountError: the provider's client secret is not set.
         """
-        provider = next((one for one in known if one.name == name), None)
+        provider = next((provider for provider in configured if provider.name == name), None)
         if provider is None:
             return None
-        if provider not in self._made:
-            self._made = {one: made for one, made in self._made.items() if one in known}
-            self._made[provider] = _make(provider, self._secret(provider))
-        return self._made[provider]
+        if provider not in self._clients:
+            self._clients = {
+                known: client for known, client in self._clients.items() if known in configured
+            }
+            self._clients[provider] = _create_client(provider, self._secret(provider))
+        return self._clients[provider]
 
     def _secret(self, provider: Provider) -> str:
         name = provider.secret_env
-        found = os.environ.get(name) or Secrets(self._state).get(name)
-        if not found:
+        secret = os.environ.get(name) or Secrets(self._state).get(name)
+        if not secret:
             raise AccountError(
                 f"the secret of '{provider.name}' is not set",
                 hint=f"the operator of this server can set it: bbops env set {name} --of-server",
             )
-        return found
+        return secret
 
 
-def _make(provider: Provider, secret: str) -> Elsewhere:
+def _create_client(provider: Provider, secret: str) -> ExternalProvider:
     if provider.kind == "github":
-        return GitHub(provider, secret)
-    from bbops_server.control_plane.external_sign_in.oidc import Oidc  # noqa: PLC0415 - have any, and it is slow
+        return GitHubSignIn(provider, secret)
+    from bbops_server.control_plane.external_sign_in.oidc import OidcSignIn  # noqa: PLC0415 - slow
 
-    return Oidc(provider, secret)
+    return OidcSignIn(provider, secret)

@@ -1,4 +1,4 @@
-"""The page of people: members, their roles, invitations."""
+"""The page People: members, their roles, and invitations."""
 
 from __future__ import annotations
 
@@ -22,54 +22,55 @@ _DONE = {
 
 async def _show(visit: Visit, status: int = 200, **more: Any) -> Response[Any]:
     book = visit.book
-    roles = await visit.control.ask(book.members.roles_of_all)
-    people = await visit.control.ask(book.people.list)
+    roles = await visit.control.run(book.members.roles_of_all)
+    people = await visit.control.run(book.people.list)
     context = {
-        "people": [(one, *roles.get(one.id, (None, {}))) for one in people],
-        "invitations": await visit.control.ask(book.invitations.list),
-        "roles": tuple(Role), "projects": [one.name for one in visit.control.status.projects()],
-        "link": "", "said": "",
+        "people": [(person, *roles.get(person.id, (None, {}))) for person in people],
+        "invitations": await visit.control.run(book.invitations.list),
+        "roles": tuple(Role), "projects": [each.name for each in visit.control.status.projects()],
+        "link": "", "notice": "",
     }  # fmt: skip
     return visit.page("people", status, **context | more)
 
 
 @page("/people", Permission.READ_PEOPLE)
 async def show_people(visit: Here, done: FromQuery[str] = "") -> Response[Any]:
-    """Show who is a member, and who is invited."""
-    return await _show(visit, said=_DONE.get(done, ""))
+    """Show members and invitations."""
+    return await _show(visit, notice=_DONE.get(done, ""))
 
 
 @form("/people/invite", Permission.MANAGE_PEOPLE)
 async def invite(visit: Here) -> Response[Any]:
-    """Invite somebody; the link is shown this once, and sent by whoever invites."""
+    """Invite a user; the link is shown once, and the inviting user sends it."""
     email, project = await visit.field("email"), await visit.field("project")
     try:
         role = _read_role(await visit.field("role"))
-        key, made = await visit.control.ask(
+        key, invitation = await visit.control.run(
             visit.book.invitations.make, email, role or Role.VIEWER,
             invited_by=visit.caller.email, project=project,
         )  # fmt: skip
     except AccountError as error:
         return await _show(visit, 400, error=error)
-    await visit.note("invite", object=f"{made.email} as {made.role} {made.project}".strip())
+    text = f"{invitation.email} as {invitation.role} {invitation.project}".strip()
+    await visit.note("invite", object=text)
     return await _show(visit, 201, link=visit.control.link(f"/signup?invitation={key}"))
 
 
 @form("/people/invitations/{key:str}/withdraw", Permission.MANAGE_PEOPLE)
 async def withdraw(visit: Here, key: FromPath[str]) -> Response[Any]:
-    """Take an invitation back."""
-    if await visit.control.ask(visit.book.invitations.withdraw, key):
+    """Withdraw an invitation."""
+    if await visit.control.run(visit.book.invitations.withdraw, key):
         await visit.note("withdraw invitation", object=key)
     return visit.go("/people?done=withdrawn")
 
 
 @form("/people/{key:str}/role", Permission.MANAGE_PEOPLE)
 async def change_role(visit: Here, key: FromPath[str]) -> Response[Any]:
-    """Give somebody a role in the workspace or one project, or take it away."""
+    """Set or remove a user's role in the workspace or in one project."""
     person, project = await _find(visit, key), await visit.field("project")
     try:
         role = _read_role(await visit.field("role"))
-        await visit.control.ask(visit.book.members.set_role, person.id, role, project)
+        await visit.control.run(visit.book.members.set_role, person.id, role, project)
     except AccountError as error:
         return await _show(visit, 400, error=error)
     where = f" in {project}" if project else ""
@@ -79,10 +80,10 @@ async def change_role(visit: Here, key: FromPath[str]) -> Response[Any]:
 
 @form("/people/{key:str}/disable", Permission.MANAGE_PEOPLE)
 async def disable(visit: Here, key: FromPath[str]) -> Response[Any]:
-    """Keep somebody out, or let them in again."""
+    """Disable or enable an account."""
     person, disabled = await _find(visit, key), await visit.field("disabled") == "yes"
     try:
-        await visit.control.ask(visit.book.people.disable, person.id, disabled=disabled)
+        await visit.control.run(visit.book.people.disable, person.id, disabled=disabled)
     except AccountError as error:
         return await _show(visit, 400, error=error)
     await visit.note("disable" if disabled else "enable", object=person.email)
@@ -90,7 +91,7 @@ async def disable(visit: Here, key: FromPath[str]) -> Response[Any]:
 
 
 async def _find(visit: Visit, key: str) -> Person:
-    person = await visit.control.ask(visit.book.people.get, key)
+    person = await visit.control.run(visit.book.people.get, key)
     if person is None:
         raise NotFoundException("there is no such user")
     return person
@@ -100,7 +101,7 @@ def _read_role(text: str) -> Role | None:
     if text in {"", "none"}:
         return None
     if text not in tuple(Role):
-        raise AccountError(f"there is no role '{text}'", hint=f"there is {', '.join(Role)}")
+        raise AccountError(f"there is no role '{text}'", hint=f"choose one of {', '.join(Role)}")
     return Role(text)
 
 

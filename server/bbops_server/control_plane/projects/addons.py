@@ -12,7 +12,7 @@ from bbops.base.json_addons import TestedAddon
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT, VisitedProject
 from bbops_server.control_plane.web.routes import change
-from bbops_server.control_plane.web.visit import Here, too_many
+from bbops_server.control_plane.web.visit import Here, too_many_attempts
 from bbops_server.process.messages.addons import TryAddon
 
 
@@ -42,7 +42,7 @@ async def _test(project: VisitedProject, name: str, addon: str) -> TestedAddon:
     wait = project.visit.control.limits.addon_tests.take(name)
     if wait:
         headers = {"retry-after": str(wait)}
-        raise HTTPException(too_many(wait).message, status_code=429, headers=headers)
+        raise HTTPException(too_many_attempts(wait).message, status_code=429, headers=headers)
     result = await project.ask(TryAddon, addon)
     await project.note("test addon", f"{addon}: {result.state}")
     return TestedAddon(addon, result.state, result.text)

@@ -1,4 +1,4 @@
-"""The API about projects: what `bbops status`, `requests` and `accept` ask."""
+"""API for the status, requests and held commits of projects."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from bbops_server.data_plane.live.history import find
 
 
 class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The commit to serve: its id, or at least seven digits of it.
+    """The commit to publish: its id, or at least its first seven digits.
 
-    `base` is the live commit, for all that is between the two; empty for one commit.
+    `base` is the live commit, to accept every commit between the two; empty for one commit.
     """
 
     commit: str
@@ -28,23 +28,23 @@ class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """The server will look soon; its status says what comes of it."""
+    """The request was accepted; the status of the project shows its result."""
 
     status: str = "accepted"
 
 
 @read("/api/whoami", Permission.KNOW_ONESELF)
 async def read_oneself(visit: Here) -> Oneself:
-    """Who you are signed in as, and what you may do."""
-    one = visit.caller
-    projects = {name: role.value for name, role in one.projects.items()}
-    scopes = sorted(scope.value for scope in one.scopes)
-    return Oneself(one.how, one.email, one.name, one.role, projects, scopes)
+    """The signed-in user, and their roles and scopes."""
+    caller = visit.caller
+    projects = {name: role.value for name, role in caller.projects.items()}
+    scopes = sorted(scope.value for scope in caller.scopes)
+    return Oneself(caller.how, caller.email, caller.name, caller.role, projects, scopes)
 
 
 @read("/api/server", Permission.READ_SERVER)
 async def read_server(visit: Here) -> ServerStatus:
-    """The file that names this server's projects, if there is one, and what is wrong in it."""
+    """The file with this server's projects, if there is one, and its diagnostics."""
     return visit.control.status.server()
 
 
@@ -52,18 +52,18 @@ async def read_server(visit: Here) -> ServerStatus:
 async def list_projects(visit: Here) -> list[ProjectLine]:
     """Every project of this server that you may see."""
     return [
-        ProjectLine(one.name, one.applied_revision, one.url, one.is_ready)
-        for one in visit.control.status.projects()
-        if visit.may(Permission.READ_PROJECT, one.name)
+        ProjectLine(project.name, project.applied_revision, project.url, project.is_ready)
+        for project in visit.control.status.projects()
+        if visit.may(Permission.READ_PROJECT, project.name)
     ]
 
 
 @read("/api/projects/{name:str}/status", Permission.READ_PROJECT)
 async def read_status(visit: Here, name: FromPath[str]) -> Status:
-    """How far one project is: its conditions, diagnostics and last publications."""
-    for one in visit.control.status.projects():
-        if one.name == name:
-            return one
+    """The status of a project: its conditions, diagnostics and last publications."""
+    for project in visit.control.status.projects():
+        if project.name == name:
+            return project
     raise _unknown(name)
 
 
@@ -71,10 +71,10 @@ async def read_status(visit: Here, name: FromPath[str]) -> Status:
 async def reconcile(
     visit: Here, name: FromPath[str], *, again: Annotated[bool, QueryParameter()] = False
 ) -> ReconcileAnswer:
-    """Look at the project's repository now, and publish its newest commit.
+    """Fetch the project's repository now, and publish its newest commit.
 
-    A commit that is live is published again only with `again`. The status of the project is about
-    this request once its `handled_at` has reached `requested_at`.
+    A live commit is published again only with `again`. The status of the project includes this
+    request once its `handled_at` has reached `requested_at`.
     """
     requested_at = visit.control.status.reconcile(name, again=again)
     if requested_at is None:
@@ -85,7 +85,7 @@ async def reconcile(
 
 @change("/api/projects/{name:str}/accept", Permission.ACCEPT)
 async def accept(visit: Here, name: FromPath[str], data: Annotated[Decision, Body()]) -> Accepted:
-    """Serve a commit that is held: rewritten, unreviewed, or without too much of the project."""
+    """Publish a held commit: rewritten, unreviewed, or with too many removals."""
     try:
         is_known = visit.control.status.accept(name, data.commit, data.base)
     except ServerError as error:
@@ -116,10 +116,10 @@ async def list_requests(
     *,
     details: Annotated[bool, QueryParameter()] = False,
 ) -> list[dict[str, Any]]:
-    """The newest requests the project answered, newest last; `after` is an id seen before.
+    """The newest requests of a project, newest last; `after` is the last known id.
 
-    `since` and `until` are seconds since 1970; with `details` comes what was asked and answered,
-    of endpoints that keep it.
+    `since` and `until` are seconds since 1970; `details` adds headers and bodies, for endpoints
+    that record them.
     """
     history = visit.control.status.history(name)
     if history is None:
@@ -128,7 +128,7 @@ async def list_requests(
         "status": status_filter, "method": method, "path": path, "endpoint": endpoint,
         "text": text, "slower_than": slower_than, "until": until,
     }  # fmt: skip
-    return await visit.control.ask(
+    return await visit.control.run(
         find, history, limit=limit, after=after, since=since, details=details, **filters
     )
 

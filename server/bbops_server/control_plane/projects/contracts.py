@@ -1,4 +1,4 @@
-"""What a project publishes to those who call it: OpenAPI, AsyncAPI, JSON or Markdown."""
+"""The API contract of a project, as OpenAPI, AsyncAPI, JSON or Markdown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import read
 from bbops_server.control_plane.web.visit import Here, Visit
-from bbops_server.publish.status.status import Written
+from bbops_server.publish.status.status import RenderedContract
 
 Form = Annotated[Literal["openapi", "asyncapi", "json", "markdown"], QueryParameter(name="format")]
 
@@ -22,7 +22,7 @@ Form = Annotated[Literal["openapi", "asyncapi", "json", "markdown"], QueryParame
 async def read_contract(
     visit: Here, name: FromPath[str], form: Form = "openapi"
 ) -> Response[Any]:  # fmt: skip
-    """The contract of what is live, in a format."""
+    """The contract of the live release, in a format."""
     return _answer(await find_live(visit, name, form))
 
 
@@ -34,19 +34,19 @@ async def read_draft_contract(
     return _answer(await find_draft(visit, name, slug, form))
 
 
-async def find_live(visit: Visit, name: str, form: str) -> Written:
-    """Return the contract of what is live; what cannot be had is refused."""
+async def find_live(visit: Visit, name: str, form: str) -> RenderedContract:
+    """Return the contract of the live release. Raises: HTTPException: it cannot be rendered."""
     try:
-        found = await visit.control.status.contract(name, form)
+        contract = await visit.control.status.contract(name, form)
     except BbopsError as error:
         raise refuse(error) from None
-    if found is None:
+    if contract is None:
         raise NotFoundException(f"there is no project '{name}'")
-    return found
+    return contract
 
 
-async def find_draft(visit: Visit, name: str, slug: str, form: str) -> Written:
-    """Return the contract of the newest commit of a draft; what cannot be had is refused."""
+async def find_draft(visit: Visit, name: str, slug: str, form: str) -> RenderedContract:
+    """Return the contract of a draft's newest commit. Raises: HTTPException: it has none."""
     drafts = visit.control.status.drafts(name)
     if drafts is None:
         raise NotFoundException(f"there is no project '{name}'")
@@ -59,9 +59,9 @@ async def find_draft(visit: Visit, name: str, slug: str, form: str) -> Written:
         raise refuse(error) from None
 
 
-def _answer(found: Written) -> Response[Any]:
-    headers = {"etag": f'"{found.digest}"'}
-    return Response(found.text.encode(), media_type=found.content_type, headers=headers)
+def _answer(contract: RenderedContract) -> Response[Any]:
+    headers = {"etag": f'"{contract.digest}"'}
+    return Response(contract.text.encode(), media_type=contract.content_type, headers=headers)
 
 
 ROUTES = (read_contract, read_draft_contract)

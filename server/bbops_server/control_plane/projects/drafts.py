@@ -1,4 +1,4 @@
-"""Drafts: the branches of a project that are previewed, and what lets somebody into one."""
+"""Drafts: branches with a preview, and tokens that open them."""
 
 from __future__ import annotations
 
@@ -22,103 +22,103 @@ from bbops_server.data_plane.drafts.keys import make_token, mark_of
 from bbops_server.publish.projects.protocols import DraftSource
 
 PAGE_HOURS: Final = 12
-MOST_HOURS: Final = 30 * 24
-MOST_ROWS: Final = 100_000
+MAX_HOURS: Final = 30 * 24
+MAX_ROWS: Final = 100_000
 
 
-class Wish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """For how many hours a token is to be good."""
+class TokenRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The number of hours for which a token is valid."""
 
-    hours: Annotated[int, msgspec.Meta(ge=1, le=MOST_HOURS)] = PAGE_HOURS
+    hours: Annotated[int, msgspec.Meta(ge=1, le=MAX_HOURS)] = PAGE_HOURS
 
 
-class Preview(msgspec.Struct, frozen=True):
-    """What lets a program into a draft: the header `x-draft-token` with this token."""
+class DraftToken(msgspec.Struct, frozen=True):
+    """A token for the header `x-draft-token` of requests to a draft."""
 
     url: str
     token: str
     expires_at: datetime
 
 
-class Renewed(msgspec.Struct, frozen=True):
-    """The draft starts again with an empty database when it is asked for next."""
+class RenewedDraft(msgspec.Struct, frozen=True):
+    """The draft starts with an empty database at its next request."""
 
     status: str = "renewed"
 
 
-class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Rows to copy: the newest, of these tables or all; `masked` are columns to hide as well."""
+class RowCopyRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The newest rows of `tables`, or of all tables; `masked` are additional columns to hide."""
 
     tables: Annotated[list[str], msgspec.Meta(max_length=1_000)] = []
-    limit: Annotated[int, msgspec.Meta(ge=1, le=MOST_ROWS)] = 1_000
+    limit: Annotated[int, msgspec.Meta(ge=1, le=MAX_ROWS)] = 1_000
     masked: Annotated[list[str], msgspec.Meta(max_length=1_000)] = []
 
 
-class Hosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Hosts that the draft may reach at `commit`, its newest one, beside those of what is live."""
+class HostsRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Hosts that the draft may reach at `commit`, its newest, besides the live ones."""
 
     commit: str
     hosts: Annotated[list[str], msgspec.Meta(min_length=1, max_length=100)]
 
 
-class Allowed(msgspec.Struct, frozen=True):
-    """All hosts that were allowed for this commit."""
+class AllowedHosts(msgspec.Struct, frozen=True):
+    """All hosts that are allowed for this commit."""
 
     hosts: tuple[str, ...]
 
 
-class Copied(msgspec.Struct, frozen=True):
-    """How many rows each table got."""
+class DraftRowCounts(msgspec.Struct, frozen=True):
+    """The number of copied rows by table."""
 
     rows: dict[str, int]
 
 
 @read("/api/projects/{name:str}/drafts", Permission.READ_PROJECT)
 async def list_drafts(visit: Here, name: FromPath[str]) -> list[DraftStatus]:
-    """Every branch but the live one: where it is previewed, and how far that is."""
+    """Every branch except the live one, with the URL and state of its preview."""
     return _drafts(visit, name).list()
 
 
 @change("/api/projects/{name:str}/drafts/{slug:str}/token", Permission.OPEN_DRAFT, status=201)
 async def create_token(
-    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[Wish, Body()]
-) -> Preview:
-    """A token that lets a program into the draft; it ends with the role of its person."""
+    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[TokenRequest, Body()]
+) -> DraftToken:
+    """Create a token for the draft; it ends with its user's role."""
     draft = _find(visit, name, slug)
     await visit.note("open draft", object=f"{name} {draft.branch}")
     await _admit(visit, name)
-    return _make(visit, name, draft, data.hours)
+    return _create(visit, name, draft, data.hours)
 
 
 @change("/api/projects/{name:str}/drafts/{slug:str}/renew", Permission.RENEW_DRAFT)
-async def renew(visit: Here, name: FromPath[str], slug: FromPath[str]) -> Renewed:
-    """Forget the draft's database, history and made-up values."""
+async def renew(visit: Here, name: FromPath[str], slug: FromPath[str]) -> RenewedDraft:
+    """Reset the draft's database, history and generated values."""
     draft = _find(visit, name, slug)
     await _drafts(visit, name).renew(draft.slug)
     await visit.note("renew draft", object=f"{name} {draft.branch}")
-    return Renewed()
+    return RenewedDraft()
 
 
 @change("/api/projects/{name:str}/drafts/{slug:str}/hosts", Permission.ALLOW_HOSTS, status=200)
 async def allow_hosts(
-    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[Hosts, Body()]
-) -> Allowed:
-    """Let the draft reach hosts that the live release does not reach; a push ends that."""
+    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[HostsRequest, Body()]
+) -> AllowedHosts:
+    """Allow the draft to reach more hosts than the live release, until the next push."""
     draft = _find(visit, name, slug)
     try:
         hosts = await _drafts(visit, name).allow(draft.slug, data.commit, data.hosts)
     except BbopsError as error:
         raise refuse(error) from None
-    what = f"{name} {draft.branch} {draft.commit[:12]}: {', '.join(data.hosts)}"
-    await visit.note("allow hosts", object=what[:200])
-    return Allowed(hosts)
+    text = f"{name} {draft.branch} {draft.commit[:12]}: {', '.join(data.hosts)}"
+    await visit.note("allow hosts", object=text[:200])
+    return AllowedHosts(hosts)
 
 
 @change("/api/projects/{name:str}/drafts/{slug:str}/rows", Permission.COPY_ROWS, status=200)
 async def copy_rows(
-    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[Wanted, Body()]
-) -> Copied:
-    """Copy live rows into the draft's database; values of private columns stay behind."""
+    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[RowCopyRequest, Body()]
+) -> DraftRowCounts:
+    """Copy live rows into the draft's database, without the values of private columns."""
     draft = _find(visit, name, slug)
     try:
         rows = await _drafts(visit, name).copy_rows(
@@ -127,61 +127,63 @@ async def copy_rows(
     except BbopsError as error:
         raise refuse(error) from None
     await visit.note("copy rows", object=f"{name} {draft.branch}: {', '.join(rows)}")
-    return Copied(rows)
+    return DraftRowCounts(rows)
 
 
 @page("/projects/{name:str}/drafts", Permission.READ_PROJECT)
 async def show_drafts(visit: Here, name: FromPath[str], done: FromQuery[str] = "") -> Response[Any]:
-    """Show the drafts, each with the button that opens it."""
+    """Show the drafts, each with a button that opens it."""
     await _admit(visit, name)
-    found = [(one, _make(visit, name, one, PAGE_HOURS)) for one in _drafts(visit, name).list()]
-    said = "The draft was reset." if done == "renewed" else ""
-    answer = visit.page("drafts", project=name, drafts=found, said=said)
-    answer.headers["content-security-policy"] = _policy(found)
+    drafts = [
+        (draft, _create(visit, name, draft, PAGE_HOURS)) for draft in _drafts(visit, name).list()
+    ]
+    notice = "The draft was reset." if done == "renewed" else ""
+    answer = visit.page("drafts", project=name, drafts=drafts, notice=notice)
+    answer.headers["content-security-policy"] = _policy(drafts)
     return answer
 
 
 @form("/projects/{name:str}/drafts/{slug:str}/renew", Permission.RENEW_DRAFT)
 async def renew_by_page(visit: Here, name: FromPath[str], slug: FromPath[str]) -> Response[Any]:
-    """Forget the draft's database."""
+    """Reset the draft's database."""
     draft = _find(visit, name, slug)
     await _drafts(visit, name).renew(draft.slug)
     await visit.note("renew draft", object=f"{name} {draft.branch}")
     return visit.go(f"/projects/{name}/drafts?done=renewed")
 
 
-def _policy(found: list[tuple[DraftStatus, Preview]]) -> str:
-    """Return the policy of a page whose forms lead to where the drafts answer."""
-    parts = [urlsplit(one.url) for one, _ in found]
+def _policy(drafts: list[tuple[DraftStatus, DraftToken]]) -> str:
+    """Return the content security policy of a page whose forms post to the drafts' origins."""
+    parts = [urlsplit(draft.url) for draft, _ in drafts]
     origins = sorted({f"{part.scheme}://{part.netloc}" for part in parts})
     return POLICY.replace("form-action 'self'", " ".join(["form-action 'self'", *origins]))
 
 
-def _make(visit: Visit, name: str, draft: DraftStatus, hours: int) -> Preview:
+def _create(visit: Visit, name: str, draft: DraftStatus, hours: int) -> DraftToken:
     expires = datetime.now(UTC) + timedelta(hours=hours)  # noqa: TID251 - the server's own clock
     key = _drafts(visit, name).key(draft.slug)
     token = make_token(key, expires.timestamp(), mark_of(visit.caller.person))
-    return Preview(draft.url, token, expires)
+    return DraftToken(draft.url, token, expires)
 
 
 async def _admit(visit: Visit, name: str) -> None:
-    """Have the data processes know who asks, who may have their role since a moment ago."""
-    if visit.control.admitting is not None:
-        await visit.control.admitting.know(visit.caller.person, name)
+    """Publish a role that the user has just got to the data processes."""
+    if visit.control.membership is not None:
+        await visit.control.membership.ensure_member(visit.caller.person, name)
 
 
 def _find(visit: Visit, name: str, slug: str) -> DraftStatus:
-    found = _drafts(visit, name).find(slug)
-    if found is None:
+    draft = _drafts(visit, name).find(slug)
+    if draft is None:
         raise NotFoundException(f"project '{name}' has no draft '{slug}'")
-    return found
+    return draft
 
 
 def _drafts(visit: Visit, name: str) -> DraftSource:
-    found = visit.control.status.drafts(name)
-    if found is None:
+    drafts = visit.control.status.drafts(name)
+    if drafts is None:
         raise NotFoundException(f"there is no project '{name}'")
-    return found
+    return drafts
 
 
 TAB = Tab(20, "Drafts", "/drafts")

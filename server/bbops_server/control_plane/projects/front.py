@@ -1,4 +1,4 @@
-"""The control plane's front page: each project, where it answers, how far it is."""
+"""The front page: each project with its state and its newest publication."""
 
 from __future__ import annotations
 
@@ -17,71 +17,80 @@ from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here
 
 State = Literal["live", "working", "starting", "stalled", "suspended"]
-_QUIET: Final = {"Ready", "Reconciling"}
-_KEPT: Final = {"cache-control": "public, max-age=300"}
+_ORDINARY_CONDITIONS: Final = {"Ready", "Reconciling"}
+_CACHED: Final = {"cache-control": "public, max-age=300"}
 
 
 @page("/", Permission.KNOW_ONESELF)
 async def show_front(visit: Here) -> Response[Any]:
-    """Show the projects that whoever asks may see: to browsers a page, else text."""
+    """Show the projects that the caller may read: a page for browsers, otherwise text."""
     status = visit.control.status
     server = status.server() if visit.may(Permission.READ_SERVER) else ServerStatus()
-    projects = [one for one in status.projects() if visit.may(Permission.READ_PROJECT, one.name)]
+    projects = [each for each in status.projects() if visit.may(Permission.READ_PROJECT, each.name)]
     if "text/html" not in visit.request.headers.get("accept", ""):
         return Response(render_text(server, projects), media_type=MediaType.TEXT)
-    told = [_line(one) for one in projects]
+    rows = list(map(_create_row, projects))
     setup_url = "" if await visit.control.is_set_up() else visit.control.setup_url
-    return visit.page("front", server="".join(_server(server)), projects=told, setup_url=setup_url)
+    return visit.page("front", server="".join(_server(server)), projects=rows, setup_url=setup_url)
 
 
 @page("/style.css", Permission.BE_ANYBODY)
 async def show_style() -> Template:
-    """Send the one stylesheet."""
-    return Template("style.css", media_type="text/css", headers=_KEPT)
+    """Send the stylesheet."""
+    return Template("style.css", media_type="text/css", headers=_CACHED)
 
 
 @page("/icon.svg", Permission.BE_ANYBODY)
 async def show_icon() -> Template:
-    """Send what stands before the name."""
-    return Template("icon.svg", media_type="image/svg+xml", headers=_KEPT)
+    """Send the icon."""
+    return Template("icon.svg", media_type="image/svg+xml", headers=_CACHED)
 
 
 def find_state(status: Status) -> State:
-    """Return in a word how a project is."""
-    holds = {one.type: one for one in status.conditions if one.status}
-    if "Stalled" in holds:
-        return "suspended" if holds["Stalled"].reason == "Suspended" else "stalled"
-    if "Ready" in holds:
+    """Return the state of a project in one word."""
+    reasons = {each.type: each.reason for each in status.conditions if each.status}
+    if "Stalled" in reasons:
+        return "suspended" if reasons["Stalled"] == "Suspended" else "stalled"
+    if "Ready" in reasons:
         return "live"
-    return "working" if "Reconciling" in holds else "starting"
+    return "working" if "Reconciling" in reasons else "starting"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """What the page says of a project: `told` are conditions worth a line, `newest` went live."""
+class ProjectRow:
+    """A project on the front page.
+
+    Attributes:
+        newest: its newest live publication.
+        conditions: conditions to show; not Ready and Reconciling.
+        diagnostics: its diagnostics as text.
+    """
 
     status: Status
     state: State
     newest: Publication | None
-    told: Sequence[Condition]
-    wrong: str
+    conditions: Sequence[Condition]
+    diagnostics: str
 
     @property
     def name(self) -> str:
-        """The project's."""
+        """The name of the project."""
         return self.status.name
 
 
-def _line(status: Status) -> Line:
-    live = (one for one in reversed(status.publications) if one.outcome == "live")
-    told = [one for one in status.conditions if one.status and one.type not in _QUIET]
-    wrong = render([one.diagnostic() for one in status.diagnostics], "text")
-    return Line(status, find_state(status), next(live, None), told, wrong)
+def _create_row(status: Status) -> ProjectRow:
+    live = (each for each in reversed(status.publications) if each.outcome == "live")
+    conditions = [
+        condition for condition in status.conditions
+        if condition.status and condition.type not in _ORDINARY_CONDITIONS
+    ]  # fmt: skip
+    text = render([each.diagnostic() for each in status.diagnostics], "text")
+    return ProjectRow(status, find_state(status), next(live, None), conditions, text)
 
 
 def render_text(server: ServerStatus, projects: Sequence[Status]) -> str:
     """Return the page as plain text."""
-    parts = [*_server(server), *(render_project(one) for one in projects)]
+    parts = [*_server(server), *map(render_project, projects)]
     return "\n".join(parts) or "no project yet\n"
 
 
@@ -94,25 +103,26 @@ def render_project(status: Status) -> str:
     ]
     if status.attempted_revision != status.applied_revision and not status.is_ready:
         lines.append(f"  tried    {status.attempted_revision}  {status.attempted_subject}".rstrip())
-    told = (one for one in status.conditions if one.status or one.type == "Ready")
-    lines += map(_condition, told)
+    shown = (each for each in status.conditions if each.status or each.type == "Ready")
+    lines += map(_condition, shown)
     lines += map(_diagnostic, status.diagnostics)
     return "\n".join(lines) + "\n"
 
 
-def _condition(one: Condition) -> str:
-    told = f"{one.reason}: {one.message}" if one.message else one.reason
-    return f"  {one.type:<12} {'yes' if one.status else 'no':<3} {told}"
+def _condition(condition: Condition) -> str:
+    reason, message = condition.reason, condition.message
+    text = f"{reason}: {message}" if message else reason
+    return f"  {condition.type:<12} {'yes' if condition.status else 'no':<3} {text}"
 
 
 def _server(server: ServerStatus) -> Iterator[str]:
-    """Yield what is to be said of the server itself; nothing where all is well."""
+    """Yield the diagnostics of the server's file, if it has any."""
     if server.diagnostics:
         yield "\n".join([f"{server.file}", *map(_diagnostic, server.diagnostics)]) + "\n"
 
 
-def _diagnostic(found: JsonDiagnostic) -> str:
-    return f"  {found.line_of_text()}"
+def _diagnostic(diagnostic: JsonDiagnostic) -> str:
+    return f"  {diagnostic.line_of_text()}"
 
 
 ROUTES = (show_front, show_style, show_icon)

@@ -1,4 +1,4 @@
-"""Publish a frontend on its own: what `bbops frontend` asks."""
+"""API to publish a frontend without the backend, for `bbops frontend`."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from bbops_server.control_plane.web.routes import PERMISSION, read
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.publish.projects.protocols import FrontendSource
 
-MOST_SENT: Final = 64 << 20
-MOST_BYTES: Final = 256 << 20
-MOST_FILES: Final = 10_000
-LARGEST_BYTES: Final = 32 << 20
+MAX_BODY_BYTES: Final = 64 << 20
+MAX_TOTAL_BYTES: Final = 256 << 20
+MAX_FILES: Final = 10_000
+MAX_FILE_BYTES: Final = 32 << 20
 
 
 @read("/api/projects/{name:str}/frontends", Permission.READ_PROJECT)
 async def list_frontends(visit: Here, name: FromPath[str]) -> list[dict[str, Any]]:
-    """The frontends that were published on their own, newest first."""
+    """Frontends that were published without the backend, newest first."""
     try:
         return await _find(visit, name).list()
     except BbopsError as error:
@@ -40,19 +40,19 @@ async def list_frontends(visit: Here, name: FromPath[str]) -> list[dict[str, Any
 
 
 @post(
-    "/api/projects/{name:str}/frontends", status_code=201, request_max_body_size=MOST_SENT,
+    "/api/projects/{name:str}/frontends", status_code=201, request_max_body_size=MAX_BODY_BYTES,
     opt={PERMISSION: Permission.PUBLISH_FRONTEND},
 )  # fmt: skip
 async def publish_frontend(
     visit: Here, name: FromPath[str],
     message: Annotated[str, QueryParameter(max_length=200)] = "Publish the frontend",
 ) -> PublishedFrontend:  # fmt: skip
-    """Publish the files of a zip archive, the body; answers when they are live."""
-    found = _find(visit, name)
+    """Publish the files of a zip archive, the body; responds when they are live."""
+    frontends = _find(visit, name)
     data = await visit.request.body()
     try:
         with _unpacked(await asyncio.to_thread(_read, data)) as (folder, paths):
-            done = await found.publish(folder, paths, who=visit.caller.email, subject=message)
+            done = await frontends.publish(folder, paths, who=visit.caller.email, subject=message)
     except BbopsError as error:
         await visit.note("publish frontend", object=name, outcome="refused")
         raise refuse(error) from None
@@ -61,15 +61,15 @@ async def publish_frontend(
 
 
 def _find(visit: Visit, name: str) -> FrontendSource:
-    found = visit.control.status.frontends(name)
-    if found is None:
+    frontends = visit.control.status.frontends(name)
+    if frontends is None:
         raise NotFoundException(f"there is no project '{name}'")
-    return found
+    return frontends
 
 
 @contextmanager
 def _unpacked(files: dict[str, bytes]) -> Iterator[tuple[Path, list[str]]]:
-    """Write files into a folder that is gone at the end."""
+    """Write files into a temporary folder, which is removed at the end."""
     with tempfile.TemporaryDirectory(prefix="bbops-frontend-") as temporary:
         folder = Path(temporary)
         for path, data in files.items():
@@ -82,33 +82,33 @@ def _read(data: bytes) -> dict[str, bytes]:
     """Return the files of an archive.
 
     Raises:
-        ClientException: it is none, or holds what no frontend may.
+        ClientException: it is not a zip archive, or has files that a frontend may not have.
     """
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
-            every = [one for one in archive.infolist() if not one.is_dir()]
-            _check(every)
-            return {one.filename: archive.read(one) for one in every}
+            infos = [info for info in archive.infolist() if not info.is_dir()]
+            _check(infos)
+            return {info.filename: archive.read(info) for info in infos}
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, OSError):
         raise ClientException("the body is not a readable zip archive") from None
 
 
-def _check(every: list[zipfile.ZipInfo]) -> None:
-    """Refuse what is too much, before any of it is unpacked."""
-    names = [one.filename for one in every]
-    if not every:
+def _check(infos: list[zipfile.ZipInfo]) -> None:
+    """Reject an archive with too many or too large files, before it is unpacked."""
+    names = [info.filename for info in infos]
+    if not infos:
         raise ClientException("the archive has no files")
-    if len(every) > MOST_FILES or sum(one.file_size for one in every) > MOST_BYTES:
+    if len(infos) > MAX_FILES or sum(info.file_size for info in infos) > MAX_TOTAL_BYTES:
         raise ClientException(
-            f"a frontend has at most {MOST_FILES:,} files and {MOST_BYTES:,} bytes"
+            f"a frontend has at most {MAX_FILES:,} files and {MAX_TOTAL_BYTES:,} bytes"
         )
     if len(set(map(str.lower, names))) < len(names):
         raise ClientException("the archive has two files with the same name")
-    for one in every:
-        if not is_safe(one.filename) or '"' in one.filename or len(one.filename) > 400:
+    for info in infos:
+        if not is_safe(info.filename) or '"' in info.filename or len(info.filename) > 400:
             raise ClientException("the archive has a file whose name is not allowed")
-        if one.file_size > LARGEST_BYTES:
-            raise ClientException(f"'{one.filename}' has more than {LARGEST_BYTES:,} bytes")
+        if info.file_size > MAX_FILE_BYTES:
+            raise ClientException(f"'{info.filename}' has more than {MAX_FILE_BYTES:,} bytes")
 
 
 ROUTES = (list_frontends, publish_frontend)

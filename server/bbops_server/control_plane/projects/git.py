@@ -1,4 +1,4 @@
-"""The way to the repositories: who comes from git is known by a token, and told in plain text."""
+"""Git over HTTP: clients authenticate with a token, and errors are plain text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from litestar.exceptions import HTTPException
 
 from bbops_server.accounts.rules import NOBODY, Permission
 from bbops_server.control_plane.web.permissions import find_refusal
-from bbops_server.control_plane.web.routes import IS_DOOR
+from bbops_server.control_plane.web.routes import HAS_OWN_AUTH
 from bbops_server.control_plane.web.state import ControlState
 from bbops_server.control_plane.web.visit import Visit
 from bbops_server.git_http.backend import Line
@@ -19,31 +19,31 @@ from bbops_server.git_http.repository import Repository, find_repository, knows
 from bbops_server.git_http.request import GitRequest, Refusal, read_request
 from bbops_server.git_http.serving import GitHttp
 
-_WHO: Final = (
-    "a token with the scope 'git' is needed as the password; the page Account makes one,"
-    " or 'bbops login --scope git'"
+_SIGN_IN_HINT: Final = (
+    "a token with the scope 'git' is needed as the password; create one on the page Account,"
+    " or with 'bbops login --scope git'"
 )
-_ASKING: Final = {"www_authenticate": 'Basic realm="bbops"'}
-_NOT_PASSED_ON: Final = frozenset({b"authorization", b"cookie"})
+_CHALLENGE: Final = {"www_authenticate": 'Basic realm="bbops"'}
+_REMOVED_HEADERS: Final = frozenset({b"authorization", b"cookie"})
 
 
-@asgi("/git", is_mount=True, copy_scope=True, opt={IS_DOOR: True})
+@asgi("/git", is_mount=True, copy_scope=True, opt={HAS_OWN_AUTH: True})
 async def answer_git(scope: Any, receive: Any, send: Any) -> None:
-    """Answer git clients below `/git/NAME.git`."""
+    """Serve git clients below `/git/NAME.git`."""
     control: ControlState = scope["litestar_app"].state.control
     try:
-        asked = read_request(scope)
+        request = read_request(scope)
         visit = await _identify(scope, control)
-        await _serve(asked, visit, Line(receive, send))
+        await _serve(request, visit, Line(receive, send))
     except Refusal as refusal:
         await _refuse(send, refusal)
 
 
-async def _serve(asked: GitRequest, visit: Visit, line: Line) -> None:
+async def _serve(request: GitRequest, visit: Visit, line: Line) -> None:
     git = visit.control.git
     if git is None:
         raise Refusal(404, "this server has no repositories")
-    repository, caller = await _find(git, asked, visit), visit.caller
+    repository, caller = await _find(git, request, visit), visit.caller
 
     async def is_same() -> bool:
         try:
@@ -52,27 +52,27 @@ async def _serve(asked: GitRequest, visit: Visit, line: Line) -> None:
             return False
         return visit.caller == caller
 
-    push = await git.answer(asked, repository, caller, line, is_same)
-    for what, outcome in push.outcomes() if push is not None else ():
-        await visit.note("push", object=f"{asked.project} {what}", outcome=outcome)
+    push = await git.answer(request, repository, caller, line, is_same)
+    for change, outcome in push.outcomes() if push is not None else ():
+        await visit.note("push", object=f"{request.project} {change}", outcome=outcome)
 
 
-async def _find(git: GitHttp, asked: GitRequest, visit: Visit) -> Repository:
-    """Return the repository that is asked for.
+async def _find(git: GitHttp, request: GitRequest, visit: Visit) -> Repository:
+    """Return the repository of a request.
 
     Raises:
-        Refusal: there is none that they may do this with.
+        Refusal: the project does not exist, or the caller has no permission for it.
     """
-    permission = Permission.PUSH_DRAFT if asked.is_push else Permission.CLONE
-    if not visit.may(permission, asked.project):
-        found = find_refusal(visit.caller, permission, asked.project)
-        if asked.is_push:
-            await visit.note("push", object=asked.project, outcome="refused")
-        raise Refusal(found.status_code, found.detail)
-    if not knows(git.projects, asked.project):
-        raise Refusal(404, f"there is no project '{asked.project}'")
-    repository = find_repository(git.projects, asked.project)
-    if not repository.allows(visit.caller, Permission.CLONE):  # the rest is judged by its files
+    permission = Permission.PUSH_DRAFT if request.is_push else Permission.CLONE
+    if not visit.may(permission, request.project):
+        refusal = find_refusal(visit.caller, permission, request.project)
+        if request.is_push:
+            await visit.note("push", object=request.project, outcome="refused")
+        raise Refusal(refusal.status_code, refusal.detail)
+    if not knows(git.projects, request.project):
+        raise Refusal(404, f"there is no project '{request.project}'")
+    repository = find_repository(git.projects, request.project)
+    if not repository.allows(visit.caller, Permission.CLONE):  # the push itself is checked by path
         raise Refusal(
             403,
             "this repository holds other projects, too, which you may not read; ask an owner for"
@@ -82,38 +82,38 @@ async def _find(git: GitHttp, asked: GitRequest, visit: Visit) -> Repository:
 
 
 async def _identify(scope: Any, control: ControlState) -> Visit:
-    """Find out who asks: by a token alone, which no page of another site can send.
+    """Authenticate the caller, by a token only: no page of another site can send one.
 
     Raises:
-        Refusal: it is nobody.
+        Refusal: the token is missing or not valid.
     """
-    given = dict(scope["headers"]).get(b"authorization")
-    kept = [one for one in scope["headers"] if one[0] not in _NOT_PASSED_ON]
-    if given is not None:
-        kept.append((b"authorization", _as_bearer(given)))
-    visit = Visit(Request(scope | {"headers": kept, "type": "http"}), control)
+    authorization = dict(scope["headers"]).get(b"authorization")
+    headers = [field for field in scope["headers"] if field[0] not in _REMOVED_HEADERS]
+    if authorization is not None:
+        headers.append((b"authorization", _as_bearer(authorization)))
+    visit = Visit(Request(scope | {"headers": headers, "type": "http"}), control)
     try:
         await visit.identify()
     except HTTPException as error:
-        raise Refusal(401, error.detail, **_ASKING) from None
+        raise Refusal(401, error.detail, **_CHALLENGE) from None
     if visit.caller == NOBODY:
-        raise Refusal(401, _WHO, **_ASKING)
+        raise Refusal(401, _SIGN_IN_HINT, **_CHALLENGE)
     return visit
 
 
-def _as_bearer(given: bytes) -> bytes:
-    """Return the password of Basic as what it is, a token; the user's name says nothing."""
-    scheme, _, words = given.partition(b" ")
+def _as_bearer(authorization: bytes) -> bytes:
+    """Return the password of Basic authentication as a bearer token; the user name is ignored."""
+    scheme, _, credentials = authorization.partition(b" ")
     if scheme.lower() != b"basic":
-        return given
+        return authorization
     try:
-        return b"Bearer " + base64.b64decode(words, validate=True).partition(b":")[2]
+        return b"Bearer " + base64.b64decode(credentials, validate=True).partition(b":")[2]
     except binascii.Error:
         return b"Bearer"
 
 
 async def _refuse(send: Any, refusal: Refusal) -> None:
-    """Answer in plain text, which git shows."""
+    """Send an error as plain text, which git prints."""
     body = f"{refusal.message}\n".encode()
     headers = {"content-type": "text/plain; charset=utf-8", "content-length": str(len(body))}
     fields = [(name.encode(), text.encode()) for name, text in (headers | refusal.headers).items()]

@@ -1,4 +1,4 @@
-"""Webhooks out: what was sent to whom and what came of it, tests, and another try."""
+"""Messages to the server's own webhook receivers: list, test and resend."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.publish.projects.protocols import HookSource
 
 
-class SentMessage(msgspec.Struct, frozen=True):
-    """A message and its last try.
+class HookMessage(msgspec.Struct, frozen=True):
+    """A message and its last attempt.
 
-    `receiver` is shown without what may be secret in it, and `project` is empty of a ping;
-    `outcome` is waiting, taken or dropped. `status` is what the receiver answered, null where it
-    did not, and `error` why it did not take it.
+    `receiver` is shown without its secret parts, and `project` is empty for a ping. `outcome` is
+    waiting, taken or dropped. `status` is the receiver's status code, null without a response, and
+    `error` the reason for a failure.
     """
 
     id: str
@@ -36,8 +36,8 @@ class SentMessage(msgspec.Struct, frozen=True):
     error: str
 
 
-class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A part of the shown address of the receivers to test; empty for all."""
+class ReceiverTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of the URL of the receivers to test, as it is shown; empty for all receivers."""
 
     receiver: Annotated[str, msgspec.Meta(max_length=500)] = ""
 
@@ -45,38 +45,39 @@ class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @read("/api/hooks", Permission.MANAGE_HOOKS)
 async def list_messages(
     visit: Here, limit: Annotated[int, QueryParameter(ge=1, le=1_000)] = 50
-) -> list[SentMessage]:
-    """The last messages to each receiver of webhooks, newest first; not what they say."""
-    return msgspec.convert(_hooks(visit).messages(limit), list[SentMessage])
+) -> list[HookMessage]:
+    """The last messages to each receiver of webhooks, newest first, without their payloads."""
+    return msgspec.convert(_hooks(visit).messages(limit), list[HookMessage])
 
 
 @change("/api/hooks/test", Permission.MANAGE_HOOKS, status=200)
-async def test_receivers(visit: Here, data: Annotated[Wanted, Body()]) -> list[SentMessage]:
-    """Send a signed `ping` to receivers, once; answers with what came back."""
+async def test_receivers(visit: Here, data: Annotated[ReceiverTest, Body()]) -> list[HookMessage]:
+    """Send a signed `ping` to receivers, once, and return their responses."""
     try:
-        found = await _hooks(visit).test(data.receiver)
+        messages = await _hooks(visit).test(data.receiver)
     except BbopsError as error:
         raise refuse(error) from None
-    await visit.note("test webhooks", object=", ".join(one["receiver"] for one in found))
-    return msgspec.convert(found, list[SentMessage])
+    receivers = ", ".join(message["receiver"] for message in messages)
+    await visit.note("test webhooks", object=receivers)
+    return msgspec.convert(messages, list[HookMessage])
 
 
 @change("/api/hooks/{message:str}/resend", Permission.MANAGE_HOOKS, status=200)
-async def resend_message(visit: Here, message: FromPath[str]) -> SentMessage:
-    """Send a message once more with its id, named by that or by how it begins."""
+async def resend_message(visit: Here, message: FromPath[str]) -> HookMessage:
+    """Send a message again with the same id; the id may be shortened to a unique prefix."""
     try:
-        found = await _hooks(visit).resend(message)
+        resent = await _hooks(visit).resend(message)
     except BbopsError as error:
         raise refuse(error) from None
-    await visit.note("resend webhook", object=f"{found['receiver']} {found['id']}")
-    return msgspec.convert(found, SentMessage)
+    await visit.note("resend webhook", object=f"{resent['receiver']} {resent['id']}")
+    return msgspec.convert(resent, HookMessage)
 
 
 def _hooks(visit: Visit) -> HookSource:
-    found = visit.control.status.hooks()
-    if found is None:
+    hooks = visit.control.status.hooks()
+    if hooks is None:
         raise refuse(ServerError("the server is starting"))
-    return found
+    return hooks
 
 
 ROUTES = (list_messages, test_receivers, resend_message)

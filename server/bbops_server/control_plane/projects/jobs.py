@@ -40,14 +40,14 @@ class OneJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     job: Annotated[str, _NAME]
 
 
-class Retried(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RetryRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The name of a job; `fromStart` discards its recorded steps."""
 
     job: Annotated[str, _NAME]
     from_start: bool = msgspec.field(default=False, name="fromStart")
 
 
-class Released(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ReleaseRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A held job, all jobs that a restore has held, or all held jobs."""
 
     job: Annotated[str, msgspec.Meta(max_length=400)] = ""
@@ -66,7 +66,7 @@ class WorkPeriod(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seconds: Annotated[float, msgspec.Meta(ge=0, le=_MOST_SECONDS)]
 
 
-class Running(msgspec.Struct, frozen=True):
+class ReleasedJobs(msgspec.Struct, frozen=True):
     """The number of held jobs that run now."""
 
     released: int
@@ -95,7 +95,7 @@ async def run_job(visit: Here, name: FromPath[str], data: Annotated[OneJob, Body
 
 @change(f"{PROJECT}/jobs/retry", Permission.RETRY_JOBS, status=200)
 async def retry_job(
-    visit: Here, name: FromPath[str], data: Annotated[Retried, Body()]
+    visit: Here, name: FromPath[str], data: Annotated[RetryRequest, Body()]
 ) -> ChangedJobs:
     """Run a dead, held or delayed job now."""
     project = VisitedProject.open(visit, name)
@@ -112,13 +112,13 @@ async def cancel_job(
 
 @change(f"{PROJECT}/jobs/hold", Permission.MANAGE_JOBS, status=200)
 async def hold_jobs(visit: Here, name: FromPath[str]) -> ChangedJobs:
-    """Hold all waiting jobs until they are released. Running jobs continue."""
+    """Hold all waiting jobs until they are released. ReleasedJobs jobs continue."""
     return await _change(VisitedProject.open(visit, name), "hold")
 
 
 @change(f"{PROJECT}/jobs/release", Permission.MANAGE_JOBS, status=200)
 async def release_jobs(
-    visit: Here, name: FromPath[str], data: Annotated[Released, Body()]
+    visit: Here, name: FromPath[str], data: Annotated[ReleaseRequest, Body()]
 ) -> ChangedJobs:
     """Release held jobs."""
     project = VisitedProject.open(visit, name)
@@ -166,7 +166,7 @@ async def show_draft_job(
 
 @change(f"{DRAFT}/jobs/release", Permission.RUN_DRAFT_JOBS, status=200)
 async def release_draft_jobs(
-    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[Released, Body()]
+    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[ReleaseRequest, Body()]
 ) -> ChangedJobs:
     """Run a held job of a draft, or all of them."""
     draft = VisitedProject.open_draft(visit, name, slug)
@@ -183,7 +183,7 @@ async def run_draft_job(
 
 @change(f"{DRAFT}/jobs/retry", Permission.RUN_DRAFT_JOBS, status=200)
 async def retry_draft_job(
-    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[Retried, Body()]
+    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[RetryRequest, Body()]
 ) -> ChangedJobs:
     """Run a dead or held job of a draft."""
     draft = VisitedProject.open_draft(visit, name, slug)
@@ -210,12 +210,12 @@ async def run_draft_task(
 @change(f"{DRAFT}/work", Permission.RUN_DRAFT_JOBS, status=200)
 async def run_draft_work(
     visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[WorkPeriod, Body()]
-) -> Running:
+) -> ReleasedJobs:
     """Run the jobs and tasks of a draft on their own for a time, or until it sleeps."""
     draft = VisitedProject.open_draft(visit, name, slug)
     running = await draft.ask(RunDraftJobs, data.seconds)
     await draft.visit.note("run draft jobs", object=f"{draft.label}: {data.seconds:g} s")
-    return Running(running.released)
+    return ReleasedJobs(running.released)
 
 
 async def _list(project: VisitedProject, state: str, limit: int) -> JobList:

@@ -1,4 +1,4 @@
-"""The server's metrics, as Prometheus reads them."""
+"""The server's metrics, in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ METRICS: Final[dict[str, tuple[Kind, str]]] = {
     "snapshot_age_seconds": (
         "gauge", "The age of the oldest transaction that keeps old rows of the queue.",
     ),
-    "ticks_missed_total": ("counter", "Runs of tasks that were left out; no server ran then."),
+    "ticks_missed_total": ("counter", "Runs of tasks that were skipped because no server ran."),
     "deliveries_total": (
         "counter", "Attempts to send webhooks, and received ones that were refused, by outcome.",
     ),
     "realtime_connections": ("gauge", "Clients that are connected to topics."),
     "realtime_dropped_total": ("counter", "Clients that were closed because they read too slowly."),
 }  # fmt: skip
-"""Each metric, without `bbops_`, and what it means."""
+"""The type and help text of each metric, by its name without `bbops_`."""
 
 _SUFFIXES: Final = ("_bucket", "_sum", "_count")
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
@@ -46,45 +46,48 @@ _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 @read("/metrics", Permission.READ_METRICS)
 async def show_metrics(visit: Here) -> Response[str]:
-    """What the server has counted and measures now, in the text format of Prometheus."""
+    """Counters and gauges of the server, in the text format of Prometheus."""
     status = visit.control.status
     try:
         measured = await status.metrics()
     except BbopsError as error:
         raise refuse(error) from None
     own = [MetricSample("build_info", {"version": bbops.__version__}, 1)]
-    ready = [MetricSample("project_ready", {}, one.is_ready, one.name) for one in status.projects()]
+    ready = [
+        MetricSample("project_ready", {}, project.is_ready, project.name)
+        for project in status.projects()
+    ]
     return Response(render_metrics([*own, *ready, *measured]), media_type=MEDIA_TYPE)
 
 
 def render_metrics(samples: Iterable[MetricSample]) -> str:
-    """Return samples as Prometheus reads them, each metric with its help and type."""
+    """Return samples in the text format of Prometheus, each metric with its help and type."""
     return "".join(f"{line}\n" for line in _lines(samples))
 
 
 def _lines(samples: Iterable[MetricSample]) -> Iterator[str]:
     ranks = {name: at for at, name in enumerate(METRICS)}
-    ordered = sorted(samples, key=lambda one: ranks[_metric(one.name)])  # keeps buckets in order
-    for metric, found in groupby(ordered, key=lambda one: _metric(one.name)):
+    ordered = sorted(samples, key=lambda sample: ranks[_metric(sample.name)])  # stable sort
+    for metric, group in groupby(ordered, key=lambda sample: _metric(sample.name)):
         kind, text = METRICS[metric]
         yield f"# HELP bbops_{metric} {text}"
         yield f"# TYPE bbops_{metric} {kind}"
-        yield from map(_line, found)
+        yield from map(_line, group)
 
 
 def _metric(name: str) -> str:
-    """Return the metric that a sample is of."""
+    """Return the metric of a sample."""
     if name in METRICS:
         return name
     return next(name.removesuffix(end) for end in _SUFFIXES if name.endswith(end))
 
 
-def _line(one: MetricSample) -> str:
-    project = {"project": one.project} if one.project else {}
-    labels = ",".join(
-        f'{name}="{value.translate(_ESCAPES)}"' for name, value in {**project, **one.labels}.items()
+def _line(sample: MetricSample) -> str:
+    labels = {"project": sample.project} if sample.project else {}
+    text = ",".join(
+        f'{name}="{value.translate(_ESCAPES)}"' for name, value in (labels | sample.labels).items()
     )
-    return f"bbops_{one.name}{{{labels}}} {one.value:.17g}"
+    return f"bbops_{sample.name}{{{text}}} {sample.value:.17g}"
 
 
 ROUTES = (show_metrics,)

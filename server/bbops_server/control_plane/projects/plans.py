@@ -1,4 +1,4 @@
-"""The live part of a plan: what `bbops plan --live` asks about tables of no commit."""
+"""The live part of a plan: effects of uncommitted tables on live data, for `bbops plan --live`."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import PERMISSION
 from bbops_server.control_plane.web.visit import Here
 
-MOST_BYTES: Final = 4 << 20
+MAX_BODY_BYTES: Final = 4 << 20
 _Name = Annotated[str, msgspec.Meta(pattern="^[A-Za-z_][A-Za-z0-9_]{0,62}$")]
 
 
-class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Tables as their files say them, and names of variables of which values are asked after."""
+class LivePlanRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Tables as in their files, and names of variables whose values are checked for existence."""
 
     tables: Annotated[dict[_Name, dict[str, Any]], msgspec.Meta(max_length=2_000)]
     env: Annotated[list[_Name], msgspec.Meta(max_length=1_000)] = []
 
 
-class Weighed(msgspec.Struct, frozen=True):
-    """The plan of `bbops db plan --json`, the names of variables that have a value, and jobs.
+class LivePlan(msgspec.Struct, frozen=True):
+    """The plan as of `bbops db plan --json`, names of variables with a value, and job counts.
 
-    `triggers` are the tables on which no SQL trigger can be created, with the `GRANT` for it.
+    Attributes:
+        triggers: tables on which no SQL trigger can be created, with the `GRANT` that allows it.
     """
 
     hash: str | None
@@ -41,18 +42,20 @@ class Weighed(msgspec.Struct, frozen=True):
 
 
 @post(
-    "/api/projects/{name:str}/plan", status_code=200, request_max_body_size=MOST_BYTES,
+    "/api/projects/{name:str}/plan", status_code=200, request_max_body_size=MAX_BODY_BYTES,
     opt={PERMISSION: Permission.PROPOSE},
 )  # fmt: skip
-async def weigh(visit: Here, name: FromPath[str], data: Annotated[Question, Body()]) -> Weighed:
-    """Say what the live data would become with these tables, and change nothing."""
+async def plan_live(
+    visit: Here, name: FromPath[str], data: Annotated[LivePlanRequest, Body()]
+) -> LivePlan:
+    """Plan the change of the live database to these tables, without making it."""
     try:
-        found = await visit.control.status.weigh(name, data.tables, data.env)
+        plan = await visit.control.status.weigh(name, data.tables, data.env)
     except BbopsError as error:
         raise refuse(error) from None
-    if found is None:
+    if plan is None:
         raise NotFoundException(f"there is no project '{name}'")
-    return Weighed(**found)
+    return LivePlan(**plan)
 
 
-ROUTES = (weigh,)
+ROUTES = (plan_live,)

@@ -1,6 +1,6 @@
-"""The API of a project to read, and the pages that the project wrote about it.
+"""The API reference of a project, and its own pages.
 
-What a project says is not trusted: its prose becomes HTML without any of its own.
+Texts of a project are not trusted: HTML in its Markdown is escaped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.contracts import find_draft, find_live
 from bbops_server.control_plane.web.routes import Tab, page
 from bbops_server.control_plane.web.visit import Here, Visit
-from bbops_server.publish.status.status import Written
+from bbops_server.publish.status.status import RenderedContract
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -33,55 +33,58 @@ ANCHOR = "#shape-"
 
 
 class _Pages(msgspec.Struct, frozen=True):
-    """What is read of a contract for its pages alone."""
+    """The pages of a contract, to decode only these."""
 
     pages: list[Page] = []
 
 
 @page("/projects/{name:str}/reference", Permission.READ_PROJECT)
 async def show_reference(visit: Here, name: FromPath[str]) -> Response[Any]:
-    """Show what is live."""
-    found = await find_live(visit, name, "json")
-    url = next((one.url for one in visit.control.status.projects() if one.name == name), "")
-    return _show(visit, name, found, url=url)
+    """Show the reference of the live release."""
+    contract = await find_live(visit, name, "json")
+    url = next((each.url for each in visit.control.status.projects() if each.name == name), "")
+    return _show(visit, name, contract, url=url)
 
 
 @page("/projects/{name:str}/drafts/{slug:str}/reference", Permission.READ_PROJECT)
 async def show_draft_reference(
     visit: Here, name: FromPath[str], slug: FromPath[str]
 ) -> Response[Any]:
-    """Show what a draft would publish."""
+    """Show the reference of a draft."""
     return _show(visit, name, await find_draft(visit, name, slug, "json"), draft=slug)
 
 
 @page("/projects/{name:str}/pages", Permission.READ_PROJECT)
 async def show_prose(
-    visit: Here, name: FromPath[str], wanted: Annotated[str, QueryParameter(name="name")] = ""
+    visit: Here, name: FromPath[str], page_name: Annotated[str, QueryParameter(name="name")] = ""
 ) -> Response[Any]:
     """Show a page of the project's folder `docs`."""
     pages = msgspec.json.decode((await find_live(visit, name, "json")).text, type=_Pages).pages
-    found = next((one for one in pages if one.name == wanted), None)
-    if found is None:
-        raise NotFoundException(f"project '{name}' has no page '{wanted}'")
-    return visit.page("prose", project=name, name=found.name, body=render_prose(found.text))
+    shown = next((each for each in pages if each.name == page_name), None)
+    if shown is None:
+        raise NotFoundException(f"project '{name}' has no page '{page_name}'")
+    return visit.page("prose", project=name, name=shown.name, body=render_prose(shown.text))
 
 
 def render_prose(text: str) -> Markup:
-    """Return Markdown as HTML; what is HTML in it stays text, and links lead to the web alone."""
-    return Markup(_markdown().render(text))  # noqa: S704 - it escapes all that it is given
+    """Return Markdown as HTML, with its HTML escaped and links to web addresses only."""
+    return Markup(_markdown().render(text))  # noqa: S704 - the renderer escapes HTML
 
 
 def render_line(text: str) -> Markup:
-    """Return a line of Markdown as `render_prose` does, without a paragraph around it."""
-    return Markup(_markdown().renderInline(text))  # noqa: S704 - it escapes all that it is given
+    """Return a line of Markdown as inline HTML, escaped as by `render_prose`."""
+    return Markup(_markdown().renderInline(text))  # noqa: S704 - the renderer escapes HTML
 
 
 def _show(
-    visit: Visit, name: str, found: Written, *, url: str = "", draft: str = ""
+    visit: Visit, name: str, rendered: RenderedContract, *, url: str = "", draft: str = ""
 ) -> Response[Any]:
-    contract = msgspec.json.decode(found.text, type=Contract)
+    contract = msgspec.json.decode(rendered.text, type=Contract)
     base = f"/projects/{quote(name)}/drafts/{quote(draft)}" if draft else f"/projects/{quote(name)}"
-    groups = [(tag, list(some)) for tag, some in groupby(contract.operations, lambda one: one.tag)]
+    groups = [
+        (tag, list(operations))
+        for tag, operations in groupby(contract.operations, lambda operation: operation.tag)
+    ]
     return visit.page(
         "reference", project=name, draft=draft, contract=contract, groups=groups,
         address=contract.server or url, session="\n".join(session_lines(contract)),
@@ -96,7 +99,7 @@ def _pretty(value: Any) -> str:
 
 @cache
 def _markdown() -> MarkdownIt:
-    from markdown_it import MarkdownIt  # noqa: PLC0415 - a server starts without it
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - slow, and not needed to start
 
     return MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
 

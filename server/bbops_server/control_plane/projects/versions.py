@@ -1,4 +1,4 @@
-"""The history of a project: its versions and publications, a pause, and rollbacks."""
+"""The history of a project: versions, publications, suspension and rollbacks."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ from litestar.params import Body, FromPath, QueryParameter
 from bbops.base.errors import BbopsError, ServerError
 from bbops.interfaces.answers import Publication, RolledBack
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.proposals.review import Reviewing
-from bbops_server.control_plane.web.permissions import demand
+from bbops_server.control_plane.proposals.review import VisitedProposals
+from bbops_server.control_plane.web.permissions import require_permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, read
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.publish.projects.protocols import VersionSource
 
-MOST_TOPIC: Final = 200
-_WORDS = msgspec.Meta(max_length=500)
+MAX_TOPIC: Final = 200
+_TEXT = msgspec.Meta(max_length=500)
 
 
-class Pause(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Why nothing new shall go live."""
+class SuspendRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The reason to suspend publications."""
 
-    reason: Annotated[str, _WORDS] = ""
+    reason: Annotated[str, _TEXT] = ""
 
 
-class Paused(msgspec.Struct, frozen=True):
-    """Whether publications are suspended now, and were before."""
+class SuspensionState(msgspec.Struct, frozen=True):
+    """Whether publications are suspended now, and whether they were before."""
 
     suspended: bool
     was_suspended: bool
 
 
-class Exempted(msgspec.Struct, frozen=True):
-    """What goes live in spite of a freeze."""
+class ExemptedRevision(msgspec.Struct, frozen=True):
+    """The revision that is published despite a freeze."""
 
     revision: str
 
 
-class WayBack(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The version to go back to; `only` names resources, else it is all of the project.
+class RollbackRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The version to restore; `only` limits it to some resources.
 
-    It is proposed; with `now` it goes to the live branch itself, which maintainers may.
+    The rollback is proposed; with `now` it is pushed to the live branch, which needs a maintainer.
     """
 
-    version: Annotated[str, _WORDS]
-    only: Annotated[list[Annotated[str, _WORDS]], msgspec.Meta(max_length=100)] = []
+    version: Annotated[str, _TEXT]
+    only: Annotated[list[Annotated[str, _TEXT]], msgspec.Meta(max_length=100)] = []
     now: bool = False
 
 
 @read("/api/projects/{name:str}/versions", Permission.READ_PROJECT)
 async def list_versions(visit: Here, name: FromPath[str]) -> list[dict[str, Any]]:
-    """What went live, newest first: the tags of the repository."""
+    """The published versions, newest first: tags of the repository."""
     try:
         return await find_versions(visit, name).tags()
     except BbopsError as error:
@@ -67,101 +67,103 @@ async def list_publications(
     visit: Here, name: FromPath[str],
     limit: Annotated[int, QueryParameter(ge=1, le=1_000)] = 50,
 ) -> list[Publication]:  # fmt: skip
-    """The newest attempts to go live, the newest last: who, when, what, and how each ended."""
-    return await visit.control.ask(find_versions(visit, name).publications, limit)
+    """The newest publications, newest last: author, time, changes, and result."""
+    return await visit.control.run(find_versions(visit, name).publications, limit)
 
 
 @change("/api/projects/{name:str}/suspend", Permission.SUSPEND)
-async def suspend(visit: Here, name: FromPath[str], data: Annotated[Pause, Body()]) -> Paused:
-    """Let nothing new go live until it is resumed; what is live stays."""
+async def suspend(
+    visit: Here, name: FromPath[str], data: Annotated[SuspendRequest, Body()]
+) -> SuspensionState:
+    """Suspend publications; the live release keeps serving."""
     find_versions(visit, name).suspend(visit.caller.email, data.reason)
     await visit.note("suspend", object=name)
-    return Paused(suspended=True, was_suspended=False)
+    return SuspensionState(suspended=True, was_suspended=False)
 
 
 @change("/api/projects/{name:str}/resume", Permission.SUSPEND)
-async def resume(visit: Here, name: FromPath[str]) -> Paused:
-    """Let what is newest go live."""
+async def resume(visit: Here, name: FromPath[str]) -> SuspensionState:
+    """Resume publications, with the newest commit."""
     was_suspended = find_versions(visit, name).resume()
     await visit.note("resume", object=name)
-    return Paused(suspended=False, was_suspended=was_suspended)
+    return SuspensionState(suspended=False, was_suspended=was_suspended)
 
 
 @change("/api/projects/{name:str}/exempt", Permission.SUSPEND)
-async def exempt(visit: Here, name: FromPath[str]) -> Exempted:
-    """Let the newest commit go live in spite of a freeze; the next one waits again."""
+async def exempt(visit: Here, name: FromPath[str]) -> ExemptedRevision:
+    """Publish the newest commit despite a freeze; later commits wait."""
     try:
         revision = find_versions(visit, name).exempt(visit.caller.email)
     except BbopsError as error:
         raise refuse(error) from None
     await visit.note("publish despite freeze", object=f"{name} {revision}")
-    return Exempted(revision)
+    return ExemptedRevision(revision)
 
 
 @change("/api/projects/{name:str}/rollback", Permission.PROPOSE)
 async def roll_back(
-    visit: Here, name: FromPath[str], data: Annotated[WayBack, Body()]
+    visit: Here, name: FromPath[str], data: Annotated[RollbackRequest, Body()]
 ) -> RolledBack:
-    """Propose what restores a version; with `now`, put it on the live branch without a proposal."""
+    """Propose a rollback to a version; with `now`, push it to the live branch."""
     if not data.now:
-        return await propose_going_back(visit, name, data)
-    await demand(visit, Permission.ROLL_BACK, name)
+        return await propose_rollback(visit, name, data)
+    await require_permission(visit, Permission.ROLL_BACK, name)
     try:
-        found = await go_back(visit, name, data)
+        restored = await push_rollback(visit, name, data)
     except (BbopsError, PermissionDeniedException) as error:
         await visit.note("roll back", object=f"{name} {data.version}", outcome="refused")
         raise refuse(error) if isinstance(error, BbopsError) else error from None
     await visit.note("roll back", object=f"{name} {data.version}")
-    return RolledBack(found["commit"], found["branch"], found["version"])
+    return RolledBack(restored["commit"], restored["branch"], restored["version"])
 
 
-async def go_back(visit: Visit, name: str, data: WayBack) -> Mapping[str, str]:
-    """Put a commit on the live branch that restores a version; return what `restore` says.
+async def push_rollback(visit: Visit, name: str, data: RollbackRequest) -> Mapping[str, str]:
+    """Push a commit that restores a version to the live branch; return the facts of `restore`.
 
     Raises:
-        BbopsError: nothing has changed, for the commit would not go live, or the rules of review
-            would be looser by it.
-        PermissionDeniedException: it changes files of a project in which they may not.
+        BbopsError: nothing was pushed, because the commit would not go live, or would relax the
+            rules of review.
+        PermissionDeniedException: it changes files of a project for which permission is missing.
     """
     versions = find_versions(visit, name)
     versions.require_open(data.version)
-    found = await versions.restore(data.version, data.only, visit.caller.email)
+    restored = await versions.restore(data.version, data.only, visit.caller.email)
     try:
-        await Reviewing(visit, name).require_unreviewed(found["commit"], found["base"])
+        await VisitedProposals(visit, name).require_unreviewed(restored["commit"], restored["base"])
     except BbopsError as error:
         hint = f"nothing has changed; 'bbops rollback {data.version} --propose' asks for a review"
-        message = f"{found['version']} cannot go live at once: {error.message}"
+        message = f"{restored['version']} cannot go live at once: {error.message}"
         raise ServerError(message, hint=hint) from None
-    await versions.put(found)
-    return found
+    await versions.put(restored)
+    return restored
 
 
-async def propose_going_back(visit: Visit, name: str, data: WayBack) -> RolledBack:
+async def propose_rollback(visit: Visit, name: str, data: RollbackRequest) -> RolledBack:
     """Open a proposal that restores a version.
 
     Raises:
-        ClientException: there is no such version, or nothing would change.
-        NotFoundException: there is no such project, or it is kept elsewhere.
+        ClientException: the version does not exist, or nothing would change.
+        NotFoundException: the project does not exist, or this server does not host its repository.
     """
     try:
-        found = await find_versions(visit, name).restore(
+        restored = await find_versions(visit, name).restore(
             data.version, data.only, visit.caller.email
         )
     except BbopsError as error:
         raise refuse(error) from None
-    reviewing = Reviewing(visit, name)
-    topic = " ".join(("rollback", found["version"], *data.only))[:MOST_TOPIC]
-    made = await reviewing.propose(found["commit"], topic)
-    page = reviewing.control.page(made.number)
-    return RolledBack(made.head, made.target, found["version"], made.number, page)
+    proposals = VisitedProposals(visit, name)
+    topic = " ".join(("rollback", restored["version"], *data.only))[:MAX_TOPIC]
+    proposal = await proposals.propose(restored["commit"], topic)
+    page = proposals.control.page(proposal.number)
+    return RolledBack(proposal.head, proposal.target, restored["version"], proposal.number, page)
 
 
 def find_versions(visit: Visit, name: str) -> VersionSource:
-    """Return the history of a project. Raises: NotFoundException: there is none of that name."""
-    found = visit.control.status.versions(name)
-    if found is None:
+    """Return the history of a project. Raises: NotFoundException: it does not exist."""
+    versions = visit.control.status.versions(name)
+    if versions is None:
         raise NotFoundException(f"there is no project '{name}'")
-    return found
+    return versions
 
 
 ROUTES = (list_versions, list_publications, suspend, resume, exempt, roll_back)

@@ -1,4 +1,4 @@
-"""The pages of proposals: what is asked for, what it would do, and what was said of it."""
+"""The pages of proposals: the list, and each proposal with its plan and reviews."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bbops.source.git.proposals import VERDICTS, Verdict
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.proposals.api import describe
-from bbops_server.control_plane.proposals.replaying import ask_again
-from bbops_server.control_plane.proposals.review import Reviewing
+from bbops_server.control_plane.proposals.replays import replay
+from bbops_server.control_plane.proposals.review import VisitedProposals
 from bbops_server.control_plane.web.routes import Tab, form, page
 from bbops_server.control_plane.web.visit import Here, Visit
 
-_SAID: Final = {
+_NOTICES: Final = {
     "approved": "You approved it.", "refused": "You have requested changes.",
     "commented": "Your comment was added.", "closed": "It is closed.",
     "replayed": "The requests were replayed.", "marked": "Saved.",
@@ -29,10 +29,11 @@ _SAID: Final = {
 @page("/projects/{name:str}/proposals", Permission.READ_PROJECT)
 async def show_proposals(visit: Here, name: FromPath[str]) -> Response[Any]:
     """Show the proposals of a project, open ones first."""
-    found = await Reviewing(visit, name).every(None)
+    proposals = await VisitedProposals(visit, name).list_all(None)
     return visit.page(
-        "proposals", project=name, open=[one for one in found if one.state == "open"],
-        ended=[one for one in found if one.state != "open"],
+        "proposals", project=name,
+        open=[proposal for proposal in proposals if proposal.state == "open"],
+        ended=[proposal for proposal in proposals if proposal.state != "open"],
     )  # fmt: skip
 
 
@@ -41,17 +42,17 @@ async def show_proposal(
     visit: Here, name: FromPath[str], number: FromPath[int], done: FromQuery[str] = ""
 ) -> Response[Any]:
     """Show a proposal."""
-    return await _show(visit, name, number, said=_SAID.get(done, ""))
+    return await _show(visit, name, number, notice=_NOTICES.get(done, ""))
 
 
 @form("/projects/{name:str}/proposals/{number:int}/review", Permission.REVIEW)
 async def review_by_page(visit: Here, name: FromPath[str], number: FromPath[int]) -> Response[Any]:
-    """Approve a proposal, ask for changes, or comment on it."""
+    """Approve a proposal, request changes, or comment on it."""
     verdict = await visit.field("verdict")
-    chosen: Verdict = next((one for one in VERDICTS if one == verdict), "commented")
+    chosen: Verdict = next((each for each in VERDICTS if each == verdict), "commented")
     text, plan = await visit.field("text"), await visit.field("plan")
     try:
-        await Reviewing(visit, name).say(
+        await VisitedProposals(visit, name).review(
             number, chosen, text, "" if chosen == "commented" else plan
         )
     except ClientException as error:
@@ -61,12 +62,12 @@ async def review_by_page(visit: Here, name: FromPath[str], number: FromPath[int]
 
 @form("/projects/{name:str}/proposals/{number:int}/mark", Permission.PROPOSE)
 async def mark_by_page(visit: Here, name: FromPath[str], number: FromPath[int]) -> Response[Any]:
-    """Say whether it is ready, or who is asked for a review."""
-    said = await visit.field("ready")
-    asked = None if said else (await visit.field("reviewers")).replace(",", " ").split()
+    """Mark a proposal as ready or not ready, or set its reviewers."""
+    ready = await visit.field("ready")
+    reviewers = None if ready else (await visit.field("reviewers")).replace(",", " ").split()
     try:
-        await Reviewing(visit, name).mark(
-            number, ready=said == "yes" if said else None, reviewers=asked
+        await VisitedProposals(visit, name).mark(
+            number, ready=ready == "yes" if ready else None, reviewers=reviewers
         )
     except ClientException as error:
         return await _show(visit, name, number, 409, error=AccountError(error.detail))
@@ -75,9 +76,9 @@ async def mark_by_page(visit: Here, name: FromPath[str], number: FromPath[int]) 
 
 @form("/projects/{name:str}/proposals/{number:int}/merge", Permission.MERGE)
 async def merge_by_page(visit: Here, name: FromPath[str], number: FromPath[int]) -> Response[Any]:
-    """Merge a proposal as it was shown."""
+    """Merge the shown commit of a proposal."""
     try:
-        _, lines, _ = await Reviewing(visit, name).merge(number, await visit.field("head"))
+        _, lines, _ = await VisitedProposals(visit, name).merge(number, await visit.field("head"))
     except ClientException as error:
         return await _show(visit, name, number, 409, error=AccountError(error.detail))
     return await _show(visit, name, number, lines=lines)
@@ -85,9 +86,9 @@ async def merge_by_page(visit: Here, name: FromPath[str], number: FromPath[int])
 
 @form("/projects/{name:str}/proposals/{number:int}/replay", Permission.REPLAY)
 async def replay_by_page(visit: Here, name: FromPath[str], number: FromPath[int]) -> Response[Any]:
-    """Ask its draft what was asked of the live API."""
+    """Replay recorded requests of the live API on the proposal's draft."""
     try:
-        await ask_again(visit, name, number)
+        await replay(visit, name, number)
     except ClientException as error:
         return await _show(visit, name, number, 409, error=AccountError(error.detail))
     return visit.go(f"/projects/{name}/proposals/{number}?done=replayed")
@@ -97,7 +98,7 @@ async def replay_by_page(visit: Here, name: FromPath[str], number: FromPath[int]
 async def close_by_page(visit: Here, name: FromPath[str], number: FromPath[int]) -> Response[Any]:
     """Close a proposal."""
     try:
-        await Reviewing(visit, name).close(number)
+        await VisitedProposals(visit, name).close(number)
     except ClientException as error:
         return await _show(visit, name, number, 409, error=AccountError(error.detail))
     return visit.go(f"/projects/{name}/proposals/{number}?done=closed")
@@ -106,23 +107,23 @@ async def close_by_page(visit: Here, name: FromPath[str], number: FromPath[int])
 async def _show(
     visit: Visit, name: str, number: int, status: int = 200, **more: Any
 ) -> Response[Any]:
-    reviewing = Reviewing(visit, name)
-    found, merge_status = await reviewing.look(number)
-    detail = await describe(visit, reviewing, found, merge_status)
-    parts = [{"of": one, **_render(one, one.folder)} for one in detail.others]
+    proposals = VisitedProposals(visit, name)
+    proposal, merge_status = await proposals.find(number)
+    detail = await describe(visit, proposals, proposal, merge_status)
+    parts = [{"of": part, **_render(part, part.folder)} for part in detail.others]
     return visit.page(
-        "proposal", status, project=name, one=found, detail=detail, parts=parts,
-        **{"said": "", "lines": []} | _render(detail) | more,
+        "proposal", status, project=name, proposal=proposal, detail=detail, parts=parts,
+        **{"notice": "", "lines": []} | _render(detail) | more,
     )  # fmt: skip
 
 
 def _render(detail: ProposalDetail | OtherProject, folder: str = "") -> dict[str, str]:
-    """Return what is wrong with a project and in its tests, as `bbops validate` prints it."""
+    """Return the diagnostics of a project and of its tests, as `bbops validate` prints them."""
     tested = detail.tests.diagnostics if detail.tests else ()
-    found = {"wrong": detail.diagnostics, "failing": tested}
+    groups = {"wrong": detail.diagnostics, "failing": tested}
     return {
-        name: render([one.diagnostic() for one in every], "text", folder=folder)
-        for name, every in found.items()
+        name: render([each.diagnostic() for each in diagnostics], "text", folder=folder)
+        for name, diagnostics in groups.items()
     }
 
 

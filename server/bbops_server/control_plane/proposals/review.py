@@ -1,4 +1,4 @@
-"""One visit to the proposals of a project: what the API and the pages do alike."""
+"""A project's proposals as a visitor uses them, for the API and the pages."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from bbops_server.git_http.visibility import show_to
 from bbops_server.publish.proposals.merge_status import MergeStatus
 from bbops_server.publish.proposals.proposing import Proposing
 
-MOST_TEXT: Final = 10_000
-_WORDS: Final = {"approved": "approve", "refused": "refuse", "commented": "comment on"}
+MAX_TEXT: Final = 10_000
+_ACTIONS: Final = {"approved": "approve", "refused": "refuse", "commented": "comment on"}
 
 
-class Reviewing:
-    """What somebody does with the proposals of a project."""
+class VisitedProposals:
+    """Proposals of a project, with the permissions of the visitor."""
 
     def __init__(self, visit: Visit, name: str) -> None:
-        """Raises: NotFoundException: there is no such project, or it is kept elsewhere."""
+        """Raises: NotFoundException: the project does not exist, or has a remote repository."""
         git = visit.control.git
         if git is None:
             raise NotFoundException("this server hosts no repositories")
@@ -41,33 +41,33 @@ class Reviewing:
         self._visit, self.name, self._git = visit, name, git
         self.control: Proposing = git.proposing(self._repository)
 
-    async def every(self, state: State | None) -> Sequence[Proposal]:
+    async def list_all(self, state: State | None) -> Sequence[Proposal]:
         """Return proposals without their reviews, newest first."""
-        return await self._visit.control.ask(self.control.forge.list, state)
+        return await self._visit.control.run(self.control.forge.list, state)
 
-    async def look(self, number: int) -> tuple[Proposal, MergeStatus]:
-        """Return a proposal and what they may see of how it stands.
+    async def find(self, number: int) -> tuple[Proposal, MergeStatus]:
+        """Return a proposal, and the part of its merge status that the visitor may read.
 
         Raises:
-            NotFoundException: there is none.
+            NotFoundException: it does not exist.
         """
         await self._get(number)
-        found, merge_status = await self.control.look(number)
-        return found, show_to(merge_status, self._repository, self._visit.caller)
+        proposal, merge_status = await self.control.look(number)
+        return proposal, show_to(merge_status, self._repository, self._visit.caller)
 
     async def compare(self, merge_status: MergeStatus) -> str:
-        """Return what a proposal changes in the files that whoever asks may see."""
+        """Return a proposal's differences in the files that the visitor may read."""
         paths = self._repository.visible(self._visit.caller)
         return await self.control.compare(merge_status, paths)
 
     async def open(self, branch: str, title: str, description: str, **more: Any) -> Proposal:
-        """Propose what a branch holds; arguments as of `propose`.
+        """Propose the commit of a branch; arguments as of `propose`.
 
         Raises:
-            ClientException: there is no such branch, or it is live itself.
+            ClientException: the branch does not exist, or is the live branch.
         """
         try:
-            head = await self._visit.control.ask(self.control.forge.resolve, branch)
+            head = await self._visit.control.run(self.control.forge.resolve, branch)
         except BbopsError as error:
             raise refuse(error) from None
         return await self.propose(head, branch, title, description, **more)
@@ -75,15 +75,17 @@ class Reviewing:
     async def propose(
         self, head: str, topic: str, title: str = "", description: str = "", **more: Any
     ) -> Proposal:
-        """Propose a commit, which no branch need hold; `more` may be `ready` and `reviewers`.
+        """Propose a commit, with or without a branch; `more` may be `ready` and `reviewers`.
 
         Raises:
-            ClientException: the live branch holds it already, too much is proposed, or somebody
-                is asked who cannot review it.
+            ClientException: the live branch includes it, there are too many proposals, or
+                a reviewer may not review it.
         """
         await self._require(Permission.PROPOSE, head)
         target = next(
-            one.source.branch for one in self._repository.followers if one.name == self.name
+            follower.source.branch
+            for follower in self._repository.followers
+            if follower.name == self.name
         )
         wish = Wish(head, target, topic, self._visit.caller.email, title, description, **more)
         try:
@@ -96,18 +98,18 @@ class Reviewing:
     async def mark(
         self, number: int, *, ready: bool | None = None, reviewers: Sequence[str] | None = None
     ) -> Proposal:
-        """Say whether a proposal is ready, and who is asked for a review; None stays as it is.
+        """Mark a proposal as ready or not, or set its reviewers; None keeps a value.
 
         Raises:
-            ClientException: it is not open, or somebody is asked who cannot review it.
-            PermissionDeniedException: it is somebody else's.
+            ClientException: it is not open, or a reviewer may not review it.
+            PermissionDeniedException: the visitor is neither its author nor a maintainer.
         """
-        found = await self._get(number)
-        await self._require(Permission.PROPOSE, found.head)
-        if ready is not None and not self._may_decide(found):
+        proposal = await self._get(number)
+        await self._require(Permission.PROPOSE, proposal.head)
+        if ready is not None and not self._may_decide(proposal):
             raise PermissionDeniedException("only its author or a maintainer can mark it as ready")
         try:
-            done = await self._visit.control.ask(
+            done = await self._visit.control.run(
                 self.control.forge.mark, number, self._visit.caller.email, ready=ready,
                 reviewers=reviewers,
             )  # fmt: skip
@@ -116,54 +118,54 @@ class Reviewing:
         await self._note("mark proposal", number)
         return done
 
-    def _may_decide(self, found: Proposal) -> bool:
-        """Return whether whoever asks is its author, or a maintainer."""
-        is_own = found.author == self._visit.caller.email
+    def _may_decide(self, proposal: Proposal) -> bool:
+        """Return whether the visitor is its author, or a maintainer."""
+        is_own = proposal.author == self._visit.caller.email
         return is_own or self._visit.may(Permission.MERGE, self.name)
 
-    async def say(self, number: int, verdict: Verdict, text: str, plan: str = "") -> Proposal:
-        """Review a proposal as it is now, or only comment on it.
+    async def review(self, number: int, verdict: Verdict, text: str, plan: str = "") -> Proposal:
+        """Review a proposal as it is now, or comment on it.
 
         Args:
-            number: of it.
-            verdict: what is thought of it.
-            text: what is said.
-            plan: the digest of the plan that was looked at; empty for the one of now.
+            number: the number of the proposal.
+            verdict: the result of the review.
+            text: a comment.
+            plan: the digest of the reviewed plan; empty for the current plan.
 
         Raises:
-            ClientException: it is not open, or would do something else by now.
+            ClientException: it is not open, or its plan has changed.
         """
-        found, merge_status = await self.look(number)
-        await self._require(Permission.REVIEW, found.head)
-        if found.state != "open" and verdict != "commented":
-            raise ClientException(f"proposal #{number} is {found.state}", status_code=409)
+        proposal, merge_status = await self.find(number)
+        await self._require(Permission.REVIEW, proposal.head)
+        if proposal.state != "open" and verdict != "commented":
+            raise ClientException(f"proposal #{number} is {proposal.state}", status_code=409)
         if plan and plan != merge_status.demands.digest:
             raise ClientException(
                 f"proposal #{number} has changed since you reviewed it; review it again",
                 status_code=409,
             )
-        words = text.strip()[:MOST_TEXT]
+        comment = text.strip()[:MAX_TEXT]
         try:
-            said = await self._visit.control.ask(
-                self.control.forge.review, number, self._visit.caller.email, verdict, words,
+            reviewed = await self._visit.control.run(
+                self.control.forge.review, number, self._visit.caller.email, verdict, comment,
                 merge_status.demands.digest,
             )  # fmt: skip
         except BbopsError as error:
             raise refuse(error) from None
-        await self._note(f"{_WORDS[verdict]} proposal", number)
-        return said
+        await self._note(f"{_ACTIONS[verdict]} proposal", number)
+        return reviewed
 
     async def merge(self, number: int, head: str = "") -> tuple[Proposal, list[str], bool]:
-        """Merge a proposal; return it, what became of it, and whether it is live.
+        """Merge a proposal; return it, lines about the publication, and whether it is live.
 
         Raises:
-            ClientException: something is in the way.
+            ClientException: a requirement blocks the merge.
         """
-        found, caller = await self._get(number), self._visit.caller
-        await self._require(Permission.MERGE, found.head)
+        proposal, caller = await self._get(number), self._visit.caller
+        await self._require(Permission.MERGE, proposal.head)
         try:
             done = await self.control.merge(
-                number, caller.email, head=head or found.head, by_agent=caller.how == "grant"
+                number, caller.email, head=head or proposal.head, by_agent=caller.how == "grant"
             )
         except BbopsError as error:
             await self._note("merge proposal", number, "refused")
@@ -172,27 +174,27 @@ class Reviewing:
         return done, *await self._wait(done)
 
     async def require_unreviewed(self, commit: str, base: str) -> None:
-        """Demand that a commit on top of `base` may go live now, and that they may do that.
+        """Require that a commit on top of `base` may go live now, and that the visitor may push it.
 
         Raises:
-            PermissionDeniedException: it changes files of a project in which they may not.
-            BbopsError: it would not go live, or the rules of review would be looser by it.
+            PermissionDeniedException: it changes files of a project without the permission.
+            BbopsError: it would not go live, or would relax the rules of review.
         """
         await self._require(Permission.ROLL_BACK, commit)
         await self.control.require_unreviewed(commit, base)
 
     async def close(self, number: int) -> Proposal:
-        """Close a proposal of one's own, or any where one may merge.
+        """Close a proposal, as its author or as a maintainer.
 
         Raises:
-            PermissionDeniedException: it is somebody else's.
+            PermissionDeniedException: the visitor is neither its author nor a maintainer.
         """
-        found = await self._get(number)
-        await self._require(Permission.REVIEW, found.head)
-        if not self._may_decide(found):
+        proposal = await self._get(number)
+        await self._require(Permission.REVIEW, proposal.head)
+        if not self._may_decide(proposal):
             raise PermissionDeniedException("only its author or a maintainer can close a proposal")
         try:
-            done = await self._visit.control.ask(
+            done = await self._visit.control.run(
                 self.control.forge.close, number, self._visit.caller.email
             )
         except BbopsError as error:
@@ -210,22 +212,22 @@ class Reviewing:
         """Wait until a merge is live or stalled."""
         lines, is_live = list[str](), True
 
-        async def say(text: str) -> None:
+        async def report(text: str) -> None:
             lines.append(text)
 
-        for one in self._repository.of_branch(done.target):
-            is_live = await Waiting(one.reconciler, done.merged, say).run() and is_live
+        for project in self._repository.of_branch(done.target):
+            is_live = await Waiting(project.reconciler, done.merged, report).run() and is_live
         return lines, is_live
 
     async def _require(self, permission: Permission, head: str) -> None:
-        """Refuse who may not do so in a project of the same repository that a commit changes."""
+        """Require a permission in every project of the repository that a commit changes."""
         asking = Asking(self._git.build, self._repository, self._visit.caller, permission)
         try:
-            why = await asking.find_foreign(head)
+            reason = await asking.find_foreign(head)
         except BbopsError as error:
             raise refuse(error) from None
-        if why:
-            raise PermissionDeniedException(why)
+        if reason:
+            raise PermissionDeniedException(reason)
 
     async def _note(self, action: str, number: int, outcome: str = "done") -> None:
         await self._visit.note(action, object=f"{self.name} #{number}", outcome=outcome)

@@ -1,1 +1,1 @@
-"""Pages by which people come in, and their own account."""
+"""Pages to set up, sign up and sign in, and the page of the account."""

@@ -1,4 +1,4 @@
-"""Pages by which somebody comes in: first set-up, sign-up, sign-in, sign-out."""
+"""Pages to set up, sign up, sign in and sign out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Permission, Role
 from bbops_server.accounts.text_rules import MOST_PASSWORD, check_password, fold_email
 from bbops_server.control_plane.web.routes import form, page
-from bbops_server.control_plane.web.visit import Here, Visit, come_again, local_path, too_many
+from bbops_server.control_plane.web.visit import (
+    Here,
+    Visit,
+    add_retry_after,
+    local_path,
+    too_many_attempts,
+)
 
 _DONE = {
     "out": "You are signed out.",
@@ -23,7 +29,7 @@ _DONE = {
 
 @page("/setup", Permission.BE_ANYBODY)
 async def show_setup(visit: Here, token: FromQuery[str] = "") -> Response[Any]:
-    """Show the form of the first account, to who has the link that the server printed."""
+    """Show the form of the first account, if the link has the printed key."""
     if not await visit.control.is_setup_key(token):
         return _no_setup(visit)
     return visit.page("setup", token=token, email="", name="")
@@ -31,18 +37,18 @@ async def show_setup(visit: Here, token: FromQuery[str] = "") -> Response[Any]:
 
 @form("/setup", Permission.BE_ANYBODY)
 async def set_up(visit: Here) -> Response[Any]:
-    """Create the first account, an owner's; the link is good for no other."""
-    token, email, name = [await visit.field(one) for one in ("token", "email", "name")]
+    """Create the first account, an owner; the link can be used once."""
+    token, email, name = [await visit.field(field) for field in ("token", "email", "name")]
     if not await visit.control.is_setup_key(token):
         return _no_setup(visit)
     try:
         new = await _new_person(visit, is_verified=True, role=Role.OWNER)
-        person = await visit.control.ask(visit.book.people.add, new, only_first=True)
+        person = await visit.control.run(visit.book.people.add, new, only_first=True)
     except AccountError as error:
         return visit.page("setup", 400, error=error, token=token, email=email, name=name)
-    await visit.control.is_set_up()  # which is remembered beside the database
+    await visit.control.is_set_up()  # stores it beside the database
     company = await visit.field("company")
-    await visit.control.ask(visit.book.workspaces.set_profile, "", company)
+    await visit.control.run(visit.book.workspaces.set_profile, "", company)
     await visit.note("set up", who=person.email)
     return await visit.sign_in(person, "/", "password")
 
@@ -59,7 +65,7 @@ def _no_setup(visit: Visit) -> Response[Any]:
 async def show_signup(
     visit: Here, invitation: FromQuery[str] = "", return_to: FromQuery[str] = "/"
 ) -> Response[Any]:
-    """Show the form of a new account: by invitation, or for anybody where that is open."""
+    """Show the form of a new account: by invitation, or open to everyone if configured."""
     if visit.caller.person and not invitation:
         return visit.go(local_path(return_to))
     return await _signup(visit, invitation, return_to)
@@ -68,31 +74,35 @@ async def show_signup(
 async def _signup(
     visit: Visit, key: str, return_to: str, status: int = 200, **given: Any
 ) -> Response[Any]:
-    found = await visit.control.ask(visit.book.invitations.find, key) if key else None
+    invitation = await visit.control.run(visit.book.invitations.find, key) if key else None
     is_open = visit.control.settings.access.signup == "open" and not key
-    if found is None and not is_open:
+    if invitation is None and not is_open:
         return visit.page("invited", 403 if key else 200, return_to=local_path(return_to), key=key)
-    context = {"email": found.email if found else "", "name": ""} | given
+    context = {"email": invitation.email if invitation else "", "name": ""} | given
     back = local_path(return_to)
-    return visit.page("signup", status, invitation=key, invited=found, return_to=back, **context)
+    return visit.page(
+        "signup", status, invitation=key, invited=invitation, return_to=back, **context
+    )
 
 
 @form("/signup", Permission.BE_ANYBODY)
 async def sign_up(visit: Here) -> Response[Any]:
-    """Make an account and sign in."""
+    """Create an account and sign in."""
     key, back = await visit.field("invitation"), await visit.field("return_to")
     given = {name: await visit.field(name) for name in ("email", "name")}
     wait = visit.control.limits.signup.take(visit.network)
     if wait:
-        return come_again(await _signup(visit, key, back, 429, error=too_many(wait), **given), wait)
+        return add_retry_after(
+            await _signup(visit, key, back, 429, error=too_many_attempts(wait), **given), wait
+        )
     if not key and visit.control.settings.access.signup != "open":
         return await _signup(visit, key, back)
     try:
         new = await _new_person(visit)
         if key:
-            person = await visit.control.ask(visit.book.invitations.accept, key, new)
+            person = await visit.control.run(visit.book.invitations.accept, key, new)
         else:
-            person = await visit.control.ask(visit.book.people.add, new)
+            person = await visit.control.run(visit.book.people.add, new)
     except AccountError as error:
         return await _signup(visit, key, back, 400, error=error, **given)
     await visit.note("sign up", who=person.email, object="invitation" if key else "open")
@@ -115,15 +125,15 @@ async def show_signin(
     """Show the form to sign in."""
     if visit.caller.person:
         return visit.go(local_path(return_to))
-    return await _signin(visit, return_to, said=_DONE.get(done, ""))
+    return await _signin(visit, return_to, notice=_DONE.get(done, ""))
 
 
 async def _signin(
-    visit: Visit, return_to: str, status: int = 200, *, email: str = "", said: str = "",
+    visit: Visit, return_to: str, status: int = 200, *, email: str = "", notice: str = "",
     error: AccountError | None = None,
 ) -> Response[Any]:  # fmt: skip
     return visit.page(
-        "signin", status, email=email, said=said, error=error, return_to=local_path(return_to),
+        "signin", status, email=email, notice=notice, error=error, return_to=local_path(return_to),
         is_open=visit.control.settings.access.signup == "open",
         is_set_up=await visit.control.is_set_up(),
     )  # fmt: skip
@@ -131,16 +141,16 @@ async def _signin(
 
 @form("/signin", Permission.BE_ANYBODY)
 async def sign_in(visit: Here) -> Response[Any]:
-    """Sign in by password. An address nobody has takes as long as a wrong password."""
+    """Sign in by password. An unknown e-mail address takes as long as a wrong password."""
     email, password = await visit.field("email"), await visit.field("password")
     back = await visit.field("return_to")
     wait = await take_attempt(visit, email)
     if wait:
         await visit.note("sign in", object="password", outcome="too many attempts")
-        answer = await _signin(visit, back, 429, email=email, error=too_many(wait))
-        return come_again(answer, wait)
-    person, known = await visit.control.ask(visit.book.people.get_hash, email)
-    if not await is_right(password, known) or person is None:
+        answer = await _signin(visit, back, 429, email=email, error=too_many_attempts(wait))
+        return add_retry_after(answer, wait)
+    person, hashed = await visit.control.run(visit.book.people.get_hash, email)
+    if not await is_correct(password, hashed) or person is None:
         who = person.email if person else ""
         await visit.note("sign in", object="password", outcome="refused", who=who)
         wrong = AccountError("the e-mail address or the password is wrong")
@@ -149,19 +159,19 @@ async def sign_in(visit: Here) -> Response[Any]:
     return await visit.sign_in(person, back, "password")
 
 
-async def is_right(password: str, known: str | None) -> bool:
-    """Return whether this is somebody's password; without one it takes as long to say no."""
-    return len(password) <= MOST_PASSWORD and await verify_password(password, known)
+async def is_correct(password: str, hashed: str | None) -> bool:
+    """Return whether the password matches its hash; without a hash it takes as long."""
+    return len(password) <= MOST_PASSWORD and await verify_password(password, hashed)
 
 
 async def take_attempt(visit: Visit, email: str) -> int:
-    """Count an attempt at a password; return 0, or after how many seconds to come again.
+    """Count an attempt at a password; return the seconds to wait, 0 if it is allowed.
 
-    A browser that the account has signed in with is counted for itself: who tries from elsewhere
-    cannot lock its owner out.
+    A browser with which the account has signed in before has its own limit, so that attempts from
+    other networks cannot lock its owner out.
     """
     limits, cookie = visit.control.limits, visit.device_cookie
-    device = await visit.control.ask(visit.control.devices.find, cookie, email) if cookie else ""
+    device = await visit.control.run(visit.control.devices.find, cookie, email) if cookie else ""
     if device:
         return limits.account.take(f"device {device}")
     return (

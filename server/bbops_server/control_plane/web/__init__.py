@@ -1,1 +1,1 @@
-"""What every route of the control plane is made of."""
+"""Building blocks of every route: request, permissions, guard, errors and templates."""

@@ -1,7 +1,7 @@
-"""Refuse what a web page elsewhere could make a browser send to the control plane.
+"""Reject cross-site requests to the control plane.
 
-A page whose name is rebound to its address shows by the Host header, a form or script of another
-site by Origin or Sec-Fetch-Site.
+DNS rebinding is detected by the Host header, a form or script of another site by Origin or
+Sec-Fetch-Site.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from bbops.runtime.flow.run import code_of
 from bbops_server.process.sockets.request_bounds import find_trouble
 from bbops_server.settings import is_loopback
 
-_TAKES_FROM_ALL: Final = frozenset({"/oauth/token", "/oauth/register", "/oauth/revoke"})
-"""What pages of other sites may send something to: no cookie counts there."""
-_TELLS_ALL: Final = "/.well-known/oauth-"
-_FOR_ALL: Final = {b"access-control-allow-origin": b"*"}
+_PUBLIC_POST_PATHS: Final = frozenset({"/oauth/token", "/oauth/register", "/oauth/revoke"})
+"""Paths that accept posts from other sites: they ignore cookies."""
+_PUBLIC_PREFIX: Final = "/.well-known/oauth-"
+_CORS_HEADERS: Final = {b"access-control-allow-origin": b"*"}
 _PREFLIGHT: Final = [
     (b"access-control-allow-methods", b"GET, POST"),
     (b"access-control-allow-headers", b"authorization, content-type, mcp-protocol-version"),
     (b"access-control-max-age", b"86400"),
 ]
 
-_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'"
@@ -38,63 +38,63 @@ _HEADERS = {
     b"x-content-type-options": b"nosniff",
     b"x-frame-options": b"DENY",
 }
-"""Of every answer that has none. `no-referrer` would make forms come with `Origin: null`."""
+"""Defaults for every response. With `no-referrer`, forms would send `Origin: null`."""
 
 _HSTS = {b"strict-transport-security": b"max-age=31536000"}
 
 
-class Guard:
-    """ASGI middleware around the whole control plane."""
+class BrowserGuard:
+    """ASGI middleware that rejects cross-site requests and adds security headers."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer 403, or pass the request on."""
+        """Pass a request to the application, or respond with an error."""
         if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
             return
         url = scope["litestar_app"].state.control.settings.control_url
-        reason, sending = find_reason(scope, url), _adding_headers(send, scope["path"], url)
-        trouble = find_trouble(scope) if scope["type"] == "http" else None
-        if trouble is not None:
-            await _refuse(sending, *trouble)
+        reason, add_headers = find_reason(scope, url), _adding_headers(send, scope["path"], url)
+        violation = find_trouble(scope) if scope["type"] == "http" else None
+        if violation is not None:
+            await _refuse(add_headers, *violation)
             return
-        if reason is None and scope.get("method") == "OPTIONS" and _is_for_all(scope["path"]):
-            await sending({"type": "http.response.start", "status": 204, "headers": _PREFLIGHT})
-            await sending({"type": "http.response.body", "body": b""})
+        if reason is None and scope.get("method") == "OPTIONS" and _is_public(scope["path"]):
+            await add_headers({"type": "http.response.start", "status": 204, "headers": _PREFLIGHT})
+            await add_headers({"type": "http.response.body", "body": b""})
         elif reason is None:
-            await self._app(scope, receive, sending)
+            await self._app(scope, receive, add_headers)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            await _refuse(sending, 403, reason)
+            await _refuse(add_headers, 403, reason)
 
 
-def _is_for_all(path: str) -> bool:
-    """Return whether pages of other sites may ask for a path, and read the answer."""
-    return path in _TAKES_FROM_ALL or path.startswith(_TELLS_ALL)
+def _is_public(path: str) -> bool:
+    """Return whether other sites may request a path and read the response."""
+    return path in _PUBLIC_POST_PATHS or path.startswith(_PUBLIC_PREFIX)
 
 
 def _adding_headers(send: Any, path: str, control_url: str) -> Any:
     added = _HEADERS | (_HSTS if control_url.startswith("https:") else {})
-    added |= _FOR_ALL if _is_for_all(path) else {}
+    added |= _CORS_HEADERS if _is_public(path) else {}
 
-    async def sending(message: Any) -> None:
+    async def send_with_headers(message: Any) -> None:
         if message["type"] == "http.response.start":
-            given = {name for name, _ in message["headers"]}
-            more = [one for one in added.items() if one[0] not in given]
-            message = {**message, "headers": [*message["headers"], *more]}
+            present = {name for name, _ in message["headers"]}
+            missing = [field for field in added.items() if field[0] not in present]
+            message = {**message, "headers": [*message["headers"], *missing]}
         await send(message)
 
-    return sending
+    return send_with_headers
 
 
 def find_reason(scope: Any, control_url: str) -> str | None:
-    """Return why a request is refused, None when it is not.
+    """Return why a request is rejected; None if it is allowed.
 
     Args:
-        control_url: the address people are told, whose host is answered beside this machine's.
+        control_url: the public URL; besides loopback, requests need its host.
     """
     headers: dict[bytes, list[bytes]] = {}
     for name, value in scope["headers"]:
@@ -105,8 +105,8 @@ def find_reason(scope: Any, control_url: str) -> str | None:
         return (
             "this server is only available under its own host name; on this machine use localhost"
         )
-    # a websocket has no method
-    if scope.get("method") in _READING or scope["path"] in _TAKES_FROM_ALL:
+    # websocket connections have no method
+    if scope.get("method") in _SAFE_METHODS or scope["path"] in _PUBLIC_POST_PATHS:
         return None
     sites = headers.get(b"sec-fetch-site", [])
     if any(site not in {b"same-origin", b"none"} for site in sites):
@@ -122,7 +122,7 @@ def _host_of(origin: str) -> str | None:
 
 
 def is_here(host: str) -> bool:
-    """Return whether a Host header names this machine to itself."""
+    """Return whether a Host header is a loopback address."""
     try:
         return is_loopback(urlsplit(f"//{host}").hostname or "")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Let a request in whose route names a permission that whoever asks has, or say why not."""
+"""Admit requests whose caller has the permission of the route, and reject others."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from litestar.exceptions import HTTPException, NotFoundException, PermissionDeni
 from litestar.handlers import BaseRouteHandler
 
 from bbops_server.accounts.rules import RULES, Caller, Permission, may, role_in
-from bbops_server.control_plane.web.routes import IS_DOOR, IS_FORM, PERMISSION
+from bbops_server.control_plane.web.routes import HAS_OWN_AUTH, IS_FORM, PERMISSION
 from bbops_server.control_plane.web.visit import AnyRequest, Visit, unauthorized
 
-_READING: Final = frozenset({"GET", "HEAD"})
+_SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 
 
 async def require(
     connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler
 ) -> None:
-    """Let a request in whose route names a permission that whoever asks has.
+    """Admit a request if its caller has the permission of the route.
 
     Raises:
-        NotAuthorizedException: nobody is known.
-        PermissionDeniedException: their role or scope is too small, or CSRF.
-        NotFoundException: of a project that they have no role in: its name is not told.
+        NotAuthorizedException: the request is not authenticated.
+        PermissionDeniedException: the role or scope does not suffice, or the CSRF token is wrong.
+        NotFoundException: the caller has no role in the project, so its existence is not revealed.
     """
     if connection.scope.get("method") == "OPTIONS":
         return
-    if IS_DOOR in handler.opt:
+    if HAS_OWN_AUTH in handler.opt:
         return
     permission: Permission | None = handler.opt.get(PERMISSION)
     if permission is None or not isinstance(connection, Request):
@@ -36,29 +36,29 @@ async def require(
     visit = connection.state.visit = Visit(connection, connection.app.state.control)
     await visit.identify()
     project = str(connection.path_params.get("name", ""))
-    is_let_in = visit.may(permission, project)
-    if visit.caller.how == "nobody" and not is_let_in:
+    is_allowed = visit.may(permission, project)
+    if visit.caller.how == "nobody" and not is_allowed:
         raise unauthorized("sign in first, or send a token: 'bbops login' makes one")
-    if connection.method not in _READING:
+    if connection.method not in _SAFE_METHODS:
         await visit.check_csrf(is_form=IS_FORM in handler.opt)
-    if not is_let_in:
+    if not is_allowed:
         await _refuse(visit, permission, project)
 
 
-async def demand(visit: Visit, permission: Permission, project: str) -> None:
-    """Let in for what takes more than its route does. Raises as `require`."""
+async def require_permission(visit: Visit, permission: Permission, project: str) -> None:
+    """Require a permission beyond the permission of the route. Raises as `require`."""
     if not visit.may(permission, project):
         await _refuse(visit, permission, project)
 
 
 async def _refuse(visit: Visit, permission: Permission, project: str) -> None:
-    if visit.request.method not in _READING:
+    if visit.request.method not in _SAFE_METHODS:
         await visit.note(permission, object=visit.request.url.path, outcome="refused")
     raise find_refusal(visit.caller, permission, project)
 
 
 def find_refusal(caller: Caller, permission: Permission, project: str) -> HTTPException:
-    """Return why somebody who is known may not do something."""
+    """Return the error for an authenticated caller without a permission."""
     rule = RULES[permission]
     if rule.where == "project" and role_in(caller, project) is None:
         return NotFoundException(f"there is no project '{project}'")

@@ -1,4 +1,4 @@
-"""Say to whoever asks the API why something cannot be done, with the cure."""
+"""Errors of the API, with their hints."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from bbops.base.errors import BbopsError
 
 CONFLICT = 409
 _WHOLE_BODY: Final = "data"
-"""What Litestar calls a body."""
+"""Litestar's key for the request body."""
 
-_OURS: Final = {
+_MESSAGES: Final = {
     HTTPStatus.NOT_FOUND: "page not found",
     HTTPStatus.METHOD_NOT_ALLOWED: "method not allowed",
 }
 
 
 def refuse(error: BbopsError, status: int = CONFLICT) -> ClientException:
-    """Return the answer for an error that the user can mend."""
-    said = f"{error.message}; {error.hint}" if error.hint else error.message
-    return ClientException(said, status_code=status)
+    """Return the HTTP error for an error that the user can fix."""
+    text = f"{error.message}; {error.hint}" if error.hint else error.message
+    return ClientException(text, status_code=status)
 
 
-def words_of(error: HTTPException) -> str:
-    """Return why something was refused, in our words where Litestar is who refuses."""
+def error_text(error: HTTPException) -> str:
+    """Return the message of an error, with our wording for Litestar's own errors."""
     if isinstance(error.extra, list) and error.extra:
-        return "; ".join(map(_words_of_part, error.extra))
+        return "; ".join(map(_describe_part, error.extra))
     status = HTTPStatus(error.status_code)
     if error.detail == status.phrase:
-        return _OURS.get(status, error.detail.lower())
+        return _MESSAGES.get(status, error.detail.lower())
     return error.detail
 
 
-def _words_of_part(wrong: Mapping[str, Any]) -> str:
-    """Return what is wrong with one part of a request, which says what was expected there."""
+def _describe_part(wrong: Mapping[str, Any]) -> str:
+    """Return the error in one parameter or field of a request, with the expected value."""
     key, source = str(wrong.get("key", "")), wrong.get("source", "body")
     source = source.value if isinstance(source, ParamType) else source
     where = f"the {source}" if key == _WHOLE_BODY else f"'{key}' in the {source}"
-    said = str(wrong["message"]).replace("`", "'")
-    return f"{where}: {said[:1].lower()}{said[1:]}" if said.strip("'") != key else f"{where} lacks"
+    text = str(wrong["message"]).replace("`", "'")
+    return f"{where}: {text[:1].lower()}{text[1:]}" if text.strip("'") != key else f"{where} lacks"

@@ -1,4 +1,4 @@
-"""Declare a route of the control plane, which cannot be done without the permission it takes."""
+"""Decorators for the routes of the control plane, which require a permission."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from bbops_server.accounts.rules import Permission
 PERMISSION: Final = "permission"
 IS_FORM: Final = "is_form"
 
-IS_DOOR: Final = "is_door"
-"""Of a part that finds out by itself who asks, and what they may."""
+HAS_OWN_AUTH: Final = "has_own_auth"
+"""Marks a route that authenticates and authorizes its requests by other means than `require`."""
 
 
 class Tab(NamedTuple):
     """A page in the navigation of a project.
 
     Attributes:
-        place: smaller ones come first.
-        name: what the link says.
-        path: behind `/projects/NAME`.
+        place: the order among the tabs, ascending.
+        name: the text of the link.
+        path: the path below `/projects/NAME`.
     """
 
     place: int
@@ -31,25 +31,25 @@ class Tab(NamedTuple):
     path: str
 
 
-Declare = Callable[[Callable[..., Any]], HTTPRouteHandler]
+RouteDecorator = Callable[[Callable[..., Any]], HTTPRouteHandler]
 
 
-def page(path: str, permission: Permission) -> Declare:
-    """Return a decorator: a page for people."""
+def page(path: str, permission: Permission) -> RouteDecorator:
+    """Return a decorator for a page for people."""
     return get(path, include_in_schema=False, opt={PERMISSION: permission})
 
 
-def form(path: str, permission: Permission) -> Declare:
-    """Return a decorator: a form of a page, which comes with its page's CSRF token."""
+def form(path: str, permission: Permission) -> RouteDecorator:
+    """Return a decorator for a form of a page, which needs its page's CSRF token."""
     opt = {PERMISSION: permission, IS_FORM: True}
     return post(path, include_in_schema=False, status_code=200, opt=opt)
 
 
-def read(path: str, permission: Permission) -> Declare:
-    """Return a decorator: a call of the API that changes nothing."""
+def read(path: str, permission: Permission) -> RouteDecorator:
+    """Return a decorator for an API call that changes nothing."""
     return get(path, opt={PERMISSION: permission})
 
 
-def change(path: str, permission: Permission, *, status: int = 202) -> Declare:
-    """Return a decorator: a call of the API that changes something."""
+def change(path: str, permission: Permission, *, status: int = 202) -> RouteDecorator:
+    """Return a decorator for an API call that changes something."""
     return post(path, status_code=status, opt={PERMISSION: permission})

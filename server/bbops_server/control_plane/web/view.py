@@ -20,7 +20,7 @@ PAGES: Final = Path(__file__).parent.parent / "pages"
 
 
 def create_template_config(tabs: Sequence[Tab]) -> TemplateConfig[Any]:
-    """Return how Litestar finds the pages; `tabs` lead to those of a project."""
+    """Return the configuration of the templates; `tabs` are the pages of a project."""
     environment = Environment(
         loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
@@ -33,17 +33,17 @@ def create_template_config(tabs: Sequence[Tab]) -> TemplateConfig[Any]:
 
 
 def show_moment(moment: datetime | None) -> str:
-    """Return a time as people read it; the page says that all are UTC."""
+    """Return a UTC time to the minute; the footer of each page says that times are UTC."""
     return "never" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
 
 
 def mark_lines(text: str) -> list[tuple[str, str]]:
-    """Return the lines of a plan's text, each with what it is, for the stylesheet."""
+    """Return each line of a plan with its CSS class."""
     return [(_kind_of(line), line) for line in text.splitlines()]
 
 
 def mark_diff(text: str) -> list[tuple[str, str]]:
-    """Return the lines of a difference as `mark_lines` does those of a plan."""
+    """Return each line of a diff with its CSS class."""
     return [(_DIFF.get(line[:1], ""), line) for line in text.splitlines()]
 
 

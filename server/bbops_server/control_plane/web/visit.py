@@ -1,7 +1,7 @@
-"""One request to the control plane: who asks, by which cookie or token, and the way to answer.
+"""A request to the control plane: its caller, form fields and responses.
 
-A session counts only with its page's CSRF token; a token in the Authorization header comes from
-no page, and a request that has one is nobody else's.
+A change by a session needs the CSRF token of its page; a token in the Authorization header does
+not, since no page of another site can send it, and it overrides the session.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from bbops_server.control_plane.web.state import ControlState
 AnyRequest = Request[Any, Any, Any]
 Answer = TypeVar("Answer", bound=Response[Any])
 CSRF_HEADER: Final = "x-csrf-token"
-_READING: Final = frozenset({"GET", "HEAD"})
+_SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 _VISIT_KEY: Final = re.compile(r"bbv_[a-z0-9]{40}")
 _RETURN_TO: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,3000}")
 _VISIT_LASTS: Final = timedelta(hours=12)
-_MOST_FIELD: Final = 4_000
+_MAX_FIELD: Final = 4_000
 
 
 class Visit:
-    """Made once for each request, before its handler runs."""
+    """A request to the control plane, created before its handler runs."""
 
     def __init__(self, request: AnyRequest, control: ControlState) -> None:
         self.request, self.control, self.book = request, control, control.book
@@ -62,85 +62,85 @@ class Visit:
         if self._is_new:
             self.visit_key = make_key("bbv")
 
-    # ---- who it is
+    # ---- identity
     @property
     def is_secure(self) -> bool:
-        """Whether the browser came by https: its host is the one of the address people are told."""
+        """Whether the browser uses HTTPS: the request's host is the host of the public URL."""
         url = urlsplit(self.control.settings.control_url.lower())
         return url.scheme == "https" and self.request.headers.get("host", "").lower() == url.netloc
 
     @property
     def network(self) -> str:
-        """What attempts are counted by: an address, of IPv6 the 64 bits that one house has."""
+        """The network of a rate limit: an IPv4 address, or the /64 prefix of an IPv6 address."""
         try:
             is_long = ip_address(self.address).version == 6
             return str(ip_network(f"{self.address}/64", strict=False)) if is_long else self.address
-        except ValueError:  # a link-local address with its zone, or none at all
+        except ValueError:  # a link-local address with its zone, or an empty address
             return self.address
 
     def cookie_name(self, end: str = "") -> str:
-        """Return the name of the session's cookie; a browser takes `__Host-` by https alone."""
+        """Return the name of the session's cookie; browsers accept `__Host-` with HTTPS only."""
         return ("__Host-bbops" if self.is_secure else "bbops") + end
 
     @property
     def device_cookie(self) -> str:
-        """What this browser keeps of a sign-in before; nothing is known by it yet."""
+        """The device cookie of an earlier sign-in, not yet verified."""
         return self.request.cookies.get(self.cookie_name("-device"), "")
 
     async def identify(self) -> None:
-        """Find out who asks.
+        """Authenticate the caller.
 
         Raises:
-            NotAuthorizedException: by a token that is none, or no longer.
+            NotAuthorizedException: the token is unknown, expired or revoked.
         """
-        given = self.request.headers.get("authorization")
-        if given is not None:
-            self.caller = await self._find_token(given)
+        authorization = self.request.headers.get("authorization")
+        if authorization is not None:
+            self.caller = await self._find_token(authorization)
             return
         key = self.request.cookies.get(self.cookie_name(), "")
-        found = await self.control.ask(self.book.sessions.find, key) if key else None
+        found = await self.control.run(self.book.sessions.find, key) if key else None
         if found is not None:
             self.caller, self.session_key = found, key
         elif await self._is_this_machine():
             self.caller = LOCAL
 
-    async def _find_token(self, given: str) -> Caller:
-        scheme, _, key = given.partition(" ")
+    async def _find_token(self, authorization: str) -> Caller:
+        scheme, _, key = authorization.partition(" ")
         key = key.strip()
         if scheme.lower() == "bearer" and self.control.is_local_key(key):
             return LOCAL
         if key.startswith("bba_"):
             raise unauthorized("this agent's token can only be used at the MCP server")
         is_key = scheme.lower() == "bearer" and key.startswith("bbp_")
-        found = await self.control.ask(self.book.tokens.find, key) if is_key else None
+        found = await self.control.run(self.book.tokens.find, key) if is_key else None
         if found is None:
             raise unauthorized("this token is unknown, expired or revoked")
         return found
 
     async def _is_this_machine(self) -> bool:
-        """Return whether nobody has an account yet, and nobody elsewhere is meant to ask."""
-        is_meant = self.control.settings.is_for_this_machine
+        """Return whether no account exists, and the server is configured for this machine only."""
+        is_local_server = self.control.settings.is_for_this_machine
         is_near = is_here(self.request.headers.get("host", "")) and (
             "x-forwarded-for" not in self.request.headers
         )
-        return is_meant and is_near and not await self.control.is_set_up()
+        return is_local_server and is_near and not await self.control.is_set_up()
 
-    # ---- what came with it
+    # ---- form fields
     @property
     def csrf(self) -> str:
-        """The CSRF token of every form: bound to the session, or to the visit before one."""
+        """The CSRF token of every form: bound to the session, or to the visit before sign-in."""
         secret = self.session_key or self.visit_key
         return hmac.new(secret.encode(), b"csrf", "sha256").hexdigest()
 
     def seal(self, text: str) -> str:
-        """Return what proves that this session was shown a text: nobody else can make it."""
+        """Return a signature that proves that this session was shown a text."""
         return hmac.new(self.session_key.encode(), f"seal {text}".encode(), "sha256").hexdigest()
 
     async def check_csrf(self, *, is_form: bool) -> None:
-        """Refuse a change that no page of ours asked for.
+        """Reject a change without the CSRF token of one of our pages.
 
         Raises:
-            PermissionDeniedException: its CSRF token is missing or another one.
+            PermissionDeniedException: the CSRF token is missing or wrong.
         """
         if self.caller.how in {"token", "grant"} or not (is_form or self.caller.how == "session"):
             return
@@ -152,27 +152,27 @@ class Visit:
             raise PermissionDeniedException("this form has expired; reload the page")
 
     async def field(self, name: str) -> str:
-        """Return a field of the form that was sent, empty when it has none."""
+        """Return a field of the form; empty if it is missing."""
         value = (await self.request.form()).get(name, "")
-        return value[:_MOST_FIELD] if isinstance(value, str) else ""
+        return value[:_MAX_FIELD] if isinstance(value, str) else ""
 
     async def fields(self, name: str) -> list[str]:
-        """Return all that was ticked under one name."""
-        found = (await self.request.form()).getall(name, [])
-        return [one for one in found if isinstance(one, str)][:100]
+        """Return all values of a field, such as checkboxes."""
+        values = (await self.request.form()).getall(name, [])
+        return [value for value in values if isinstance(value, str)][:100]
 
     @property
     def user_agent(self) -> str:
-        """What the browser calls itself."""
+        """The browser's User-Agent header."""
         return self.request.headers.get("user-agent", "")
 
     def may(self, permission: Permission, project: str = "") -> bool:
-        """Return whether whoever asks may do something."""
+        """Return whether the caller has a permission."""
         return may(self.caller, permission, project)
 
-    # ---- answers
+    # ---- responses
     def page(self, name: str, status: int = 200, /, **context: Any) -> Template:
-        """Return a page; it brings the cookie that its forms are bound to."""
+        """Return a page, with the cookie to which its forms are bound."""
         error = context.pop("error", None)
         known = {
             "visit": self, "csrf": self.csrf, "caller": self.caller, "P": Permission,
@@ -182,35 +182,35 @@ class Visit:
         return self.keep(answer)
 
     def keep(self, answer: Answer) -> Answer:
-        """Return an answer with the cookie that knows this browser again before it signs in."""
+        """Return a response with the cookie that identifies the browser before sign-in."""
         if self._is_new and not self.session_key:
             lasts = int(_VISIT_LASTS.total_seconds())
             answer.set_cookie(self._cookie("-visit", self.visit_key, lasts))
         return answer
 
     def go(self, path: str) -> Redirect:
-        """Send the browser to another page of ours."""
+        """Redirect the browser to another page of the control plane."""
         return Redirect(path, status_code=303)
 
     async def sign_in(self, person: Person, return_to: str, how: str) -> Redirect:
-        """Begin a new session in the place of one there may be, and go on."""
+        """Start a new session, end the current one, and redirect the browser."""
         if self.caller.how == "session":
-            await self.control.ask(self.book.sessions.end, self.caller.person, self.caller.key)
-        key = await self.control.ask(
+            await self.control.run(self.book.sessions.end, self.caller.person, self.caller.key)
+        key = await self.control.run(
             self.book.sessions.begin, person.id, user_agent=self.user_agent, address=self.address
         )
         await self.note("sign in", object=how, who=person.email)
         answer = self.go(local_path(return_to))
         answer.set_cookie(self._cookie("", key, int(LONGEST.total_seconds())))
-        device = await self.control.ask(self.control.devices.make, person.email)
+        device = await self.control.run(self.control.devices.make, person.email)
         answer.set_cookie(self._cookie("-device", device, LASTS_SECONDS))
         answer.set_cookie(self._cookie("-visit", "", 0))
         return answer
 
     async def sign_out(self) -> Redirect:
-        """End the session, if there is one."""
+        """End the current session, if there is one."""
         if self.caller.how == "session":
-            await self.control.ask(self.book.sessions.end, self.caller.person, self.caller.key)
+            await self.control.run(self.book.sessions.end, self.caller.person, self.caller.key)
             await self.note("sign out")
         answer = self.go("/signin?done=out")
         answer.set_cookie(self._cookie("", "", 0))
@@ -219,12 +219,12 @@ class Visit:
     async def note(
         self, action: str, object: str = "", outcome: str = "done", *, who: str = ""  # noqa: A002
     ) -> None:  # fmt: skip
-        """Write into the audit log. Of what nobody known tries, it takes a thousand an hour."""
+        """Write into the audit log; at most 1,000 entries an hour for anonymous callers."""
         who = who or self.caller.email
-        if not who and self.control.limits.strangers.take(""):
+        if not who and self.control.limits.anonymous.take(""):
             return
         token = self.caller.key if self.caller.how in {"token", "grant"} else ""
-        await self.control.ask(
+        await self.control.run(
             self.book.audit.add, action, who=who, token=token, object=object,
             address=self.address, outcome=outcome,
         )  # fmt: skip
@@ -241,28 +241,28 @@ Here = NamedDependency[SkipValidation[Visit]]
 
 
 def unauthorized(message: str) -> NotAuthorizedException:
-    """Return the 401 that says how to be known."""
+    """Return the 401 that asks for a bearer token."""
     return NotAuthorizedException(message, headers={"www-authenticate": "Bearer"})
 
 
 def local_path(text: str) -> str:
-    """Return a path of our own to go on to; the front page for anything else."""
+    """Return a path of the control plane; the front page for other URLs."""
     return text if _RETURN_TO.fullmatch(text) else "/"
 
 
-def signin_path(request: AnyRequest) -> str:
-    """Return where to sign in, and come back from."""
+def sign_in_path(request: AnyRequest) -> str:
+    """Return the sign-in page, with the path to return to."""
     query = f"?{request.url.query}" if request.url.query else ""
-    back = request.url.path + query if request.method in _READING else "/"
+    back = request.url.path + query if request.method in _SAFE_METHODS else "/"
     return f"/signin?return_to={quote(local_path(back), safe='')}"
 
 
-def too_many(seconds: int) -> AccountError:
-    """Return what is said to who tries too often."""
+def too_many_attempts(seconds: int) -> AccountError:
+    """Return the error for an exceeded rate limit."""
     return AccountError(f"too many attempts; try again in {seconds} s")
 
 
-def come_again(answer: Response[Any], seconds: int) -> Response[Any]:
-    """Return an answer that says when to come again."""
+def add_retry_after(answer: Response[Any], seconds: int) -> Response[Any]:
+    """Return a response with a Retry-After header."""
     answer.headers["retry-after"] = str(seconds)
     return answer

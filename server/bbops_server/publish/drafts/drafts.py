@@ -34,7 +34,7 @@ from bbops_server.publish.stages.contracts import write_contract
 from bbops_server.publish.stages.loop import Reconciler
 from bbops_server.publish.status.events import Event, Published
 from bbops_server.publish.status.signal import Signal
-from bbops_server.publish.status.status import Stalled, Written
+from bbops_server.publish.status.status import RenderedContract, Stalled
 from bbops_server.settings import ProjectSettings, WebhookEvent
 
 LOOK_SECONDS: Final = 0.5
@@ -212,7 +212,7 @@ class Drafts:
             self.context.plane, draft.settings.name, lambda: self._ready(slug, draft)
         )
 
-    async def contract(self, slug: str, form: str) -> Written:
+    async def contract(self, slug: str, form: str) -> RenderedContract:
         """Return what a draft publishes to its callers. Raises: BbopsError: it has mistakes."""
         one = self._drafts[slug]
         project = self.context.project

@@ -29,7 +29,7 @@ from bbops_server.publish.stages.contracts import live_source, write_contract
 from bbops_server.publish.stages.impact import weigh
 from bbops_server.publish.stages.loop import Reconciler
 from bbops_server.publish.status.events import Event, Tell
-from bbops_server.publish.status.status import Stalled, Written
+from bbops_server.publish.status.status import RenderedContract, Stalled
 from bbops_server.settings import ProjectSettings, WebhookEvent
 
 RESTART_SECONDS = 5.0
@@ -151,7 +151,7 @@ class Projects:
             if sample.project in found
         ]  # fmt: skip
 
-    async def contract(self, name: str, form: str) -> Written | None:
+    async def contract(self, name: str, form: str) -> RenderedContract | None:
         """Return what the live commit publishes; None when no project has that name."""
         found = self._find(name)
         if found is None:

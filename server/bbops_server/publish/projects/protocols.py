@@ -11,7 +11,7 @@ from bbops.interfaces.answers import DraftStatus, Publication, ServerStatus, Sta
 from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.publish.processes.project_client import ProjectClient
 from bbops_server.publish.status.signal import Signal
-from bbops_server.publish.status.status import Written
+from bbops_server.publish.status.status import RenderedContract
 
 
 class DraftSource(Protocol):
@@ -74,7 +74,7 @@ class DraftSource(Protocol):
         """Return the client for a draft's process, which requests wake."""
         ...
 
-    async def contract(self, slug: str, form: str) -> Written:
+    async def contract(self, slug: str, form: str) -> RenderedContract:
         """Return the contract of a draft. Raises: BbopsError: the draft has errors."""
         ...
 
@@ -212,7 +212,7 @@ class StatusSource(Protocol):
         """Return the metrics of all processes. Raises: BbopsError: a process is unavailable."""
         ...
 
-    async def contract(self, name: str, form: str) -> Written | None:
+    async def contract(self, name: str, form: str) -> RenderedContract | None:
         """Return the contract of the live commit; None if the project does not exist.
 
         Raises:

@@ -11,12 +11,14 @@ from bbops_server.process.children import LivingChild
 from bbops_server.process.messages.builds import WriteContract
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.sources import Source
-from bbops_server.publish.status.status import Written
+from bbops_server.publish.status.status import RenderedContract
 
 ASK_SECONDS: Final = 60
 
 
-async def write_contract(context: PublishContext, source: Mapping[str, Any], form: str) -> Written:
+async def write_contract(
+    context: PublishContext, source: Mapping[str, Any], form: str
+) -> RenderedContract:
     """Return the contract of a commit, which the build process writes.
 
     Args:
@@ -29,7 +31,7 @@ async def write_contract(context: PublishContext, source: Mapping[str, Any], for
     """
     asked = WriteContract(source, form, context.url, context.engine)
     answer = await context.build.ask(asked, timeout_seconds=ASK_SECONDS)
-    return Written(answer.text, answer.content_type, answer.digest)
+    return RenderedContract(answer.text, answer.content_type, answer.digest)
 
 
 async def live_source(source: Source, applied: str | None, build: LivingChild) -> dict[str, Any]:

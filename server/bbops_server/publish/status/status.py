@@ -47,7 +47,7 @@ class Stalled(Exception):
         return JsonDiagnostic("error", self.reason, "project.yaml", 1, 1, self.message, self.hint)
 
 
-class Written(msgspec.Struct, frozen=True):
+class RenderedContract(msgspec.Struct, frozen=True):
     """A contract in one of its formats; `digest` names what it says."""
 
     text: str

@@ -1,4 +1,4 @@
-"""What a proposal's draft answers otherwise than the live API: asked for, kept, and told."""
+"""Replays of live requests on a proposal's draft: run, store and read them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bbops.base.errors import BbopsError
 from bbops.interfaces.answers import Replayed
 from bbops.source.git.proposals import Proposal
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.proposals.review import Reviewing
+from bbops_server.control_plane.proposals.review import VisitedProposals
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change
 from bbops_server.control_plane.web.visit import Here, Visit
@@ -27,56 +27,56 @@ _TOKEN_SECONDS: Final = 4 * MOST_SECONDS
 
 @change("/api/projects/{name:str}/proposals/{number:int}/replay", Permission.REPLAY, status=200)
 async def replay_proposal(visit: Here, name: FromPath[str], number: FromPath[int]) -> Replayed:
-    """Ask the proposal's draft what was asked of the live API, and keep which answers change."""
-    return await ask_again(visit, name, number)
+    """Replay requests of the live API on the proposal's draft, and store the changed responses."""
+    return await replay(visit, name, number)
 
 
-async def ask_again(visit: Visit, name: str, number: int) -> Replayed:
-    """Ask the draft of an open proposal again; one at a time, for each is work for the server.
+async def replay(visit: Visit, name: str, number: int) -> Replayed:
+    """Replay requests on the draft of an open proposal, for one proposal at a time.
 
     Raises:
-        ClientException: it is not open, its draft does not work, or another one is being asked.
+        ClientException: it is not open, its draft is not ready, or another replay is running.
     """
-    found, _ = await Reviewing(visit, name).look(number)
+    proposal, _ = await VisitedProposals(visit, name).find(number)
     drafts, history = visit.control.status.drafts(name), visit.control.status.history(name)
     if drafts is None or history is None:
         raise NotFoundException(f"there is no project '{name}'")
-    if found.state != "open":
-        raise _conflict(f"proposal #{number} is {found.state}")
-    if visit.control.replaying.locked():
+    if proposal.state != "open":
+        raise _conflict(f"proposal #{number} is {proposal.state}")
+    if visit.control.replay_lock.locked():
         raise _conflict("another proposal is being replayed; try again in a moment")
-    async with visit.control.replaying:
-        branch = Reviewing(visit, name).control.preview_branch(number)
+    async with visit.control.replay_lock:
+        branch = VisitedProposals(visit, name).control.preview_branch(number)
         try:
-            draft = await wake(drafts, branch, found.head)
+            draft = await wake(drafts, branch, proposal.head)
         except BbopsError as error:
             raise refuse(error) from None
         now = datetime.now(UTC).timestamp()  # noqa: TID251 - the server's own clock
         url, host = drafts.here(draft.slug)
         token = make_token(drafts.key(draft.slug), now + _TOKEN_SECONDS)
         try:
-            done = await asyncio.to_thread(
+            replayed = await asyncio.to_thread(
                 rehearse, history, url, {"host": host, "x-draft-token": token},
-                head=found.head, at=now,
+                head=proposal.head, at=now,
             )  # fmt: skip
         except BbopsError as error:
             raise refuse(error) from None
-        if not serves(drafts.find(branch), found.head):
+        if not serves(drafts.find(branch), proposal.head):
             raise _conflict(f"proposal #{number} has changed in the meantime")
-    text = msgspec.json.encode(done).decode()
-    await visit.control.ask(visit.book.proposals.keep_replay, name, number, found.head, text)
+    text = msgspec.json.encode(replayed).decode()
+    await visit.control.run(visit.book.proposals.keep_replay, name, number, proposal.head, text)
     await visit.note("replay proposal", object=f"{name} #{number}")
-    return done
+    return replayed
 
 
-async def read_kept(visit: Visit, name: str, proposal: Proposal) -> Replayed | None:
-    """Return what was found of the proposal as it is; None for who may not read requests."""
+async def find_replay(visit: Visit, name: str, proposal: Proposal) -> Replayed | None:
+    """Return the stored replay of a proposal's commit; None without permission to read requests."""
     if not visit.may(Permission.READ_REQUESTS, name):
         return None
-    kept = await visit.control.ask(
+    text = await visit.control.run(
         visit.book.proposals.replay, name, proposal.number, proposal.head
     )  # fmt: skip
-    return None if kept is None else msgspec.json.decode(kept, type=Replayed)
+    return None if text is None else msgspec.json.decode(text, type=Replayed)
 
 
 def _conflict(message: str) -> ClientException:

@@ -1,4 +1,4 @@
-"""Open the control plane of a server: its book of accounts, its key for this machine's user."""
+"""Open and stop the control plane of a server: its accounts, its local key and its routes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from bbops_server.accounts.errors import ControlAway
 from bbops_server.accounts.set_up_mark import note_accounts, note_opened, refuse_nobody
 from bbops_server.control_plane.app import create_control
 from bbops_server.control_plane.sign_in.local import remove_local_key, write_local_key
-from bbops_server.control_plane.web.closed import closed
-from bbops_server.control_plane.web.draft_access import Admitting
+from bbops_server.control_plane.web.draft_access import DraftMembership
 from bbops_server.control_plane.web.state import ControlState
+from bbops_server.control_plane.web.unavailable import send_unavailable
 from bbops_server.git_http import repository
 from bbops_server.git_http.serving import GitHttp
 from bbops_server.process.host.files import CONTROL_FILE, note_schema
@@ -26,42 +26,42 @@ from bbops_server.publish.processes.plane import Plane
 from bbops_server.publish.projects.protocols import StatusSource
 
 _IDLE_SECONDS: Final = 1.0
-"""How long a connection without a request keeps the next server waiting; browsers have some."""
+"""The time for which an idle connection delays the successor; browsers keep some open."""
 
-_LAST_SECONDS: Final = 1.0
+_STOP_SECONDS: Final = 1.0
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The control plane of a server that runs; `setup_url` creates the first account."""
+    """The running control plane of a server; `setup_url` creates the first account."""
 
     server: Server
     state: Path
     setup_url: str = ""
     book: Book | None = None
     git: GitHttp | None = None
-    admitting: Admitting | None = None
+    membership: DraftMembership | None = None
 
     def begin(self) -> None:
-        """Let the members of projects into their drafts."""
-        if self.admitting is not None:
-            self.admitting.begin()
+        """Start to publish the members of projects to the data processes."""
+        if self.membership is not None:
+            self.membership.begin()
 
     async def hand_over(self, seconds: float) -> None:
-        """Answer what was asked, and close the book; whoever comes next waits for a successor."""
+        """Finish running requests and close the accounts; new ones wait for the successor."""
         await self.server.leave(seconds, idle_seconds=_IDLE_SECONDS)
-        await self._close(_LAST_SECONDS)
+        await self._close(_STOP_SECONDS)
 
     async def stop(self, grace_seconds: float) -> None:
-        """Answer what was asked, and close the book."""
+        """Finish running requests, close the accounts and remove the local key."""
         await self._close(grace_seconds)
         if self.book is not None:
             remove_local_key(self.state)
 
     async def _close(self, grace_seconds: float) -> None:
-        if self.admitting is not None:
-            await self.admitting.stop()
+        if self.membership is not None:
+            await self.membership.stop()
         if self.git is not None:
             await self.git.stop()
         await self.server.stop(grace_seconds)
@@ -69,22 +69,22 @@ class Control:
             await asyncio.to_thread(self.book.close)
 
 
-class Projects(StatusSource, repository.Projects, Protocol):
-    """What is told of the projects, and what follows them."""
+class ProjectSource(StatusSource, repository.Projects, Protocol):
+    """Status and repositories of the projects."""
 
 
 def open_control(
-    plane: Plane, projects: Projects, *, must_exist: bool = False, goes_on: bool = False
+    plane: Plane, projects: ProjectSource, *, must_exist: bool = False, is_handed_over: bool = False
 ) -> Control:
     """Return the control plane, ready to listen. Blocks.
 
-    Where its accounts cannot be used it says nothing but that: the projects go on.
+    If the accounts cannot be used, every request gets 503; the projects keep serving.
 
     Args:
         plane: the data plane.
-        projects: what is told of, and followed.
+        projects: status and repositories of the projects.
         must_exist: whether there are accounts already, so that set-up stays closed.
-        goes_on: whether the address was handed over by a server before.
+        is_handed_over: whether the server has taken over the socket of a predecessor.
 
     Raises:
         BbopsError: the state folder cannot be used.
@@ -95,27 +95,27 @@ def open_control(
         book = _open_book(settings.state, accounts, must_exist=must_exist)
     except DatabaseError as error:
         _log.error("the control plane is closed: %s; %s", error.message, error.hint)
-        return Control(Server(closed), settings.state)
+        return Control(Server(send_unavailable), settings.state)
     note_opened(settings.state)
     note_schema(settings.state, accounts.schema if accounts else None, CONTROL_FILE)
     try:
         here, shown = settings.control_here, settings.control_url
-        key = write_local_key(settings.state, here, shown, goes_on=goes_on)
+        key = write_local_key(settings.state, here, shown, is_handed_over=is_handed_over)
     except OSError as error:
         reason = (error.strerror or "no reason given").lower()
         raise ServerError(f"cannot write into '{settings.state}': {reason}") from None
     control = ControlState(projects, book, lambda: plane.settings, key, is_set_up=must_exist)
     git = control.git = GitHttp(plane.build, projects, settings.state / "git", book.proposals)
-    admitting = control.admitting = Admitting(book, plane.awake.admit)
+    membership = control.membership = DraftMembership(book, plane.awake.admit)
     server = Server(create_control(control))
-    return Control(server, settings.state, control.setup_url, book, git, admitting)
+    return Control(server, settings.state, control.setup_url, book, git, membership)
 
 
 def _open_book(state: Path, accounts: PostgresPlace | None, *, must_exist: bool) -> Book:
     book = Book.open(state, postgres=accounts, must_exist=must_exist)
     try:
         has_people = book.people.exist()
-    except ControlAway as error:  # of a database elsewhere, which may come back
+    except ControlAway as error:  # a remote database that is unavailable
         _log.warning("%s; retrying", error.message)
         return book
     if has_people:

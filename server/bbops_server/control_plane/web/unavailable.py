@@ -1,4 +1,4 @@
-"""What answers in the place of the control plane while its accounts cannot be used."""
+"""The response of the control plane while its accounts cannot be used."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import msgspec
 
 from bbops_server.control_plane.web.guard import POLICY
 
-WHY: Final = (
-    "The accounts of this server cannot be used, so nobody can sign in. Projects go on answering."
-    " The server's log says why, and what to do."
+MESSAGE: Final = (
+    "The accounts of this server cannot be used, so signing in is not possible. Projects keep"
+    " serving. The server's log has the reason and the fix."
 )
-_BODY: Final = msgspec.json.encode({"error": {"code": "accountsUnavailable", "message": WHY}})
+_BODY: Final = msgspec.json.encode({"error": {"code": "accountsUnavailable", "message": MESSAGE}})
 _PAGE: Final = (
     "<!doctype html><html lang=en><meta charset=utf-8><title>Closed · bbops</title>"
-    f"<h1>The control plane is closed</h1><p>{WHY}</p>"
+    f"<h1>The control plane is closed</h1><p>{MESSAGE}</p>"
 ).encode()
 
 
-async def closed(scope: Any, receive: Any, send: Any) -> None:
-    """Answer 503 to everything, as a page for a browser and as JSON for a program."""
+async def send_unavailable(scope: Any, receive: Any, send: Any) -> None:
+    """Send 503 for every request, as a page for a browser and as JSON for a program."""
     if scope["type"] == "lifespan":
-        await _live(receive, send)
+        await _complete_lifespan(receive, send)
         return
     if scope["type"] != "http":
         await send({"type": "websocket.close", "code": 1013})
@@ -41,7 +41,7 @@ async def closed(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
 
 
-async def _live(receive: Any, send: Any) -> None:
+async def _complete_lifespan(receive: Any, send: Any) -> None:
     while (message := await receive())["type"] != "lifespan.shutdown":
         await send({"type": f"{message['type']}.complete"})
     await send({"type": "lifespan.shutdown.complete"})
