@@ -205,8 +205,8 @@ class Wait:
         path: of the step.
         until: when it goes on in any case.
         event: the event that it waits for; empty where it waits for the time alone.
-        value: what an event must hold somewhere to be of interest, as `runtime.work.triggers` writes
-            it; empty where any may be.
+        value: what an event must hold somewhere to be of interest, as `runtime.work.triggers`
+            writes it; empty where any may be.
         since: it has looked at the events up to this one.
     """
 
