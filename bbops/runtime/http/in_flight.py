@@ -95,7 +95,8 @@ class ActiveRequests:
         """
         active.receive = active.task = None
         self.current.discard(active)
-        self.note_change()
+        if self._ended is not None:
+            self.note_change()
         if active.watcher is not None:
             active.watcher.cancel()
 

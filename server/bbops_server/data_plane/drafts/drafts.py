@@ -67,6 +67,8 @@ class Drafts:
         self._by_prefix: dict[bytes, list[tuple[str, Draft]]] = {}
         self._by_host: dict[bytes, tuple[str, Draft]] = {}
         self._suffix = b""
+        self.have_hosts = False
+        """Whether drafts have hosts of their own, so that any request may be for a draft."""
         self._members: Mapping[str, frozenset[str]] = {}
 
     def admit(self, members: Marks) -> None:
@@ -80,6 +82,7 @@ class Drafts:
         for name, place in places.items():
             self._by_name.setdefault(name, Draft(place)).place = place
         self._by_prefix, self._by_host, self._suffix = {}, {}, hosts[1:].encode()
+        self.have_hosts = bool(self._suffix)
         for name, draft in self._by_name.items():
             self._by_prefix.setdefault(draft.place.prefix.encode(), []).append((name, draft))
             if draft.place.own_host:
@@ -88,11 +91,6 @@ class Drafts:
     def find(self, name: str) -> Draft | None:
         """Return a draft; None when there is none of that name."""
         return self._by_name.get(name)
-
-    @property
-    def have_hosts(self) -> bool:
-        """Whether drafts answer on hosts of their own: then every request may be for one."""
-        return bool(self._suffix)
 
     def is_own_host(self, scope: Any) -> bool:
         """Return whether a request is for a host that only drafts have."""

@@ -65,7 +65,8 @@ class DataPlane(Application):
             return
         if self.proxies is not None:
             self.proxies.apply(scope)
-        if "/~" in scope["path"] or (self._drafts is not None and self._drafts.have_hosts):
+        is_special = "/~" in scope["path"]
+        if is_special or (self._drafts is not None and self._drafts.have_hosts):
             if self._drafts is not None and await self._drafts.answer(scope, receive, send):
                 return
             path = scope["path"]
@@ -81,7 +82,7 @@ class DataPlane(Application):
             await _send(scope, send, 503, live.refusal, [_NO_STORE, *_release(live)])
         elif live.release is None:
             await answer_not_ready(scope, send)
-        elif live.realtime.hub.topics and is_realtime(scope["path"]):
+        elif is_special and live.realtime.hub.topics and is_realtime(scope["path"]):
             await answer_request(live.realtime.hub, scope, receive, send)
         else:
             await live.release(scope, receive, send)
