@@ -33,6 +33,30 @@ PROJECT = {
         "  - return: { file: page.pdf }\n"
     ),
     "functions/kept.yaml": "steps:\n  - return: { file: bills/1.pdf, from: localStorage }\n",
+    "functions/print.yaml": (
+        "input: { name: string }\nsteps:\n"
+        '  - htmlToPdf.generatePdf: { html: "<p>${ input.name }</p>", outputPath: report.pdf }\n'
+        "    as: made\n"
+        '  - return: { value: "${ vars.made }" }\n'
+    ),
+    "functions/report.yaml": (
+        "input: { name: string }\nsteps:\n"
+        '  - call: { function: print, input: { name: "${ input.name }" } }\n'
+        "    as: made\n"
+        '  - localStorage.saveFile: { path: reports/1.pdf, content: "${ vars.made }" }\n'
+    ),
+    "functions/order.yaml": (
+        "steps:\n  - enqueue: { function: report, input: { name: Ada } }\n"
+        "  - return: { status: 202, value: null }\n"
+    ),
+    "functions/ordered.yaml": "steps:\n  - return: { file: reports/1.pdf, from: localStorage }\n",
+    "functions/called.yaml": (
+        "steps:\n  - call: { function: print, input: { name: Bob } }\n"
+        "  - return: { file: report.pdf }\n"
+    ),
+    "endpoints/order.yaml": endpoint("POST", "/order", "order"),
+    "endpoints/ordered.yaml": endpoint("GET", "/ordered", "ordered"),
+    "endpoints/called.yaml": endpoint("POST", "/called", "called"),
     "endpoints/bill.yaml": endpoint("POST", "/bill", "bill"),
     "endpoints/visit.yaml": endpoint("POST", "/visit", "visit"),
     "endpoints/kept.yaml": endpoint("GET", "/kept", "kept"),
@@ -67,6 +91,18 @@ def test_a_route_answers_with_a_file_and_keeps_it(served: Served) -> None:
     (sheet,) = read(reply.content)
     assert sheet.text == "Ada <b>& Söhne"  # as it was written, and not as markup
     assert served.api.get("kept").content == reply.content
+
+
+def test_a_called_function_prints_into_the_request_of_its_caller(served: Served) -> None:
+    reply = served.api.post("called", timeout=120)
+    assert reply.status_code == 200, reply.text
+    assert [sheet.text for sheet in read(reply.content)] == ["Bob"]
+
+
+def test_a_job_prints_and_keeps_the_file(served: Served) -> None:
+    assert served.api.post("order").status_code == 202
+    wait_for(lambda: served.api.get("ordered").status_code == 200)
+    assert [sheet.text for sheet in read(served.api.get("ordered").content)] == ["Ada"]
 
 
 def test_a_page_may_not_ask_what_the_server_may_not(served: Served) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 from bbops.base.host import HttpResponse
 from bbops.build.compile.release import build
-from bbops.build.testing.host import FakeHttp, KeptLog, fake_host
+from bbops.build.testing.host import FakeHttp, KeptFiles, KeptLog, fake_host
+from bbops.build.testing.kept_storage import KeptStorage
 from bbops.database.migrate.migrate import apply
 from bbops.database.sqlite.driver import Sqlite
 from bbops.database.sqlite.work import SqliteWork
@@ -114,12 +115,17 @@ class Shop:
         self.database, self.log = database, KeptLog()
         self.http: FakeHttp = Flaky()
         self.random = fake_host(database).random
+        self.storage, self.files = KeptStorage(), KeptFiles()
+        self.more: Files = {}
+        """Other files of the project."""
 
     def linked(self, door: Any, fulfil: str = FULFIL) -> Work:
-        built = build(MemoryTree(files(fulfil)))
+        built = build(MemoryTree({**files(fulfil), **self.more}))
         assert built.project is not None, [str(one) for one in built.diagnostics]
         host = fake_host(door, http=self.http)
-        host = replace(host, log=self.log, random=self.random)
+        host = replace(
+            host, log=self.log, random=self.random, storage=self.storage, files=self.files
+        )
         release = link(built.artifact, name="a", host=host, env={"PAY_KEY": "k" * 40})
         work = link_work(built.artifact, release)
         assert work is not None

@@ -426,7 +426,7 @@ def test_base_directories_do_not_see_each_other(tmp_path: Path) -> None:
     assert [run(cast("Any", one)) for one in made][1] == []
 
 
-def test_without_a_request_there_are_no_files_of_one() -> None:
+def test_a_run_without_a_folder_has_no_files() -> None:
     work = replace(Steps(lambda _: KeptStorage()).work(KeptStorage()), folder=None)
-    with pytest.raises(FlowError, match="only a run for a request has files"):
+    with pytest.raises(FlowError, match="this run has no files"):
         run(cast("Any", STEPS["saveFile"](work, {"path": "a", "content": {"path": "x"}})))

@@ -210,10 +210,9 @@ class Flows:
         inherits = frozenset({**scope.known.vars, **scope.known.unset})
         ways = project.ways_to(name)
         is_public = any(way.answers for way in ways) or not (ways or name in project.callers)
-        has_files = any(way.has_request for way in ways) or not (ways or name in project.callers)
         at = Checking(
             scope, project.sql_tables, _Signatures(self), None, broken=project.broken,
-            answers=is_public and not private, has_files=has_files,
+            answers=is_public and not private,
             why_whole=_why_whole(project, name),
             topics=project.topics, payloads=project.payloads,
             webhooks=project.sent_webhooks,

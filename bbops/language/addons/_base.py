@@ -210,18 +210,7 @@ class AddonStep(Step):
         if parameter.is_content and of.kind == "map" and of.fields and "path" not in of.fields:
             message = f"a file of the run has a 'path', '{name}' has none"
             at.report(place, "bad-value", message, "such as '${ input.photo }'")
-        if parameter.is_file or (parameter.is_content and of.kind == "map"):
-            self.require_files(at, name)
         check_constant(at, parameter, value, place)
-
-    def require_files(self, at: Checking, name: str) -> None:
-        """Report a step that needs files of a request, where no request brings the function."""
-        if not at.has_files:
-            at.report(
-                self.place(name), "bad-value",
-                f"'{name}' is a file of a request, and this function never runs for one itself",
-                "do this in the function of an endpoint: jobs and called functions have no files",
-            )  # fmt: skip
 
     def repeats(self) -> bool:
         """Return whether the vendor may be asked twice."""

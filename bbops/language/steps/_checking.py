@@ -66,7 +66,6 @@ class Checking:
     Attributes:
         answers: a `return` reaches a client; not in a function that is only called.
         why_whole: why its answer cannot go on as a stream; empty where it can.
-        has_files: it runs for a request, which may have files; not in a job, or where it is called.
         topics, webhooks: each file in realtime/ and webhooks/ by its name.
         payloads: for an event the types that the functions of its triggers take.
         channels: the authentication of each channel.
@@ -84,7 +83,6 @@ class Checking:
     step: Mark | None
     broken: frozenset[tuple[str, str]] = frozenset()
     answers: bool = True
-    has_files: bool = True
     why_whole: str = ""
     notes: Notes = field(default_factory=Notes)
     topics: Mapping[str, Topic] = field(default_factory=dict)

@@ -52,6 +52,8 @@ class Function:
     """Every name of a query that it declares."""
     reads_exactly: bool = False
     """Whether the numbers of its body are read as decimals."""
+    has_files: bool = False
+    """Whether it, or a function that it calls, takes or makes files of the run."""
     is_strict: bool = False
     """Whether a request with a name of its query that nobody declares is refused."""
 
@@ -89,7 +91,7 @@ class Run:
     job: Any = None
     """`{id, attempt, key}` in a job."""
     folder: Folder | None = None
-    """Where the files of the request are; None where it can have none, and in what is called."""
+    """The files of the run, also in functions that it calls; None if no step has files."""
     trace: Any = None
     """The request that it runs for; None in a job."""
     vars: dict[str, Any] = _NONE
@@ -169,6 +171,7 @@ async def invoke(run: Run, callee: Function, input: Any, params: Any, query: Any
     inner = type(run)()
     inner.fuel, inner.depth, inner.vars = run.fuel, run.depth + 1, {}
     inner.host, inner.trace = WITHIN.get() or run.host, run.trace
+    inner.folder = run.folder
     inner.auth, inner.api_key = run.auth, run.api_key  # which rules of tables read
     inner.input, inner.params, inner.query = given_to(callee, input, params, query)
     value = (await callee.flow(inner))[1]

@@ -84,7 +84,7 @@ class Pipeline:
         self.typed = [
             one for one in policy.middleware if one.params is not None or one.query is not None
         ]
-        self.has_folder = any("folder" in one.needs for one in every)
+        self.has_folder = any(one.has_files for one in every)
         self.has_vars = any("vars" in one.needs for one in every)
         reading = Reading(
             policy.method, function, policy.middleware, answering, policy.max_body_bytes,

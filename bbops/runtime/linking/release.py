@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import marshal
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import MAGIC_NUMBER
 from time import perf_counter
@@ -216,15 +216,18 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
         given["host"] = replace(given["host"], database=given["host"].events.heard(heard))
     wording = _wording(data["wording"], given["host"])
     functions: dict[str, Function] = {}
+    called: dict[str, Collection[str]] = {}
     spaces: list[tuple[Mapping[str, str], dict[str, Any]]] = []
     for packed in data["functions"]:
         each = marshal.loads(packed)  # noqa: S302 - a part of it
         functions[each["name"]], space = link_function(each, wording.say)
         spaces.append(({**each["calls"], **each["starts"]}, space))
+        called[each["name"]] = each["calls"].values()
         yield
     for calls, space in spaces:
         for local, callee in calls.items():
             space[local] = functions[callee]
+    mark_files(functions, called)
     lasting = given.get("lasting") or Lasting()
     answering = _answering(data, wording, lasting, given)
     table: RouteTable[Any] = RouteTable()
@@ -253,6 +256,20 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
         route["channel"] for route in data["routes"] if route["authentication"] == "API Key"
     )
     return release
+
+
+def mark_files(functions: Mapping[str, Function], called: Mapping[str, Collection[str]]) -> None:
+    """Set `has_files` of functions whose steps, or whose callees' steps, have files. O(calls)."""
+    callers = dict[str, list[str]]()
+    for name, callees in called.items():
+        for callee in callees:
+            callers.setdefault(callee, []).append(name)
+    todo = [name for name, function in functions.items() if "folder" in function.needs]
+    while todo:
+        name = todo.pop()
+        if not functions[name].has_files:
+            functions[name].has_files = True
+            todo += callers.get(name, ())
 
 
 def _heard_tables(data: Mapping[str, Any]) -> frozenset[str]:

@@ -16,6 +16,7 @@ from bbops.runtime.linking.release import (
     Release,
     link_condition,
     link_function,
+    mark_files,
     statements_of,
 )
 from bbops.runtime.linking.resolving import resolve
@@ -106,6 +107,7 @@ class Work:
             name = each["name"]
             functions[name], space = link_function(each, release.answering.wording.say)
             self._linked[name] = _Linked(space, each["calls"], each["starts"])
+        mark_files(functions, {name: each.calls.values() for name, each in self._linked.items()})
         for one in self._linked.values():
             for local, callee in {**one.calls, **one.starts}.items():
                 one.space[local] = functions[callee]
@@ -218,10 +220,14 @@ class Work:
         active.answering, active.task = self._release.answering, asyncio.current_task()
         active.timeout_seconds = float("inf")
         self._release.active_requests.current.add(active)
+        if work.function.has_files and run.host.files is not None:
+            run.folder = run.host.files.open()
         try:
             value = (await _in_time(work, run))[1]
         finally:
             self._release.active_requests.remove(active)
+            if run.folder is not None:
+                run.folder.remove()
         return _kept(value) if work.keeps_result else None
 
 

@@ -225,7 +225,7 @@ class Work:
 
     def _folder(self) -> Folder:
         if self.folder is None:
-            raise FlowError("only a run for a request has files")
+            raise FlowError("this run has no files")
         return self.folder
 
 

@@ -66,7 +66,7 @@ async def _print(
     if printer is None:
         raise AddonFailure("addon-needs", "this process prints nothing")
     if folder is None:
-        raise FlowError("only a run for a request has files")
+        raise FlowError("this run has no files")
     name = given["outputPath"]
     try:
         read_file_name(name)
@@ -101,27 +101,27 @@ class _Asking:
     """Answers what a page asks for, and keeps why the page itself was not there."""
 
     def __init__(self, work: Work) -> None:
-        self._work = work
+        self._terms = work.terms
+        self._host = work.host.unrecorded or work.host  # a job prints again in each attempt
         self.failure: HttpFailure | None = None
 
     async def ask(self, asked: Asked) -> Supplied | None:
         """Return an answer of another server; None where there is none."""
-        work = self._work
         headers = {
             name: value for name, value in asked.headers.items() if name.lower() in _OWN_HEADERS
         }  # fmt: skip
         request = HttpRequest(
-            asked.method, asked.url, headers, b"", work.terms.seconds, "none",
+            asked.method, asked.url, headers, b"", self._terms.seconds, "none",
             most_bytes=_MOST_BYTES,
         )  # fmt: skip
         try:
-            answer = await send(work.host.http, request, repeats=True)
+            answer = await send(self._host.http, request, repeats=True)
         except HttpFailure as failure:
             if asked.is_document:
                 self.failure = failure
             return None
         if asked.is_document and answer.status >= 400:
-            now = work.host.clock.now()
+            now = self._host.clock.now()
             self.failure = failure_of(asked.url, answer, now, Refusal(), repeats=True)
             return None
         return Supplied(answer.status, answer.headers, answer.body)

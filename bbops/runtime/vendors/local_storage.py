@@ -103,7 +103,7 @@ async def file_exists(work: Work, given: Mapping[str, Any]) -> Any:
 
 async def _run_file(work: Work, name: Any) -> RunFile:
     if work.folder is None:
-        raise FlowError("only a run for a request has files")
+        raise FlowError("this run has no files")
     size = await work.folder.size(name) if type(name) is str else None
     if size is None:
         raise FlowError("'localStorage' found no such file in this run")
