@@ -18,7 +18,7 @@ from bbops_server.git_http.repository import Repository, find_repository, knows
 from bbops_server.git_http.request import Refusal
 from bbops_server.git_http.visibility import show_to
 from bbops_server.publish.proposals.merge_status import MergeStatus
-from bbops_server.publish.proposals.proposing import Proposing
+from bbops_server.publish.proposals.workflow import ProposalWorkflow
 
 MAX_TEXT: Final = 10_000
 _ACTIONS: Final = {"approved": "approve", "refused": "refuse", "commented": "comment on"}
@@ -39,7 +39,7 @@ class VisitedProposals:
         except Refusal as refusal:
             raise NotFoundException(refusal.message) from None
         self._visit, self.name, self._git = visit, name, git
-        self.control: Proposing = git.proposing(self._repository)
+        self.control: ProposalWorkflow = git.proposing(self._repository)
 
     async def list_all(self, state: State | None) -> Sequence[Proposal]:
         """Return proposals without their reviews, newest first."""
@@ -52,7 +52,7 @@ class VisitedProposals:
             NotFoundException: it does not exist.
         """
         await self._get(number)
-        proposal, merge_status = await self.control.look(number)
+        proposal, merge_status = await self.control.find_status(number)
         return proposal, show_to(merge_status, self._repository, self._visit.caller)
 
     async def compare(self, merge_status: MergeStatus) -> str:

@@ -1,4 +1,4 @@
-"""Which projects answer, and where."""
+"""The projects that data processes serve, and their addresses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from bbops_server.process.messages.projects import ArrangeProjects, ProjectPlace
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """Which projects answer and where, whose word about clients is taken, and who may be asked."""
+    """The served projects, and the server's settings for requests.
+
+    Attributes:
+        places: addresses by project.
+        proxies: proxies whose forwarded headers are trusted.
+        egress: private hosts that functions may reach.
+        receivers: private hosts that webhook receivers may have.
+    """
 
     places: Mapping[str, ProjectPlace]
     proxies: tuple[str, ...] = ()
@@ -18,7 +25,7 @@ class Arrangement:
     receivers: tuple[str, ...] = ()
 
     def request(self) -> ArrangeProjects:
-        """Return it as a request."""
+        """Return the request that sends it to a data process."""
         return ArrangeProjects(
             dict(self.places), tuple(self.proxies), tuple(self.egress), tuple(self.receivers)
         )
