@@ -196,10 +196,12 @@ def _prune(folder: Path, keep: set[str]) -> None:
     """Delete old manifests, and contents that no manifest names."""
     manifests = [path for path in folder.glob("*.json") if path.name != "recent.json"]
     manifests.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-    kept = [path for at, path in enumerate(manifests) if at < MANIFESTS_KEPT or path.name in keep]
-    for old in set(manifests) - set(kept):
+    remaining = [
+        path for at, path in enumerate(manifests) if at < MANIFESTS_KEPT or path.name in keep
+    ]
+    for old in set(manifests) - set(remaining):
         old.unlink(missing_ok=True)
-    named = {blob for path in kept for blob in read_manifest(path).blobs()}
+    named = {blob for path in remaining for blob in read_manifest(path).blobs()}
     for file in (folder / "files").iterdir():
         if file.name.removesuffix(".gz") not in named:
             file.unlink(missing_ok=True)

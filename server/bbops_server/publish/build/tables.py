@@ -152,11 +152,11 @@ class DatabaseHandlers:
         Raises:
             ServerError: a previous process has built it.
         """
-        found = self._declared.get(Path(request.state), {}).get(request.digest)
-        if found is None:
+        declared = self._declared.get(Path(request.state), {}).get(request.digest)
+        if declared is None:
             digest = request.digest[:12]
             raise ServerError(f"release '{digest}' was not built here", hint="build it again")
-        return found
+        return declared
 
 
 async def _try_statements(request: TryStatements) -> TriedStatements:

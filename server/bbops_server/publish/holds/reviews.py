@@ -34,14 +34,14 @@ async def hold_unreviewed(built: BuiltRevision, at: PublishContext) -> BuiltRevi
         return built
     live = read_record(at)
     rules = live.review if live is not None else {}
-    if is_held_elsewhere(rules, at):
+    if requires_acceptance(rules, at):
         raise await _missing(old, new, built, at)
     if rules.get("max_removed_percent") is not None:
         await _hold_large_removal(old, new, built, at)
     return built
 
 
-def is_held_elsewhere(rules: Mapping[str, Any], at: PublishContext) -> bool:
+def requires_acceptance(rules: Mapping[str, Any], at: PublishContext) -> bool:
     """Return whether commits of a hosted repository need to be accepted."""
     return at.source.is_elsewhere and not at.is_draft and rules.get("main") == "proposals"
 
@@ -53,7 +53,7 @@ def warn_of_reviews(live: LiveRecord, at: PublishContext) -> None:
         live: the live record.
         at: its project.
     """
-    if not live.holds_reviews and is_held_elsewhere(live.review, at):
+    if not live.holds_reviews and requires_acceptance(live.review, at):
         _log.warning(
             "project '%s' says 'review: { main: proposals }', which now holds for commits pushed to"
             " %s, too: each waits until 'bbops accept' accepts it",

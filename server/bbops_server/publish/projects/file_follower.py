@@ -112,20 +112,20 @@ class FileFollower:
     async def take(self, read: Read, projects: ServerProjects) -> None:
         """Apply a file that was read, or report why it is rejected."""
         if read.file is None or read.document is None:
-            found = _as_json(read.diagnostics)
-            if found != projects.settings.diagnostics:
-                projects.settings = ServerStatus(str(self.path), found)
-                projects.report("", SettingsRejected(found))
+            diagnostics = _as_json(read.diagnostics)
+            if diagnostics != projects.settings.diagnostics:
+                projects.settings = ServerStatus(str(self.path), diagnostics)
+                projects.report("", SettingsRejected(diagnostics))
             return
         warnings = find_restarts(
             self.path.name, read.document, self.first, read.file, self.options.given
         )
-        found = _as_json([*read.diagnostics, *warnings])
-        is_new = found != projects.settings.diagnostics or read.file != self.file
-        projects.settings = ServerStatus(str(self.path), found)
+        diagnostics = _as_json([*read.diagnostics, *warnings])
+        is_new = diagnostics != projects.settings.diagnostics or read.file != self.file
+        projects.settings = ServerStatus(str(self.path), diagnostics)
         changes = await self.apply(read.file, projects)
         if is_new:
-            projects.report("", replace(changes, diagnostics=found))
+            projects.report("", replace(changes, diagnostics=diagnostics))
 
     async def apply(self, new: ServerFile, projects: ServerProjects) -> SettingsApplied:
         """Apply a new file; return the names of the affected projects."""
@@ -208,10 +208,10 @@ def _arrangement(places: Mapping[str, ProjectPlace], file: ServerFile) -> Arrang
 
 
 def _compare(old: ServerFile, new: ServerFile) -> SettingsApplied:
-    kept = [name for name in new.projects if name in old.projects]
+    common = [name for name in new.projects if name in old.projects]
     return SettingsApplied(
         added=[name for name in new.projects if name not in old.projects],
-        changed=[name for name in kept if new.projects[name] != old.projects[name]],
+        changed=[name for name in common if new.projects[name] != old.projects[name]],
         removed=[name for name in old.projects if name not in new.projects],
         diagnostics=[],
     )

@@ -70,16 +70,16 @@ class LocalForge:
         """Create a proposal."""
         title = wish.title or Store(self._place).subject(wish.head)
         pushers = self._find_pushers(wish, wish.author)
-        made = self._records.add(
+        proposal = self._records.add(
             self._project, replace(wish, title=title), least=1 + self._highest(), pushers=pushers
         )
         try:
-            self._point_to(made.number, wish.head, NOTHING)
+            self._point_to(proposal.number, wish.head, NOTHING)
         except GitError:
-            self._records.change(self._project, made.number, state="closed")
+            self._records.change(self._project, proposal.number, state="closed")
             raise
-        self._notify(ProposalEvent("proposal.opened", made, made.author))
-        return made
+        self._notify(ProposalEvent("proposal.opened", proposal, proposal.author))
+        return proposal
 
     def eligible(self, others: Sequence[str] = ()) -> EligibleReviewers:
         """Return the users who may review a proposal now, with its changes of other projects."""
@@ -118,18 +118,18 @@ class LocalForge:
 
         Another user who does that is recorded as an author of the commits.
         """
-        known = self._require(number)
-        pushers = self._find_pushers(wish, known.author, (*known.pushers, wish.author))
-        self._records.check(self._project, known.author, wish.reviewers)
-        self._point_to(number, wish.head, known.head)
+        proposal = self._require(number)
+        pushers = self._find_pushers(wish, proposal.author, (*proposal.pushers, wish.author))
+        self._records.check(self._project, proposal.author, wish.reviewers)
+        self._point_to(number, wish.head, proposal.head)
         texts = {"title": wish.title, "description": wish.description}
         changed = {name: text for name, text in texts.items() if text}
-        done = self._records.change(
+        updated = self._records.change(
             self._project, number, ready=wish.ready, reviewers=wish.reviewers, head=wish.head,
             pushers=pushers, **changed,
         )  # fmt: skip
-        self._notify(ProposalEvent("proposal.updated", done, wish.author))
-        return done
+        self._notify(ProposalEvent("proposal.updated", updated, wish.author))
+        return updated
 
     def mark(
         self, number: int, who: str, *, ready: bool | None = None,
@@ -137,9 +137,9 @@ class LocalForge:
     ) -> Proposal:  # fmt: skip
         """Mark it as ready or not, or set its reviewers; None keeps a value."""
         number = self._require(number).number
-        done = self._records.change(self._project, number, ready=ready, reviewers=reviewers)
-        self._notify(ProposalEvent("proposal.updated", done, who))
-        return done
+        marked = self._records.change(self._project, number, ready=ready, reviewers=reviewers)
+        self._notify(ProposalEvent("proposal.updated", marked, who))
+        return marked
 
     def review(self, number: int, who: str, verdict: Verdict, text: str, plan: str) -> Proposal:
         """Record a review of its current commit and plan."""
@@ -150,28 +150,30 @@ class LocalForge:
 
     def prepare(self, number: int) -> Candidate:
         """Return the result of a merge now; its commit is in `refs/pull/N/merge`."""
-        known = self._require(number)
+        proposal = self._require(number)
         store = Store(self._place)
-        base = store.resolve(known.target)
+        base = store.resolve(proposal.target)
         if base is None:
-            raise GitError(f"there is no branch '{known.target}'")
-        if store.is_ancestor(known.head, base):
-            done = self._records.change(self._project, number, state="merged", merged=base)
-            self._notify(ProposalEvent("proposal.merged", done))
-            raise GitError(f"proposal #{number} is in '{known.target}' already")
+            raise GitError(f"there is no branch '{proposal.target}'")
+        if store.is_ancestor(proposal.head, base):
+            merged_proposal = self._records.change(
+                self._project, number, state="merged", merged=base
+            )
+            self._notify(ProposalEvent("proposal.merged", merged_proposal))
+            raise GitError(f"proposal #{number} is in '{proposal.target}' already")
         ref = f"refs/pull/{number}/merge"
-        kept = self._find(ref)
-        if kept and store.parents(kept) == (base, known.head):
-            return Candidate(base, known.head, kept)
-        merged = merge_trees(self._place, base, known.head)
+        old = self._find(ref)
+        if old and store.parents(old) == (base, proposal.head):
+            return Candidate(base, proposal.head, old)
+        merged = merge_trees(self._place, base, proposal.head)
         if merged.conflicts:
-            return Candidate(base, known.head, "", merged.conflicts)
-        parts = (f"Merge #{number}: {known.title}", known.description, f"Proposal: #{number}")
+            return Candidate(base, proposal.head, "", merged.conflicts)
+        parts = (f"Merge #{number}: {proposal.title}", proposal.description, f"Proposal: #{number}")
         message = "\n\n".join(filter(None, parts))
-        author = Identity(known.author.partition("@")[0], known.author)
-        commit = make_commit(self._place, merged.tree, (base, known.head), message, author)
-        self._update_ref(ref, commit, kept or NOTHING)
-        return Candidate(base, known.head, commit)
+        author = Identity(proposal.author.partition("@")[0], proposal.author)
+        commit = make_commit(self._place, merged.tree, (base, proposal.head), message, author)
+        self._update_ref(ref, commit, old or NOTHING)
+        return Candidate(base, proposal.head, commit)
 
     def find_carried(self, candidate: Candidate) -> tuple[str, ...]:
         """Return the files that a merge changes, but the proposed commits do not."""
@@ -183,24 +185,26 @@ class LocalForge:
         Raises:
             GitError: one has moved, or files of the target are checked out and have changes.
         """
-        known = self._require(number)
-        if known.state != "open" or known.head != candidate.head or not candidate.commit:
+        proposal = self._require(number)
+        if proposal.state != "open" or proposal.head != candidate.head or not candidate.commit:
             raise GitError(
                 f"proposal #{number} has changed in the meantime", hint="review it again"
             )
         reason = f"merge #{number} by {who}"
-        move_branch(self._place, known.target, candidate.base, candidate.commit, reason)
-        done = self._records.change(self._project, number, state="merged", merged=candidate.commit)
+        move_branch(self._place, proposal.target, candidate.base, candidate.commit, reason)
+        merged = self._records.change(
+            self._project, number, state="merged", merged=candidate.commit
+        )
         self._delete_preview(number)
-        self._notify(ProposalEvent("proposal.merged", done, who))
-        return done
+        self._notify(ProposalEvent("proposal.merged", merged, who))
+        return merged
 
     def close(self, number: int, who: str) -> Proposal:
         """Close a proposal without a merge; its code stays in `refs/pull`."""
-        done = self._records.change(self._project, self._require(number).number, state="closed")
+        closed = self._records.change(self._project, self._require(number).number, state="closed")
         self._delete_preview(number)
-        self._notify(ProposalEvent("proposal.closed", done, who))
-        return done
+        self._notify(ProposalEvent("proposal.closed", closed, who))
+        return closed
 
     def keep(self, number: int, merge_status: str) -> None:
         """Store the merge status of an open proposal."""

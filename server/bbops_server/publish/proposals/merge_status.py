@@ -126,7 +126,7 @@ class MergeChecker:
         except BbopsError as error:
             return _blocked(candidate, error.message)
 
-    def recall(self, proposal: Proposal, kept: MergeStatus) -> MergeStatus:
+    def recall(self, proposal: Proposal, stored: MergeStatus) -> MergeStatus:
         """Return the stored status of an ended proposal, with later results of its tests.
 
         The tests of a merged proposal run to their end, the tests of a closed one are stopped.
@@ -139,8 +139,8 @@ class MergeChecker:
             return self._reader.find_tests(place, tested, ends=ends) or STOPPED
 
         others = (replace(part, tests=find(part.tests, part.project, part.tested))
-                  for part in kept.others)  # fmt: skip
-        return replace(kept, tests=find(kept.tests, "", kept.tested), others=tuple(others))
+                  for part in stored.others)  # fmt: skip
+        return replace(stored, tests=find(stored.tests, "", stored.tested), others=tuple(others))
 
     async def check_unreviewed(self, commit: str, base: str) -> tuple[str, ...]:
         """Return why a commit on top of `base` may not go live without a review; empty if it may.

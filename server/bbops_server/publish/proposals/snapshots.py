@@ -70,6 +70,6 @@ def read(text: str | None) -> MergeStatus:
         return _EMPTY
 
 
-def end(proposal: Proposal, kept: MergeStatus) -> MergeStatus:
+def end(proposal: Proposal, stored: MergeStatus) -> MergeStatus:
     """Return the status of a merged or closed proposal, with its end as the obstacle."""
-    return replace(kept, ended=proposal.state, obstacles=(f"it is {proposal.state}",))
+    return replace(stored, ended=proposal.state, obstacles=(f"it is {proposal.state}",))

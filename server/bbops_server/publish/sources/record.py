@@ -47,7 +47,7 @@ class LiveRecord(msgspec.Struct, frozen=True):
     frontend: str = ""
     tagged: str | None = None
 
-    def built(self) -> BuiltRevision:
+    def as_built(self) -> BuiltRevision:
         """Return it as a built release; the source of its commit is unknown."""
         facts = BuiltRelease(
             ok=True, diagnostics=[], digest=self.digest, revision=self.revision, subject="",
@@ -56,7 +56,7 @@ class LiveRecord(msgspec.Struct, frozen=True):
             durability=self.durability, signs=self.signs, review=self.review,
             reaches=self.reaches,
         )  # fmt: skip
-        return FetchedRevision(self.revision, {}).built(facts)
+        return FetchedRevision(self.revision, {}).with_facts(facts)
 
 
 async def record(built: BuiltRevision, version: str, at: PublishContext) -> None:

@@ -27,7 +27,7 @@ class FetchedRevision:
         """The full commit id; empty for a working tree."""
         return commit_of(self.revision)
 
-    def built(self, facts: BuiltRelease) -> BuiltRevision:
+    def with_facts(self, facts: BuiltRelease) -> BuiltRevision:
         """Return the built revision with its facts."""
         return BuiltRevision(self.revision, self.source, facts)
 
@@ -44,7 +44,7 @@ class BuiltRevision(FetchedRevision):
         commit = self.revision.rpartition(":")[2]
         return commit[:12] if ":" in self.revision else f"dev-{self.facts.digest[:8]}"
 
-    def prepared(self, env: Mapping[str, str | None]) -> PreparedRevision:
+    def with_env(self, env: Mapping[str, str | None]) -> PreparedRevision:
         """Return the prepared revision with its env values."""
         return PreparedRevision(self.revision, self.source, self.facts, env)
 
@@ -55,7 +55,7 @@ class PreparedRevision(BuiltRevision):
 
     env: Mapping[str, str | None] = field(repr=False)
 
-    def rehearsed(self, plan: Rehearsal) -> RehearsedRevision:
+    def with_plan(self, plan: Rehearsal) -> RehearsedRevision:
         """Return the rehearsed revision with its migration plan."""
         return RehearsedRevision(self.revision, self.source, self.facts, self.env, plan)
 
@@ -76,7 +76,7 @@ class RehearsedRevision(PreparedRevision):
         """Whether the database needs work after the previous release has ended."""
         return self.is_about_tables or self.plan.listens
 
-    def linked(self, link: Link) -> LinkedRevision:
+    def with_link(self, link: Link) -> LinkedRevision:
         """Return the linked revision with its link."""
         return LinkedRevision(self.revision, self.source, self.facts, self.env, self.plan, link)
 
@@ -87,7 +87,7 @@ class LinkedRevision(RehearsedRevision):
 
     link: Link
 
-    def migrated(self, changes: list[str]) -> MigratedRevision:
+    def with_changes(self, changes: list[str]) -> MigratedRevision:
         """Return the migrated revision with the changes of its tables."""
         return MigratedRevision(
             self.revision, self.source, self.facts, self.env, self.plan, self.link, changes

@@ -208,7 +208,7 @@ class Reconciler:
         """
         data, stamp = await read_live(self.context), self.context.secrets.stamp()
         if data is not None and self.warmed != (data.artifact, stamp):
-            await warm(data.built(), self.context)
+            await warm(data.as_built(), self.context)
             self.warmed = data.artifact, stamp
 
     async def restore(self) -> None:
@@ -218,7 +218,7 @@ class Reconciler:
             data = await read_live(self.context)
             if data is None:
                 return
-            self.review, built = data.review, data.built()  # before it is served, which may fail
+            self.review, built = data.review, data.as_built()  # before it is served, which may fail
             if not self.context.plane.is_live(self.context.project.name):
                 await serve_artifact(built, self.context)
             warn_of_reviews(data, self.context)
@@ -338,7 +338,7 @@ class Reconciler:
         self.board.begin(live.revision)
         self.board.subject, self.board.author = live.facts.subject, live.facts.author
         linked: LinkedRevision = await self.run_stages(RELINK, live)
-        unrecorded = await self.publish(linked.migrated([]), self.board.version, began)
+        unrecorded = await self.publish(linked.with_changes([]), self.board.version, began)
         if unrecorded is not None:
             await self.refuse(unrecorded)
 

@@ -86,7 +86,7 @@ async def build(fetched: FetchedRevision, at: PublishContext) -> BuiltRevision:
         fetched.source, str(at.artifacts), at.engine, live, tuple(off), stays,
         error or ("" if browser.sandbox else NO_SANDBOX),
     )  # fmt: skip
-    return fetched.built(await at.build.ask(request, timeout_seconds=BUILD_SECONDS))
+    return fetched.with_facts(await at.build.ask(request, timeout_seconds=BUILD_SECONDS))
 
 
 async def require_valid(built: BuiltRevision, at: PublishContext) -> BuiltRevision:
@@ -131,7 +131,7 @@ async def fill_env(built: BuiltRevision, at: PublishContext) -> PreparedRevision
         names = ", ".join(missing)
         raise Stalled("EnvMissing", f"no value for {names}", _env_command(missing[0], at))
     _require_usable(built.facts, env, at)
-    return built.prepared(env)
+    return built.with_env(env)
 
 
 def _require_usable(facts: BuiltRelease, env: Mapping[str, str | None], at: PublishContext) -> None:
@@ -205,13 +205,13 @@ async def rehearse(
         raise _migration_refused(refused, at) from None
     except DatabaseError as error:
         raise Stalled("SmokeFailed", error.message, error.hint) from None
-    return prepared.rehearsed(plan)
+    return prepared.with_plan(plan)
 
 
 async def skip_rehearsal(prepared: PreparedRevision, at: PublishContext) -> RehearsedRevision:
     """Return a release whose tables need no migration, because it was live before."""
     del at
-    return prepared.rehearsed(UNCHANGED)
+    return prepared.with_plan(UNCHANGED)
 
 
 async def link(rehearsed: RehearsedRevision, at: PublishContext) -> LinkedRevision:
@@ -237,7 +237,7 @@ async def link(rehearsed: RehearsedRevision, at: PublishContext) -> LinkedRevisi
         await at.plane.link(linking)
     except BbopsError as error:
         raise Stalled("LinkFailed", error.message, error.hint, is_passing=True) from None
-    return rehearsed.linked(linking)
+    return rehearsed.with_link(linking)
 
 
 def _find_start(built: BuiltRevision, at: PublishContext) -> StartPageTexts:
@@ -258,7 +258,7 @@ async def expand(linked: LinkedRevision, at: PublishContext) -> MigratedRevision
         answer = await at.build.ask(request, timeout_seconds=MIGRATE_SECONDS)
     except MigrationRefused as refused:
         raise _migration_refused(refused, at) from None
-    return linked.migrated(answer.changes)
+    return linked.with_changes(answer.changes)
 
 
 def _release_fields(built: BuiltRevision, at: PublishContext) -> dict[str, str]:

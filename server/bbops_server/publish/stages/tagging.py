@@ -81,7 +81,7 @@ async def tag_restored(built: BuiltRevision, at: PublishContext) -> str:
         return ""
     branch, commit = read_revision(built.revision)
     fetched = describe(at.source.repository, commit, branch, at.source.path)
-    version = await tag(fetched.built(built.facts), at)
+    version = await tag(fetched.with_facts(built.facts), at)
     if version:
         await record(built, version, at)
     return version
