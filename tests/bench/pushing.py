@@ -11,7 +11,7 @@ import httpx
 
 from bbops.source.git import store
 from bbops_server.process.messages.builds import CheckedPush, CheckPush
-from bbops_server.publish.build.worker import Builder
+from bbops_server.publish.build.worker import BuildProcess
 from tests.bench.again import again
 from tests.bench.figures import Figure
 from tests.bench.load.generator import keep_rate
@@ -65,7 +65,7 @@ def measure_pushes(folder: Path, *, files: int, pushes: int) -> list[Figure]:
 
 async def _check(repository: Path, clone: _Clone, times: int) -> list[float]:
     """Check commits as the build process does for `pre-receive`, but for the first."""
-    builder, found = Builder(), list[float]()
+    builder, found = BuildProcess(), list[float]()
     old = git(clone.folder, "rev-parse", "HEAD")
     for _ in range(times + 1):
         new = await asyncio.to_thread(clone.commit)

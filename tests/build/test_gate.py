@@ -12,7 +12,7 @@ import pytest
 from bbops.build.compile.release import build
 from bbops.source.git import store
 from bbops.source.tree import MemoryTree
-from bbops_server.publish.build.trial import Trial
+from bbops_server.publish.build.project_tests import ProjectTestRun
 from tests.support.patience import wait_for
 from tests.support.served import Served, git
 from tests.support.slow_tests import slow_tests
@@ -128,27 +128,27 @@ def test_a_server_that_stops_ends_its_tests_and_leaves_nothing_behind(tmp_path: 
 
 # ---- bounds
 def test_tests_that_take_too_long_are_told_at_the_case_that_ran() -> None:
-    trial = Trial(build(MemoryTree(gated(slow_tests(9)))), seconds=0.3)
+    trial = ProjectTestRun(build(MemoryTree(gated(slow_tests(9)))), seconds=0.3)
     trial.run()
-    (found,) = trial.found
+    (found,) = trial.diagnostics
     assert (found.place.file, found.code) == ("tests/slow.yaml", "test-failed")
     assert found.message == "the tests take longer than 0.3 seconds; this case was running"
     assert trial.cases == 1
 
 
 def test_a_run_that_is_ended_says_nothing() -> None:
-    trial = Trial(build(MemoryTree(gated(slow_tests(200)))))
+    trial = ProjectTestRun(build(MemoryTree(gated(slow_tests(200)))))
     running = threading.Thread(target=trial.run)
     running.start()
     wait_for(lambda: trial.cases)
     trial.end()
     running.join(10)
     assert not running.is_alive()
-    assert trial.found == []
+    assert trial.diagnostics == []
 
 
 def test_a_run_that_is_ended_before_it_began_runs_nothing() -> None:
-    trial = Trial(build(MemoryTree(gated())))
+    trial = ProjectTestRun(build(MemoryTree(gated())))
     trial.end()
     trial.run()
-    assert (trial.cases, trial.found) == (0, [])
+    assert (trial.cases, trial.diagnostics) == (0, [])

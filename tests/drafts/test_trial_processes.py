@@ -13,7 +13,7 @@ import pytest
 
 from bbops.source.tree import MemoryTree
 from bbops_server.publish.build.build_input import BuildInput
-from bbops_server.publish.build.gate import Gate, Run
+from bbops_server.publish.build.gate import GateRun, ReleaseGate
 from tests.support.draft_processes import (
     TESTS,
     command,
@@ -55,9 +55,9 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def with_gate(work: Callable[[Gate], Awaitable[Any]], seconds: float = 120) -> Any:
+def with_gate(work: Callable[[ReleaseGate], Awaitable[Any]], seconds: float = 120) -> Any:
     async def do() -> Any:
-        gate = Gate(seconds)
+        gate = ReleaseGate(seconds)
         try:
             return await work(gate)
         finally:
@@ -82,7 +82,7 @@ def test_tests_that_never_end_say_so_themselves(scratch: Path) -> None:
     assert list(scratch.iterdir()) == []
 
 
-async def under_way(gate: Gate) -> Run:
+async def under_way(gate: ReleaseGate) -> GateRun:
     """Return the run of `a` once it has come to its case."""
     while (run := gate._runs.get(Path("a"))) is None or run.at.file != "tests/bad.yaml":
         await asyncio.sleep(0.01)
@@ -91,7 +91,7 @@ async def under_way(gate: Gate) -> Run:
 
 @pytest.mark.long
 def test_a_process_that_hangs_is_ended_by_the_clock_of_its_parent(scratch: Path) -> None:
-    async def work(gate: Gate) -> Any:
+    async def work(gate: ReleaseGate) -> Any:
         running = asyncio.create_task(gate.run(Path("a"), handed(COMPUTES)))
         run = await under_way(gate)
         assert run.child is not None
@@ -106,7 +106,7 @@ def test_a_process_that_hangs_is_ended_by_the_clock_of_its_parent(scratch: Path)
 
 @pytest.mark.long
 def test_tests_that_take_too_much_memory_fail_alone(scratch: Path) -> None:
-    async def work(gate: Gate) -> tuple[Any, Any]:
+    async def work(gate: ReleaseGate) -> tuple[Any, Any]:
         greedy, modest = (
             gate.run(Path("a"), handed(MEMORY)),
             gate.run(Path("b"), handed("steps:\n")),
@@ -119,7 +119,7 @@ def test_tests_that_take_too_much_memory_fail_alone(scratch: Path) -> None:
 
 @pytest.mark.long
 def test_a_run_whose_process_is_killed_says_which_case_ran(scratch: Path) -> None:
-    async def work(gate: Gate) -> Any:
+    async def work(gate: ReleaseGate) -> Any:
         running = asyncio.create_task(gate.run(Path("a"), handed(COMPUTES)))
         run = await under_way(gate)
         assert run.child is not None
@@ -132,7 +132,7 @@ def test_a_run_whose_process_is_killed_says_which_case_ran(scratch: Path) -> Non
 
 
 def test_a_run_that_is_ended_says_nothing_and_leaves_nothing(scratch: Path) -> None:
-    async def work(gate: Gate) -> Any:
+    async def work(gate: ReleaseGate) -> Any:
         running = asyncio.create_task(gate.run(Path("a"), handed(COMPUTES)))
         while not list(scratch.glob("bbops-test-*/bbops-test-*")):
             await asyncio.sleep(0.01)

@@ -20,7 +20,7 @@ from bbops_server.git_http.hooks import SCRIPT, Hooks, Say, Told
 from bbops_server.git_http.refs import Rights, find_complaint, read_updates
 from bbops_server.git_http.request import Refusal, read_request
 from bbops_server.git_http.unpacking import Unpacking
-from bbops_server.publish.status.events import Serving
+from bbops_server.publish.status.events import ServerReady
 
 pytestmark = pytest.mark.quick
 
@@ -144,7 +144,7 @@ def test_of_many_diagnostics_the_errors_are_shown_first() -> None:
 def test_the_first_screen_names_git_where_there_are_accounts(
     capsys: pytest.CaptureFixture[str], mode: str, setup_url: str, *, is_told: bool
 ) -> None:
-    Terminal(mode=mode)("", Serving("http://x", "http://c", "/srv/shop", setup_url))
+    Terminal(mode=mode)("", ServerReady("http://x", "http://c", "/srv/shop", setup_url))
     assert ("http://c/git/NAME.git is the git URL" in capsys.readouterr().out) is is_told
 
 

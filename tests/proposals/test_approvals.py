@@ -12,11 +12,11 @@ from bbops.base.errors import ServerError
 from bbops.database.migrate import migrate
 from bbops_server.publish.holds.approvals import (
     approve,
-    close_approval,
-    keep_waiting,
     read_approvals,
     read_approved,
     read_waiting,
+    record_applied,
+    record_waiting,
     stamp_approvals,
 )
 from tests.support.database_commands import Commands
@@ -33,7 +33,7 @@ def waiting(tmp_path: Path) -> str:
     migrate.apply(data, declare(BASE))
     query(data, f"INSERT INTO users (id, email, created_at) VALUES ('{USER}', 'a@x', '2026')")
     planned = migrate.plan(data, changed(lambda spec: spec["users"]["columns"].pop("role")))
-    keep_waiting(tmp_path, planned)
+    record_waiting(tmp_path, planned)
     return planned.hash
 
 
@@ -58,7 +58,7 @@ def test_a_word_counts_until_the_plan_is_made_and_may_be_given_again(
 ) -> None:
     approve(tmp_path, waiting, who="ada", at=NOW)
     assert read_approved(tmp_path) == {waiting}
-    close_approval(tmp_path, waiting)
+    record_applied(tmp_path, waiting)
     assert read_approved(tmp_path) == set()
     assert [one.who for one in read_approvals(tmp_path)] == ["ada"], "it stays on record"
     approve(tmp_path, waiting, who="bob", at=NOW)

@@ -12,7 +12,7 @@ import pytest
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Role
-from bbops_server.publish.proposals.local import MOST_DIFF
+from bbops_server.publish.proposals.local import MAX_DIFF_BYTES
 from tests.support.patience import wait_for
 from tests.support.served import LIST, Served, git, make_project
 
@@ -164,4 +164,4 @@ def test_a_long_difference_is_cut(shop: Shop) -> None:
     git(shop.repository, "checkout", "-q", "main")
     found = shop.ask(f"/{shop.ask('', 'POST', branch='long')['number']}")
     assert found["diff"].endswith("\n… cut at 256 kB, git has the rest\n")
-    assert len(found["diff"].encode()) <= MOST_DIFF + 100
+    assert len(found["diff"].encode()) <= MAX_DIFF_BYTES + 100

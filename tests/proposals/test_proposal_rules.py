@@ -19,13 +19,13 @@ from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import AccountError
 from bbops_server.publish.proposals import snapshots
 from bbops_server.publish.proposals.merge_status import MergeStatus
-from bbops_server.publish.proposals.parts import Part
+from bbops_server.publish.proposals.parts import ProjectImpact
 from bbops_server.publish.proposals.rules import (
-    Demands,
-    Eligible,
-    Voices,
-    count_voices,
+    EligibleReviewers,
+    MergeRequirements,
+    ReviewTally,
     find_obstacles,
+    tally_reviews,
 )
 from tests.support.proposal_rules import AT, WISH, book
 
@@ -44,12 +44,14 @@ def said(who: str, verdict: str, head: str = "head", plan: str = "plan") -> Revi
     return Review(who, AT, verdict, "", head, plan)  # type: ignore[arg-type]
 
 
-TEAM = Eligible(frozenset({"ada", "bob", "eve"}))
+TEAM = EligibleReviewers(frozenset({"ada", "bob", "eve"}))
 
 
-def obstacles(proposal: Proposal, approvals: int = 1, eligible: Eligible = TEAM) -> list[str]:
-    voices = count_voices(proposal, "plan", eligible)
-    return list(find_obstacles(Demands("plan", approvals), voices))
+def obstacles(
+    proposal: Proposal, approvals: int = 1, eligible: EligibleReviewers = TEAM
+) -> list[str]:
+    voices = tally_reviews(proposal, "plan", eligible)
+    return list(find_obstacles(MergeRequirements("plan", approvals), voices))
 
 
 def test_an_approval_of_this_plan_and_head_counts() -> None:
@@ -65,9 +67,9 @@ def test_who_has_changed_a_proposal_does_not_approve_it() -> None:
         "the approval of bob does not count: they are an author of some commits",
     ]
     assert obstacles(replace(proposed(said("eve", "approved")), pushers=("bob",))) == []
-    pair = Eligible(frozenset({"ada", "bob"}))
+    pair = EligibleReviewers(frozenset({"ada", "bob"}))
     assert len(obstacles(mine, eligible=pair)) == 3
-    assert obstacles(mine, eligible=Eligible(frozenset({"bob"}))) == []
+    assert obstacles(mine, eligible=EligibleReviewers(frozenset({"bob"}))) == []
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,7 @@ def test_an_approval_of_something_else_does_not_count_and_says_why(
 
 
 def test_who_may_no_longer_review_neither_approves_nor_blocks() -> None:
-    without_bob = Eligible(frozenset({"ada", "eve"}))
+    without_bob = EligibleReviewers(frozenset({"ada", "eve"}))
     approved = proposed(said("bob", "approved"))
     assert obstacles(approved) == []
     assert obstacles(approved, eligible=without_bob) == [
@@ -112,25 +114,25 @@ def test_the_last_word_of_each_counts() -> None:
 def test_ones_own_word_counts_only_where_nobody_else_could_give_one() -> None:
     mine = proposed(said("ada", "approved"))
     assert obstacles(mine) == ["1 more approval needed"]
-    assert obstacles(mine, eligible=Eligible(frozenset({"ada"}))) == []
-    assert obstacles(mine, eligible=Eligible(None)) == []  # nobody has an account yet
-    assert obstacles(mine, eligible=Eligible(frozenset({"bob"}))) != []
+    assert obstacles(mine, eligible=EligibleReviewers(frozenset({"ada"}))) == []
+    assert obstacles(mine, eligible=EligibleReviewers(None)) == []  # nobody has an account yet
+    assert obstacles(mine, eligible=EligibleReviewers(frozenset({"bob"}))) != []
 
 
 def test_where_too_few_could_approve_it_says_so() -> None:
-    pair, both = Eligible(frozenset({"ada", "bob"})), replace(proposed(), pushers=("bob",))
+    pair, both = EligibleReviewers(frozenset({"ada", "bob"})), replace(proposed(), pushers=("bob",))
     (_, why) = obstacles(both, eligible=pair)
     assert why.startswith("not enough reviewers: 1 must approve, 0 can, since authors")
     assert obstacles(proposed(), eligible=pair) == ["1 more approval needed"]
     assert obstacles(proposed(), 2, pair)[1].startswith(
         "not enough reviewers: 2 must approve, 1 can"
     )
-    assert len(obstacles(both, eligible=Eligible(None))) == 1
+    assert len(obstacles(both, eligible=EligibleReviewers(None))) == 1
 
 
 def test_what_is_refused_is_not_merged_whoever_agrees() -> None:
-    voices = count_voices(proposed(said("bob", "approved")), "plan", TEAM)
-    demands = Demands("plan", 1, refused=("too much would be removed",))
+    voices = tally_reviews(proposed(said("bob", "approved")), "plan", TEAM)
+    demands = MergeRequirements("plan", 1, refused=("too much would be removed",))
     assert list(find_obstacles(demands, voices)) == ["too much would be removed"]
 
 
@@ -143,7 +145,7 @@ words = st.builds(
 @pytest.mark.long
 @given(st.lists(words, max_size=12))
 def test_whoever_is_counted_said_last_that_this_is_good(reviews: list[Review]) -> None:
-    voices = count_voices(proposed(*reviews), "plan", TEAM)
+    voices = tally_reviews(proposed(*reviews), "plan", TEAM)
     for who in voices.approved:
         last = [one for one in reviews if one.who == who and one.verdict != "commented"][-1]
         assert (last.verdict, last.head, last.plan) == ("approved", "head", "plan")
@@ -230,11 +232,14 @@ def test_a_merge_status_that_is_too_long_is_kept_without_what_makes_it_so() -> N
     wrong = JsonDiagnostic("error", "x", "a.yaml", 1, 1, "a" * 500)
     tests = answers.Tests("failed", "its tests fail", diagnostics=[wrong] * 900)
     long = MergeStatus(
-        None, Demands("plan", 1), Voices((), (), ()), (wrong,) * 900, {"plan": "p" * 300_000},
+        None, MergeRequirements("plan", 1), ReviewTally((), (), ()), (wrong,) * 900,
+        {"plan": "p" * 300_000},
         "first line\n" + "t" * 300_000, tests, obstacles=("not yet",),
     )  # fmt: skip
-    told = snapshots.encode(replace(long, others=(Part("right", text="t" * 300_000, tests=tests),)))
-    assert len(told) <= snapshots.MOST_BYTES
+    told = snapshots.encode(
+        replace(long, others=(ProjectImpact("right", text="t" * 300_000, tests=tests),))
+    )
+    assert len(told) <= snapshots.MAX_BYTES
     found = snapshots.read(told)
     assert (found.plan, found.obstacles) == (None, ("not yet",))
     assert found.text.startswith("first line\n")
@@ -243,7 +248,9 @@ def test_a_merge_status_that_is_too_long_is_kept_without_what_makes_it_so() -> N
     assert (len(found.diagnostics), found.tests and len(found.tests.diagnostics)) == (20, 20)
     small = replace(long, plan={"plan": ""}, text="", diagnostics=(), tests=None)
     assert snapshots.read(snapshots.encode(small)) == small
-    huge = replace(long, obstacles=("x" * 300_000,), demands=Demands("p", 1, ("x" * 300_000,)))
+    huge = replace(
+        long, obstacles=("x" * 300_000,), demands=MergeRequirements("p", 1, ("x" * 300_000,))
+    )
     assert snapshots.read(snapshots.encode(huge)).text == "how it stood was too long to keep"
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.rules import Scope
-from bbops_server.publish.proposals.replaying import MOST_ASKED, sample
+from bbops_server.publish.proposals.replay import MAX_REPLAYED, sample
 from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.proposing import Asking, propose
 from tests.support.pushing import BAD, World
@@ -160,9 +160,9 @@ def test_the_newest_of_each_route_and_status_is_asked() -> None:
 
 
 def test_not_all_of_many_are_asked() -> None:
-    every = [request(f"/{number}", route=f"/{number}") for number in range(MOST_ASKED + 9)]
+    every = [request(f"/{number}", route=f"/{number}") for number in range(MAX_REPLAYED + 9)]
     found = sample(every)
-    assert (len(found), found[0].target) == (MOST_ASKED, f"/{MOST_ASKED + 8}")
+    assert (len(found), found[0].target) == (MAX_REPLAYED, f"/{MAX_REPLAYED + 8}")
 
 
 def test_what_is_kept_of_a_head_is_kept_once(tmp_path: Path) -> None:

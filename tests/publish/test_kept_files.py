@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bbops.build.compile.release import build
 from bbops.source.tree import MemoryTree
-from bbops_server.publish.build.browser import warn_of_browser
-from bbops_server.publish.build.kept_files import warn_of_files
+from bbops_server.publish.build.browser_warning import warn_of_browser
+from bbops_server.publish.build.file_warning import warn_of_files
 from tests.conftest import Files, sample
 
 ADDON = {"addons/localStorage.yaml": "enabled: true\n"}

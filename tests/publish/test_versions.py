@@ -23,7 +23,7 @@ from bbops.source.git.writing import (
     put_files,
     put_folder,
 )
-from bbops_server.publish.status.own_versions import find_own
+from bbops_server.publish.status.own_versions import filter_versions
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -170,12 +170,12 @@ def test_what_a_project_remembers_tells_whose_an_old_tag_is(folder: Path) -> Non
         return Publication(f"main@sha1:{head}", at, "live", 1.0, version)
 
     def names(*publications: Publication) -> list[str]:
-        return [one.name for one in find_own(every, SHOP, publications)]
+        return [one.name for one in filter_versions(every, SHOP, publications)]
 
     assert names() == names(known(made + timedelta(days=1))) == ["v3", "v2", "v1"]
     assert names(known(made - timedelta(days=1), "v2")) == ["v2"]
     renamed = Series("store", "stable")
-    assert find_own(every, renamed, [known(made, "v3")]) == [every[0]]
+    assert filter_versions(every, renamed, [known(made, "v3")]) == [every[0]]
 
 
 @pytest.mark.parametrize(

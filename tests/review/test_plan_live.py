@@ -96,7 +96,7 @@ def test_tables_with_mistakes_are_refused(server: Served) -> None:
     headers = {"authorization": f"Bearer {key}"}
     answer = server.control.post("/api/projects/sample/plan", json=body, headers=headers)
     assert answer.status_code == 409
-    assert "the tables have mistakes" in answer.json()["error"]["message"]
+    assert "the tables have errors" in answer.json()["error"]["message"]
 
 
 def test_a_server_sees_no_more_than_tables_and_names() -> None:

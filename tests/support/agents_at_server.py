@@ -21,8 +21,8 @@ from bbops_server.git_http.serving import GitHttp
 from bbops_server.mcp.project_backend import open_workplace
 from bbops_server.process.sockets.binding import bind
 from bbops_server.publish.processes.plane import Plane
-from bbops_server.publish.projects.following import FollowedFile, Options
-from bbops_server.publish.projects.projects import Projects
+from bbops_server.publish.projects.file_follower import FileFollower, FileOptions
+from bbops_server.publish.projects.projects import ServerProjects
 from bbops_server.settings.server_file.load import read_file
 from bbops_server.settings.server_file.settings import server_settings
 from tests.support.checkouts import TOOLS, checked
@@ -66,9 +66,9 @@ class House:
         data = self.sockets.enter_context(bind("127.0.0.1", 0, option="--port"))
         own = {"port": data.getsockname()[1]}
         self.plane = Plane(server_settings(read, self.state, own), data)
-        self.followed = FollowedFile(Options(file, 1.0, own), read, self.plane)
+        self.followed = FileFollower(FileOptions(file, 1.0, own), read, self.plane)
         self.book = Book.open(self.state)
-        self.projects = Projects(lambda *_: None, self.followed.run)
+        self.projects = ServerProjects(lambda *_: None, self.followed.run)
         self.control = ControlState(
             self.projects, self.book, lambda: self.plane.settings, "bbl_local"
         )

@@ -49,7 +49,7 @@ from bbops.runtime.vendors import find_steps, link_addons
 from bbops.source.tree import FolderTree, MemoryTree, Tree
 from bbops_server.data_plane.live import swap
 from bbops_server.process.messages.builds import BuildRelease
-from bbops_server.publish.build.worker import Builder
+from bbops_server.publish.build.worker import BuildProcess
 from tests.conftest import BESIDE, ROOT, TEMPLATE, sample
 from tests.docs.examples import project_of, upcoming_files
 from tests.docs.keys import ELSEWHERE, maps
@@ -299,7 +299,7 @@ async def _use(tree: Tree, state: Path) -> None:
 
 async def _build_at_server(tree: FolderTree, state: Path) -> None:
     source = {"kind": "folder", "path": str(tree._root)}
-    await Builder().service.handle(BuildRelease(source, str(state / "artifacts")))
+    await BuildProcess().service.handle(BuildRelease(source, str(state / "artifacts")))
 
 
 @contextmanager

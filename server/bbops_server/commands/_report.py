@@ -23,23 +23,24 @@ from bbops_server.process.messages.reports import (
     TaskTicked,
 )
 from bbops_server.publish.status.events import (
-    Applied,
-    Event,
-    Found,
-    Published,
-    Refused,
-    Serving,
+    ReleasePublished,
+    ServerEvent,
+    ServerReady,
+    SettingsApplied,
+    SettingsRejected,
+    SourceRecovered,
 )
 from bbops_server.publish.status.status import Stalled
 
 _KINDS = {
-    Serving: "serving", Published: "live", Found: "found", Applied: "applied", Refused: "refused",
+    ServerReady: "serving", ReleasePublished: "live", SourceRecovered: "found",
+    SettingsApplied: "applied", SettingsRejected: "refused",
     RequestAnswered: "request", JobStarted: "jobStarted", JobEnded: "job", TaskTicked: "tick",
     EventLogged: "event", MessagePublished: "message", LinesMissed: "missed",
 }  # fmt: skip
 
 
-def print_json(project: str, event: Event) -> None:
+def print_json(project: str, event: ServerEvent) -> None:
     """Print an event as one line of JSON; it names its project where a server has several."""
     if isinstance(event, Stalled):
         data: dict[str, Any] = {
@@ -53,7 +54,7 @@ def print_json(project: str, event: Event) -> None:
     print(json.dumps(msgspec.to_builtins(data)), flush=True)  # noqa: T201 - a command's output
 
 
-def _fields(event: Event) -> dict[str, Any]:
+def _fields(event: ServerEvent) -> dict[str, Any]:
     if isinstance(event, msgspec.Struct):  # their tags are none of their fields
         return msgspec.structs.asdict(event)
     fields: dict[str, Any] = msgspec.to_builtins(event)
@@ -67,21 +68,21 @@ class Terminal:
         self.mode, self.tips = mode, tips
         self.url = ""
 
-    def __call__(self, project: str, event: Event) -> None:
+    def __call__(self, project: str, event: ServerEvent) -> None:
         """Print one event."""
         name = f"{project}: " if project else ""
         match event:
-            case Serving():
+            case ServerReady():
                 self.serving(event)
-            case Published():
+            case ReleasePublished():
                 self.live(event, name)
-            case Found():
+            case SourceRecovered():
                 say(f"found    {name}{printable(event.source)} again")
             case Stalled():
                 self.stalled(event, name)
-            case Applied():
+            case SettingsApplied():
                 self.applied(event)
-            case Refused():
+            case SettingsRejected():
                 say(
                     f"{click.style('refused', fg='red', bold=True)}  the previous "
                     f"settings stay in effect"
@@ -92,14 +93,14 @@ class Terminal:
                     say(line)
         sys.stdout.flush()
 
-    def applied(self, event: Applied) -> None:
+    def applied(self, event: SettingsApplied) -> None:
         """Say what a change of the server's file did."""
         touched = [("added", event.added), ("changed", event.changed), ("removed", event.removed)]
         words = "; ".join(f"{verb} {', '.join(names)}" for verb, names in touched if names)
         say(f"{click.style('applied', bold=True)}  {words or 'the settings'}")
         self.diagnostics(event.diagnostics)
 
-    def serving(self, event: Serving) -> None:
+    def serving(self, event: ServerReady) -> None:
         """Say where everything is."""
         self.url = event.url
         say(f"{click.style('serving', bold=True)}  {event.source}")
@@ -111,7 +112,7 @@ class Terminal:
         elif self.mode == "serve":
             say(f"         {event.control_url}/git/NAME.git is the git URL for clone and push")
 
-    def live(self, event: Published, name: str) -> None:
+    def live(self, event: ReleasePublished, name: str) -> None:
         """Say that a release is live, and what that changed."""
         took = click.style(f"in {event.milliseconds:.0f} ms", dim=True)
         parts = [

@@ -15,24 +15,24 @@ from bbops_server.commands._seat import take_seat
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.messages.reports import Reported
 from bbops_server.publish.processes.plane import Plane
-from bbops_server.publish.status.events import Serving, Tell
+from bbops_server.publish.status.events import ReportProject, ServerReady
 from bbops_server.settings import ProjectSettings, Settings
 
 if TYPE_CHECKING:
-    from bbops_server.publish.projects.following import FollowedSettings, Options
-    from bbops_server.publish.projects.projects import Projects
-    from bbops_server.publish.sources.sources import Source
+    from bbops_server.publish.projects.file_follower import FileOptions, SettingsFollower
+    from bbops_server.publish.projects.projects import ServerProjects
+    from bbops_server.publish.sources.sources import RevisionSource
     from bbops_server.settings.server_file.model import ServerFile
 
 
 def run_project(
     settings: Settings,
     project: ProjectSettings,
-    source: Source,
+    source: RevisionSource,
     *,
     as_json: bool,
     tips: str = "",
-    file: tuple[ServerFile, Options] | None = None,
+    file: tuple[ServerFile, FileOptions] | None = None,
     replaces: bool = False,
 ) -> None:
     """Serve one project until SIGTERM or Ctrl-C, then drain and return.
@@ -51,23 +51,23 @@ def run_project(
     """
     seat = take_seat(settings.state, replaces=replaces, hands_over=settings.mode == "serve")
     secrets = Secrets.open(project.state)
-    tell: Tell = print_json if as_json else Terminal(mode=settings.mode, tips=tips)
+    tell: ReportProject = print_json if as_json else Terminal(mode=settings.mode, tips=tips)
 
     def load() -> Make:
         from bbops_server.process.webhooks.outbox import Outbox  # noqa: PLC0415
-        from bbops_server.publish.projects.projects import Projects  # noqa: PLC0415
+        from bbops_server.publish.projects.projects import ServerProjects  # noqa: PLC0415
         from bbops_server.publish.sources.context import PublishContext  # noqa: PLC0415 - see above
 
-        def make(plane: Plane) -> Projects:
-            async def work(projects: Projects) -> None:
+        def make(plane: Plane) -> ServerProjects:
+            async def work(projects: ServerProjects) -> None:
                 projects.outbox = Outbox(lambda: plane.settings)
                 answered = asyncio.Queue[Reported]()
-                plane.answered = answered.put_nowait
+                plane.on_report = answered.put_nowait
                 followed = _followed(*file, plane) if file else None
                 if followed is not None:
                     await followed.begin(projects)
                 projects.start(PublishContext(project, source, plane, secrets))
-                projects.begun.set()
+                projects.started.set()
                 await plane.opened.wait()
                 projects.announce(_serving(plane, source.shown, str(project.postgres or "")))
                 going_on = [
@@ -77,41 +77,46 @@ def run_project(
                 ]
                 await asyncio.gather(*going_on)
 
-            return Projects(tell, work)
+            return ServerProjects(tell, work)
 
         return make
 
     asyncio.run(run(settings, load, seat))
 
 
-async def _tell_answered(answered: asyncio.Queue[Reported], projects: Projects) -> None:
+async def _tell_answered(answered: asyncio.Queue[Reported], projects: ServerProjects) -> None:
     """Tell of requests and jobs, by a task of the server: it ends with its terminal."""
     while True:
-        projects.tell("", await answered.get())
+        projects.report("", await answered.get())
 
 
-def _followed(file: ServerFile, options: Options, plane: Plane) -> FollowedSettings:
-    from bbops_server.publish.projects.following import FollowedSettings  # noqa: PLC0415 - few need it
+def _followed(file: ServerFile, options: FileOptions, plane: Plane) -> SettingsFollower:
+    from bbops_server.publish.projects.file_follower import SettingsFollower  # noqa: PLC0415 - few need it
 
-    return FollowedSettings(options, file, plane)
+    return SettingsFollower(options, file, plane)
 
 
 def run_file(
-    settings: Settings, file: ServerFile, options: Options, *, as_json: bool, replaces: bool = False
+    settings: Settings,
+    file: ServerFile,
+    options: FileOptions,
+    *,
+    as_json: bool,
+    replaces: bool = False,
 ) -> None:
     """Serve the projects of a file, as it is now and will be. Raises as `run_project`."""
     seat = take_seat(settings.state, replaces=replaces)
-    tell: Tell = print_json if as_json else Terminal(mode=settings.mode)
+    tell: ReportProject = print_json if as_json else Terminal(mode=settings.mode)
 
     def load() -> Make:
         from bbops_server.process.webhooks.outbox import Outbox  # noqa: PLC0415
-        from bbops_server.publish.projects.following import FollowedFile  # noqa: PLC0415 - see above
-        from bbops_server.publish.projects.projects import Projects  # noqa: PLC0415
+        from bbops_server.publish.projects.file_follower import FileFollower  # noqa: PLC0415 - see above
+        from bbops_server.publish.projects.projects import ServerProjects  # noqa: PLC0415
 
-        def make(plane: Plane) -> Projects:
-            followed = FollowedFile(options, file, plane)
+        def make(plane: Plane) -> ServerProjects:
+            followed = FileFollower(options, file, plane)
 
-            async def announce(projects: Projects) -> None:
+            async def announce(projects: ServerProjects) -> None:
                 await plane.opened.wait()
                 url = plane.settings.database_url
                 shown = name_database(url) if url else ""
@@ -121,20 +126,20 @@ def run_file(
                 await plane.owned.wait()
                 await outbox.run()
 
-            async def work(projects: Projects) -> None:
+            async def work(projects: ServerProjects) -> None:
                 projects.outbox = Outbox(lambda: plane.settings)
                 await asyncio.gather(
                     announce(projects), followed.run(projects), send(projects.outbox)
                 )
 
-            return Projects(tell, work)
+            return ServerProjects(tell, work)
 
         return make
 
     asyncio.run(run(settings, load, seat))
 
 
-def _serving(plane: Plane, source: str, database: str) -> Serving:
+def _serving(plane: Plane, source: str, database: str) -> ServerReady:
     settings = plane.settings
     setup_url = settings.setup_url if settings.mode == "serve" else ""
-    return Serving(settings.data_url, settings.control_url, source, setup_url, database)
+    return ServerReady(settings.data_url, settings.control_url, source, setup_url, database)

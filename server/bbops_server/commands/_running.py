@@ -35,8 +35,10 @@ class Following(StatusSource, Protocol):
         """Return the loop of every project."""
         ...
 
-    def inform(self, reconciler: Reconciler, event: WebhookEvent, told: Mapping[str, Any]) -> None:
-        """Let others know what happened to a project."""
+    def notify_receivers(
+        self, reconciler: Reconciler, event: WebhookEvent, payload: Mapping[str, Any]
+    ) -> None:
+        """Send an event of a project to the receivers of webhooks."""
         ...
 
     async def run(self) -> None:
@@ -146,14 +148,14 @@ class Running:
         self.plane.keeps_drafts = True
         self._work.cancel()
         await asyncio.wait({self._work}, timeout=_FINISH_SECONDS)
-        await self.plane.give_up()
+        await self.plane.release_ownership()
         await asyncio.wait({self._work})
 
     async def take_back(self) -> None:
         """Go on after `give_up`: there is no successor. Raises as `open`."""
         self._control, self.plane.keeps_drafts = None, False
         async with self.whole():
-            await self.plane.take_back()
+            await self.plane.regain_ownership()
             self._begin()
             await self.open(goes_on=True)
 

@@ -12,11 +12,11 @@ from click.core import ParameterSource
 from bbops.base.errors import ProjectError
 
 if TYPE_CHECKING:
-    from bbops_server.publish.projects.following import Options
+    from bbops_server.publish.projects.file_follower import FileOptions
     from bbops_server.settings import Settings
     from bbops_server.settings.server_file.model import ServerFile
 
-    Followed = tuple[ServerFile, Options]
+    Followed = tuple[ServerFile, FileOptions]
 
 settings_option = click.option(
     "--settings", "file", metavar="FILE", type=click.Path(path_type=Path),
@@ -42,11 +42,14 @@ def make_settings(
 
     if file is None:  # models are not imported without one: the first answer would wait for them
         return Settings(state, **own), None
-    from bbops_server.publish.projects.following import Options  # noqa: PLC0415
+    from bbops_server.publish.projects.file_follower import FileOptions  # noqa: PLC0415
     from bbops_server.settings.server_file.settings import server_settings  # noqa: PLC0415
 
     read = read_settings(file)
-    return server_settings(read, state, own), (read, Options(file.absolute(), poll_seconds, own))
+    return server_settings(read, state, own), (
+        read,
+        FileOptions(file.absolute(), poll_seconds, own),
+    )
 
 
 def read_settings(path: Path) -> ServerFile:

@@ -214,9 +214,9 @@ def narrow_data(project: str | None, state: Path | None, *, dry_run: bool, as_js
     kept_in = f"{place}.before-{keep}" if isinstance(place, Path) else f"_before_{keep}_…"
     kept = not dry_run and any(one.rows for one in found)
     if found and not dry_run:
-        from bbops_server.publish.holds.approvals import look_again  # noqa: PLC0415 - after --help
+        from bbops_server.publish.holds.approvals import notify_server  # noqa: PLC0415 - after --help
 
-        look_again(folder_of(state_of(state), project))
+        notify_server(folder_of(state_of(state), project))
     if as_json:
         names = {str(one): one.rows for one in found}
         told = {"hidden": names} if dry_run else {"deleted": names}

@@ -99,7 +99,7 @@ def command(
     from bbops.source.git.store import require_git  # noqa: PLC0415 - as all below; --help needs no git
     from bbops_server.commands._run import run_project  # noqa: PLC0415
     from bbops_server.publish.sources.remote import RemoteSource  # noqa: PLC0415
-    from bbops_server.publish.sources.sources import BranchSource, Source  # noqa: PLC0415
+    from bbops_server.publish.sources.sources import BranchSource, RevisionSource  # noqa: PLC0415
 
     require_git()
     if (several := find_file(repository)) is not None:
@@ -107,7 +107,7 @@ def command(
         return
     require_branch(branch)
     address = Address.parse(repository)
-    source: Source
+    source: RevisionSource
     if address is None:
         folder = Path(repository).absolute()
         source = local = BranchSource(folder, branch, path)
@@ -155,7 +155,7 @@ def serve_file(
         BbopsError: an option was given that belongs to one project.
     """
     from bbops_server.commands._run import run_file  # noqa: PLC0415 - after --help
-    from bbops_server.publish.projects.following import Options  # noqa: PLC0415
+    from bbops_server.publish.projects.file_follower import FileOptions  # noqa: PLC0415
     from bbops_server.settings.server_file.load import read_file  # noqa: PLC0415
     from bbops_server.settings.server_file.settings import server_settings  # noqa: PLC0415
 
@@ -175,5 +175,5 @@ def serve_file(
         own["database_url"] = read_url(url, "").url
     folder = state_folder(path.parent, state, inside=path.parent)
     settings = server_settings(read.file, folder, own)
-    options = Options(path, poll, own)
+    options = FileOptions(path, poll, own)
     run_file(settings, read.file, options, as_json=as_json, replaces=replaces)

@@ -30,7 +30,7 @@ class Waiting:
 
     async def run(self, wait_seconds: float = WAIT_SECONDS) -> bool:
         """Return whether it is live, once it is, will not be by itself, or takes too long."""
-        self._project.look()
+        self._project.poll_now()
         try:
             async with asyncio.timeout(wait_seconds):
                 changed = self._board.changed.next()
@@ -96,7 +96,7 @@ class Waiting:
         stalled = self._board.stalled
         if stalled is None:
             return
-        await self._say(f"not live: {self._board.serving()} [{stalled.reason}]")
+        await self._say(f"not live: {self._board.describe_live()} [{stalled.reason}]")
         if stalled.diagnostics:
             path = self._project.context.project.path
             await self._say(render_found(stalled.diagnostics, path))

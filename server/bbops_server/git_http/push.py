@@ -18,7 +18,7 @@ from bbops_server.git_http.reach import Asking
 from bbops_server.git_http.refs import Rights, Update, read_target, read_updates
 from bbops_server.git_http.repository import Repository
 from bbops_server.process.children import LivingChild
-from bbops_server.publish.proposals.proposing import Proposing, propose
+from bbops_server.publish.proposals.workflow import ProposalWorkflow, propose
 
 IsSame = Callable[[], Awaitable[bool]]
 """Whether somebody may still do what they could when they began."""
@@ -33,7 +33,7 @@ class Push:
     """What somebody pushes to a repository."""
 
     def __init__(
-        self, build: LivingChild, repository: Repository, caller: Caller, control: Proposing,
+        self, build: LivingChild, repository: Repository, caller: Caller, control: ProposalWorkflow,
         is_same: IsSame,
     ) -> None:  # fmt: skip
         self._build, self._repository, self._caller, self._proposing = (
@@ -139,7 +139,7 @@ class Push:
         await say(f"{verb} proposal #{number}: {self._proposing.page(number)}")
         await self._tell_previews(self._proposing.preview_branch(number), say)
         self._proposing.prepare_preview(number)
-        found, merge_status = await self._proposing.look(number, wait_seconds=QUICK_SECONDS)
+        found, merge_status = await self._proposing.find_status(number, wait_seconds=QUICK_SECONDS)
         await say(f"{printable(found.title)}: {merge_status.summary}")
         for one in merge_status.obstacles:
             await say(f"    {printable(one)}")

@@ -30,7 +30,9 @@ class Projects(Protocol):
         """Return the drafts of a project."""
         ...
 
-    def inform(self, reconciler: Reconciler, event: WebhookEvent, told: Mapping[str, Any]) -> None:
+    def notify_receivers(
+        self, reconciler: Reconciler, event: WebhookEvent, told: Mapping[str, Any]
+    ) -> None:
         """Let others know what happened to a project."""
         ...
 

@@ -26,13 +26,13 @@ from bbops_server.git_http.repository import Projects, Repository
 from bbops_server.git_http.request import GitRequest
 from bbops_server.git_http.unpacking import Unpacking
 from bbops_server.process.children import LivingChild
-from bbops_server.publish.proposals.merge_status import Bench
-from bbops_server.publish.proposals.parts import Parts, Served
+from bbops_server.publish.proposals.merge_status import MergeChecker
+from bbops_server.publish.proposals.parts import HostedProject, ImpactReader
 from bbops_server.publish.proposals.proposal_tests import ProposalTests
-from bbops_server.publish.proposals.proposing import Proposing
+from bbops_server.publish.proposals.workflow import ProposalWorkflow
 
 if TYPE_CHECKING:
-    from bbops_server.publish.proposals.local import Happened
+    from bbops_server.publish.proposals.local import ProposalEvent
 
 SETTINGS: Final = (
     ("http.receivepack", "true"), ("http.uploadpack", "true"), ("http.getanyfile", "false"),
@@ -89,30 +89,30 @@ class GitHttp:
             await self._run(Exchange(line, environment, limits, unpacking))
             return push
 
-    def proposing(self, repository: Repository) -> Proposing:
+    def proposing(self, repository: Repository) -> ProposalWorkflow:
         """Return what makes and merges a project's proposals."""
         from bbops_server.publish.proposals.local import LocalForge  # noqa: PLC0415 - GitPython: 75 ms
 
-        every = [Served(one.name, one.reconciler.context, one.source)
+        every = [HostedProject(one.name, one.reconciler.context, one.source)
                  for one in repository.followers]  # fmt: skip
         mine = next(one for one in every if one.name == repository.name)
         others = [one for one in every
                   if one is not mine and one.source.branch == mine.source.branch]  # fmt: skip
         loop = asyncio.get_running_loop()
 
-        def tell(happened: Happened) -> None:
+        def tell(happened: ProposalEvent) -> None:
             loop.call_soon_threadsafe(inform, happened)
 
-        def inform(happened: Happened) -> None:
+        def inform(happened: ProposalEvent) -> None:
             told = _describe(happened) | {"page": control.page(happened.proposal.number)}
-            self.projects.inform(repository.main, happened.event, told)
+            self.projects.notify_receivers(repository.main, happened.event, told)
 
         forge = LocalForge(
             repository.place, mine.name, self._records, tell, sorted(repository.reviewed)
         )
-        bench = Bench(Parts(self.build, self.proposal_tests), forge, mine, others)
+        bench = MergeChecker(ImpactReader(self.build, self.proposal_tests), forge, mine, others)
         drafts = self.projects.drafts(mine.name)
-        control = Proposing(
+        control = ProposalWorkflow(
             forge, bench, lambda path: mine.at.plane.settings.control_url + path, drafts
         )
         return control
@@ -145,7 +145,7 @@ class GitHttp:
         }  # fmt: skip
 
 
-def _describe(happened: Happened) -> dict[str, Any]:
+def _describe(happened: ProposalEvent) -> dict[str, Any]:
     """Return what others are told of a proposal."""
     known = happened.proposal
     return {

@@ -57,9 +57,9 @@ from bbops_server.process.messages.drafts import SignInToDraft
 from bbops_server.process.messages.proposals import DoWork
 from bbops_server.process.messages.repositories import Resolve
 from bbops_server.publish.drafts.draft_names import draft_name
+from bbops_server.publish.projects.draft_ready import wait_until_ready
 from bbops_server.publish.projects.protocols import DraftSource
-from bbops_server.publish.projects.waking import wake
-from bbops_server.publish.proposals.proposal_tests import TEST_SECONDS, Trial
+from bbops_server.publish.proposals.proposal_tests import TEST_SECONDS, ProposalTestRequest
 from bbops_server.publish.sources.sources import BranchSource
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -166,8 +166,8 @@ class ServedBackend:
         }  # fmt: skip
         place = str(at.project.state / "agents" / commit)
         asked = RunCommitTests(source, place, bench.engine, bench.off)
-        trial = Trial(place, (self._at.project, commit, *bench.off), asked)
-        tests = await self._at.git.proposal_tests.look(trial, wait_seconds=TEST_SECONDS)
+        trial = ProposalTestRequest(place, (self._at.project, commit, *bench.off), asked)
+        tests = await self._at.git.proposal_tests.find_results(trial, wait_seconds=TEST_SECONDS)
         if tests.state in {"unknown", "running"}:
             raise Refused(tests.summary, hint="try again in a moment")
         cases = tests.passed + tests.failed
@@ -244,7 +244,7 @@ class ServedBackend:
             call = Call("context_get", {}, "see which drafts there are")
             raise Refused(f"there is no draft '{name}'", next=(call,))
         try:
-            return drafts, await wake(drafts, name, head)
+            return drafts, await wait_until_ready(drafts, name, head)
         except BbopsError as error:
             check = Call("validate_draft", {"draft": name}, "see what is wrong")
             raise Refused(error.message, next=(check,)) from None
@@ -290,7 +290,7 @@ class ServedBackend:
         """Look at a proposal."""
         await self._at.require(Permission.READ_PROJECT)
         control = self._at.proposing()
-        found, merge_status = await control.look(number)
+        found, merge_status = await control.find_status(number)
         merge_status = show_to(merge_status, self._at.repository(), self._at.caller)
         drafts = self._at.control.status.drafts(self._at.project)
         preview = drafts.url_of(control.preview_branch(number)) if drafts is not None else ""
@@ -300,7 +300,7 @@ class ServedBackend:
         """Say something of it as it is now; it is no approval."""
         await self._at.require(Permission.REVIEW)
         control = self._at.proposing()
-        found, merge_status = await control.look(number)
+        found, merge_status = await control.find_status(number)
         await self._at.require(Permission.REVIEW, head=found.head)
         await ask(
             control.forge.review, number, self._at.caller.email, "commented", text,

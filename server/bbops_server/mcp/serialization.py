@@ -15,7 +15,7 @@ from bbops.interfaces.mcp.refs import ref_of
 from bbops.source.git.proposals import Proposal
 from bbops.source.git.revisions import commit_of
 from bbops_server.publish.proposals.merge_status import MergeStatus
-from bbops_server.publish.proposals.parts import Part
+from bbops_server.publish.proposals.parts import ProjectImpact
 from bbops_server.publish.status.status import StatusBoard
 
 MOST_FOUND: Final = 40
@@ -85,10 +85,10 @@ def _wrong_in_all(merge_status: MergeStatus) -> Iterator[JsonDiagnostic]:
         yield from _wrong_in(one)
 
 
-def _wrong_in(one: MergeStatus | Part) -> list[JsonDiagnostic]:
+def _wrong_in(one: MergeStatus | ProjectImpact) -> list[JsonDiagnostic]:
     """Return what is wrong with a project, by files from the root of their repository."""
     every = [*one.diagnostics, *(one.tests.diagnostics if one.tests else ())]
-    if not isinstance(one, Part) or not one.folder:
+    if not isinstance(one, ProjectImpact) or not one.folder:
         return every
     return [replace(each, file=f"{one.folder}/{each.file}") for each in every]
 

@@ -20,7 +20,7 @@ from bbops_server.mcp.accounts_call import ask
 from bbops_server.mcp.fair_queue import OneAtATime
 from bbops_server.process.messages.proposals import Workbench
 from bbops_server.publish.projects.protocols import StatusSource
-from bbops_server.publish.proposals.proposing import Proposing
+from bbops_server.publish.proposals.workflow import ProposalWorkflow
 from bbops_server.publish.sources.remote import RemoteSource
 from bbops_server.publish.sources.sources import BranchSource
 from bbops_server.publish.stages.loop import Reconciler
@@ -158,7 +158,7 @@ class Served:
                 hint="push a branch there, and open the pull request where it is kept",
             ) from None
 
-    def proposing(self) -> Proposing:
+    def proposing(self) -> ProposalWorkflow:
         """Return what makes and merges the project's proposals. Raises as `repository`."""
         return self.git.proposing(self.repository())
 

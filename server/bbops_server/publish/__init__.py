@@ -1,1 +1,1 @@
-"""From a commit to what is live, and what waits on that way."""
+"""Publishing: the stages from a commit to a live release, and everything that holds them."""

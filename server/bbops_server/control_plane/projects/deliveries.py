@@ -23,16 +23,16 @@ from bbops_server.process.messages.deliveries import (
     ShowDelivery,
 )
 
-_MOST_NAME: Final = 800
+_MAX_NAME: Final = 800
 Direction = Literal["", "received", "sent"]
 Limit = Annotated[int, QueryParameter(ge=1, le=1_000)]
-Name = Annotated[str, QueryParameter(min_length=1, max_length=_MOST_NAME)]
+Name = Annotated[str, QueryParameter(min_length=1, max_length=_MAX_NAME)]
 
 
 class OneDelivery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The name of a delivery, such as `triggers/paid@evt_1`."""
 
-    delivery: Annotated[str, msgspec.Meta(min_length=1, max_length=_MOST_NAME)]
+    delivery: Annotated[str, msgspec.Meta(min_length=1, max_length=_MAX_NAME)]
 
 
 class OneReceiver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

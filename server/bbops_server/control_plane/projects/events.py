@@ -24,7 +24,7 @@ class NewEvent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     payload: Any = None
 
 
-class Again(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ReplayRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A trigger to run again for events since a Unix time; `dryRun` only counts them."""
 
     trigger: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -52,7 +52,7 @@ async def emit_event(
 
 @change(f"{PROJECT}/events/replay", Permission.MANAGE_JOBS, status=200)
 async def replay_events(
-    visit: Here, name: FromPath[str], data: Annotated[Again, Body()]
+    visit: Here, name: FromPath[str], data: Annotated[ReplayRequest, Body()]
 ) -> ReplayedEvents:
     """Run a trigger again for logged events, or count them."""
     return await _replay(VisitedProject.open(visit, name), data)
@@ -79,7 +79,7 @@ async def emit_draft_event(
 
 @change(f"{DRAFT}/events/replay", Permission.RUN_DRAFT_JOBS, status=200)
 async def replay_draft_events(
-    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[Again, Body()]
+    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[ReplayRequest, Body()]
 ) -> ReplayedEvents:
     """Run a trigger of a draft again for logged events, as held jobs, or count the events."""
     return await _replay(VisitedProject.open_draft(visit, name, slug), data)
@@ -91,7 +91,7 @@ async def _emit(project: VisitedProject, event: NewEvent) -> EmittedEvent:
     return EmittedEvent(emitted.triggers)
 
 
-async def _replay(project: VisitedProject, replay: Again) -> ReplayedEvents:
+async def _replay(project: VisitedProject, replay: ReplayRequest) -> ReplayedEvents:
     trigger = f"triggers/{replay.trigger.removeprefix('triggers/').removesuffix('.yaml')}"
     replayed = await project.ask(ReplayEvents, trigger, replay.since, replay.dry_run)
     if not replay.dry_run:

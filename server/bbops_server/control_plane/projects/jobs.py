@@ -26,7 +26,7 @@ from bbops_server.process.messages.jobs import (
 )
 
 _NAME: Final = msgspec.Meta(min_length=1, max_length=400)
-_MOST_SECONDS: Final = 86_400
+_MAX_SECONDS: Final = 86_400
 State = Literal["", "ready", "blocked", "later", "running", "held", "dead", "ended"]
 """A state to filter by; empty for all jobs that have not ended."""
 
@@ -63,7 +63,7 @@ class OneTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class WorkPeriod(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The time for which jobs and tasks of a draft run on their own; 0 stops them."""
 
-    seconds: Annotated[float, msgspec.Meta(ge=0, le=_MOST_SECONDS)]
+    seconds: Annotated[float, msgspec.Meta(ge=0, le=_MAX_SECONDS)]
 
 
 class ReleasedJobs(msgspec.Struct, frozen=True):
@@ -219,8 +219,8 @@ async def run_draft_work(
 
 
 async def _list(project: VisitedProject, state: str, limit: int) -> JobList:
-    found = await project.ask(ListJobs, state, limit)
-    return JobList(found.jobs, found.counts, found.tasks)
+    answer = await project.ask(ListJobs, state, limit)
+    return JobList(answer.jobs, answer.counts, answer.tasks)
 
 
 async def _show(project: VisitedProject, job: str) -> JobStory:

@@ -50,7 +50,7 @@ async def plan_live(
 ) -> LivePlan:
     """Plan the change of the live database to these tables, without making it."""
     try:
-        plan = await visit.control.status.weigh(name, data.tables, data.env)
+        plan = await visit.control.status.plan_live(name, data.tables, data.env)
     except BbopsError as error:
         raise refuse(error) from None
     if plan is None:

@@ -16,7 +16,7 @@ from bbops_server.control_plane.proposals.review import MAX_TEXT, VisitedProposa
 from bbops_server.control_plane.web.routes import change, read
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.publish.proposals.merge_status import MergeStatus
-from bbops_server.publish.proposals.parts import Part
+from bbops_server.publish.proposals.parts import ProjectImpact
 
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
 Reviewers = Annotated[
@@ -137,7 +137,7 @@ async def describe(
     )  # fmt: skip
 
 
-def _describe_part(part: Part) -> OtherProject:
+def _describe_part(part: ProjectImpact) -> OtherProject:
     plan = dict(part.plan) if part.plan else None
     return OtherProject(
         part.project, part.folder, plan, part.text, list(part.diagnostics), part.tests

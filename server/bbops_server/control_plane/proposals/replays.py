@@ -19,10 +19,10 @@ from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.data_plane.drafts.keys import make_token
-from bbops_server.publish.projects.waking import serves, wake
-from bbops_server.publish.proposals.replaying import MOST_SECONDS, rehearse
+from bbops_server.publish.projects.draft_ready import serves_commit, wait_until_ready
+from bbops_server.publish.proposals.replay import MAX_SECONDS, replay_sample
 
-_TOKEN_SECONDS: Final = 4 * MOST_SECONDS
+_TOKEN_SECONDS: Final = 4 * MAX_SECONDS
 
 
 @change("/api/projects/{name:str}/proposals/{number:int}/replay", Permission.REPLAY, status=200)
@@ -48,7 +48,7 @@ async def replay(visit: Visit, name: str, number: int) -> Replayed:
     async with visit.control.replay_lock:
         branch = VisitedProposals(visit, name).control.preview_branch(number)
         try:
-            draft = await wake(drafts, branch, proposal.head)
+            draft = await wait_until_ready(drafts, branch, proposal.head)
         except BbopsError as error:
             raise refuse(error) from None
         now = datetime.now(UTC).timestamp()  # noqa: TID251 - the server's own clock
@@ -56,12 +56,12 @@ async def replay(visit: Visit, name: str, number: int) -> Replayed:
         token = make_token(drafts.key(draft.slug), now + _TOKEN_SECONDS)
         try:
             replayed = await asyncio.to_thread(
-                rehearse, history, url, {"host": host, "x-draft-token": token},
+                replay_sample, history, url, {"host": host, "x-draft-token": token},
                 head=proposal.head, at=now,
             )  # fmt: skip
         except BbopsError as error:
             raise refuse(error) from None
-        if not serves(drafts.find(branch), proposal.head):
+        if not serves_commit(drafts.find(branch), proposal.head):
             raise _conflict(f"proposal #{number} has changed in the meantime")
     text = msgspec.json.encode(replayed).decode()
     await visit.control.run(visit.book.proposals.keep_replay, name, number, proposal.head, text)

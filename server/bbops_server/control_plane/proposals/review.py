@@ -18,7 +18,7 @@ from bbops_server.git_http.repository import Repository, find_repository, knows
 from bbops_server.git_http.request import Refusal
 from bbops_server.git_http.visibility import show_to
 from bbops_server.publish.proposals.merge_status import MergeStatus
-from bbops_server.publish.proposals.proposing import Proposing
+from bbops_server.publish.proposals.workflow import ProposalWorkflow
 
 MAX_TEXT: Final = 10_000
 _ACTIONS: Final = {"approved": "approve", "refused": "refuse", "commented": "comment on"}
@@ -39,7 +39,7 @@ class VisitedProposals:
         except Refusal as refusal:
             raise NotFoundException(refusal.message) from None
         self._visit, self.name, self._git = visit, name, git
-        self.control: Proposing = git.proposing(self._repository)
+        self.control: ProposalWorkflow = git.proposing(self._repository)
 
     async def list_all(self, state: State | None) -> Sequence[Proposal]:
         """Return proposals without their reviews, newest first."""
@@ -52,7 +52,7 @@ class VisitedProposals:
             NotFoundException: it does not exist.
         """
         await self._get(number)
-        proposal, merge_status = await self.control.look(number)
+        proposal, merge_status = await self.control.find_status(number)
         return proposal, show_to(merge_status, self._repository, self._visit.caller)
 
     async def compare(self, merge_status: MergeStatus) -> str:
@@ -89,11 +89,11 @@ class VisitedProposals:
         )
         wish = Wish(head, target, topic, self._visit.caller.email, title, description, **more)
         try:
-            made = await self.control.open(wish)
+            proposal = await self.control.open(wish)
         except BbopsError as error:
             raise refuse(error) from None
-        await self._note("propose", made.number)
-        return made
+        await self._note("propose", proposal.number)
+        return proposal
 
     async def mark(
         self, number: int, *, ready: bool | None = None, reviewers: Sequence[str] | None = None
@@ -109,14 +109,14 @@ class VisitedProposals:
         if ready is not None and not self._may_decide(proposal):
             raise PermissionDeniedException("only its author or a maintainer can mark it as ready")
         try:
-            done = await self._visit.control.run(
+            marked = await self._visit.control.run(
                 self.control.forge.mark, number, self._visit.caller.email, ready=ready,
                 reviewers=reviewers,
             )  # fmt: skip
         except BbopsError as error:
             raise refuse(error) from None
         await self._note("mark proposal", number)
-        return done
+        return marked
 
     def _may_decide(self, proposal: Proposal) -> bool:
         """Return whether the visitor is its author, or a maintainer."""
@@ -164,14 +164,14 @@ class VisitedProposals:
         proposal, caller = await self._get(number), self._visit.caller
         await self._require(Permission.MERGE, proposal.head)
         try:
-            done = await self.control.merge(
+            merged = await self.control.merge(
                 number, caller.email, head=head or proposal.head, by_agent=caller.how == "grant"
             )
         except BbopsError as error:
             await self._note("merge proposal", number, "refused")
             raise refuse(error) from None
         await self._note("merge proposal", number)
-        return done, *await self._wait(done)
+        return merged, *await self._wait(merged)
 
     async def require_unreviewed(self, commit: str, base: str) -> None:
         """Require that a commit on top of `base` may go live now, and that the visitor may push it.
@@ -194,13 +194,13 @@ class VisitedProposals:
         if not self._may_decide(proposal):
             raise PermissionDeniedException("only its author or a maintainer can close a proposal")
         try:
-            done = await self._visit.control.run(
+            closed = await self._visit.control.run(
                 self.control.forge.close, number, self._visit.caller.email
             )
         except BbopsError as error:
             raise refuse(error) from None
         await self._note("close proposal", number)
-        return done
+        return closed
 
     async def _get(self, number: int) -> Proposal:
         try:
@@ -208,15 +208,15 @@ class VisitedProposals:
         except BbopsError as error:
             raise NotFoundException(error.message) from None
 
-    async def _wait(self, done: Proposal) -> tuple[list[str], bool]:
+    async def _wait(self, proposal: Proposal) -> tuple[list[str], bool]:
         """Wait until a merge is live or stalled."""
         lines, is_live = list[str](), True
 
         async def report(text: str) -> None:
             lines.append(text)
 
-        for project in self._repository.of_branch(done.target):
-            is_live = await Waiting(project.reconciler, done.merged, report).run() and is_live
+        for project in self._repository.of_branch(proposal.target):
+            is_live = await Waiting(project.reconciler, proposal.merged, report).run() and is_live
         return lines, is_live
 
     async def _require(self, permission: Permission, head: str) -> None:

@@ -98,9 +98,9 @@ class Visit:
             self.caller = await self._find_token(authorization)
             return
         key = self.request.cookies.get(self.cookie_name(), "")
-        found = await self.control.run(self.book.sessions.find, key) if key else None
-        if found is not None:
-            self.caller, self.session_key = found, key
+        caller = await self.control.run(self.book.sessions.find, key) if key else None
+        if caller is not None:
+            self.caller, self.session_key = caller, key
         elif await self._is_this_machine():
             self.caller = LOCAL
 
@@ -112,10 +112,10 @@ class Visit:
         if key.startswith("bba_"):
             raise unauthorized("this agent's token can only be used at the MCP server")
         is_key = scheme.lower() == "bearer" and key.startswith("bbp_")
-        found = await self.control.run(self.book.tokens.find, key) if is_key else None
-        if found is None:
+        caller = await self.control.run(self.book.tokens.find, key) if is_key else None
+        if caller is None:
             raise unauthorized("this token is unknown, expired or revoked")
-        return found
+        return caller
 
     async def _is_this_machine(self) -> bool:
         """Return whether no account exists, and the server is configured for this machine only."""

@@ -1,1 +1,1 @@
-"""The process that reads, checks, compiles and migrates, so that no request waits for it."""
+"""The build process: reads, checks, compiles and migrates, so that no request waits for it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 
-# First of all: the parent decides when this process ends, also while it is still importing.
+# First: the parent decides when this process ends, also during the imports.
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 

@@ -1,6 +1,6 @@
-"""The work of agents in repositories: on a thread of its own, so that no publication waits for it.
+"""Work of agents in repositories, in its own thread, so that no publication waits for it.
 
-Its stores and caches are its own, too: each is for one thread.
+It has its own stores and caches, since each is for one thread.
 """
 
 from __future__ import annotations
@@ -29,65 +29,67 @@ from bbops_server.process.messages.proposals import (
     Workbench,
     WorkRefusal,
 )
-from bbops_server.publish.build.tables import TablesAtWork
+from bbops_server.publish.build.tables import DatabaseHandlers
 
-WEIGH_SECONDS: Final = 30.0
-MOST_KEPT: Final = 20
-"""Projects whose compiled code is remembered; the one asked for first goes first."""
+PLAN_SECONDS: Final = 30.0
+MAX_CACHES: Final = 20
+"""Projects whose compiled code is cached; the oldest is dropped first."""
 
 
-class Agents:
-    """Does work by its name; what refuses it comes back as a value."""
+class AgentWorker:
+    """Does an agent's work; a refusal is returned as a value."""
 
-    def __init__(self, tables: TablesAtWork) -> None:
-        """`tables` knows the live data."""
+    def __init__(self, tables: DatabaseHandlers) -> None:
+        """`tables` plans changes of the live data."""
         self._tables = tables
         self._thread = ThreadPoolExecutor(1, "bbops-agents")
         self._stores: dict[str, Store] = {}
         self._caches: dict[tuple[str, str], Cache] = {}
 
     async def handle(self, request: DoWork) -> DoWorkAnswer:
-        """Do a work, or say why not.
+        """Do a piece of work, or return why it is refused.
 
         Raises:
             BbopsError: the repository cannot be read or written.
         """
         loop = asyncio.get_running_loop()
         try:
-            done = await loop.run_in_executor(self._thread, self._do, request, loop)
+            result = await loop.run_in_executor(self._thread, self._do, request, loop)
         except Refused as refused:
-            calls = [msgspec.to_builtins(one) for one in refused.next]
+            calls = [msgspec.to_builtins(call) for call in refused.next]
             return DoWorkAnswer(refused=WorkRefusal(refused.message, refused.hint, calls))
-        return DoWorkAnswer(done)
+        return DoWorkAnswer(result)
 
     def _do(self, request: DoWork, loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
         bench = self._bench(request.bench, loop)
         return perform(bench, request.work, request.taken)
 
-    def _bench(self, about: Workbench, loop: asyncio.AbstractEventLoop) -> Bench:
-        repository, folder = about.repository, about.folder
+    def _bench(self, workbench: Workbench, loop: asyncio.AbstractEventLoop) -> Bench:
+        repository, folder = workbench.repository, workbench.folder
         if repository not in self._stores:
             self._stores[repository] = Store.open(Path(repository))
-        place = read_place(about.database)
+        place = read_place(workbench.database)
         return Bench(
-            self._stores[repository], about.live, folder, Identity(*about.who),
-            frozenset(about.taken), about.published, about.elsewhere, about.url,
-            about.engine, about.off, self._cache(repository, folder),
-            partial(self._weigh, loop, place), about.project,
+            self._stores[repository], workbench.live, folder, Identity(*workbench.who),
+            frozenset(workbench.taken), workbench.published, workbench.elsewhere, workbench.url,
+            workbench.engine, workbench.off, self._cache(repository, folder),
+            partial(self._plan, loop, place), workbench.project,
         )  # fmt: skip
 
     def _cache(self, repository: str, folder: str) -> Cache:
-        if (repository, folder) not in self._caches and len(self._caches) >= MOST_KEPT:
+        if (repository, folder) not in self._caches and len(self._caches) >= MAX_CACHES:
             del self._caches[next(iter(self._caches))]
         return self._caches.setdefault((repository, folder), Cache())
 
-    def _weigh(
+    def _plan(
         self, loop: asyncio.AbstractEventLoop, place: Place, project: Project
     ) -> dict[str, Any]:
-        tables = {name: one.model for name, one in project.tables.items()}
-        planned = asyncio.run_coroutine_threadsafe(self._tables.look(place, tables), loop)
+        tables = {name: table.model for name, table in project.tables.items()}
+        planned = asyncio.run_coroutine_threadsafe(
+            self._tables.plan_unreviewed(place, tables), loop
+        )
         try:
-            looked = planned.result(WEIGH_SECONDS)
+            looked = planned.result(PLAN_SECONDS)
             return as_json(looked.told, looked.triggers)
         except TimeoutError:
             planned.cancel()

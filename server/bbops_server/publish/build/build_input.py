@@ -1,4 +1,4 @@
-"""What a forked process is handed to build a project: no repository is open there."""
+"""The input of a forked process that builds a project without its repository."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from bbops.language.resources.project import Engine
 from bbops.source.tree import BlobId, Entry, Tree
 from bbops_server.process.messages.forks import RunTests
 
-MOST_BYTES: Final = 32 << 20
-"""Of all resources together."""
+MAX_BYTES: Final = 32 << 20
+"""The most bytes of all resources together."""
 
 
 @dataclass(slots=True)
 class BuildInput:
-    """A tree whose resources are in memory; of other files there are the names alone.
+    """A tree with its resources in memory; other files have their names only.
 
-    Nobody changes it; it is not frozen since a `Tree` is not.
+    It is never changed; it is not frozen since a `Tree` is not.
     """
 
     revision: str
@@ -32,32 +32,32 @@ class BuildInput:
 
     @classmethod
     def take(cls, tree: Tree, engine: Engine, off: Sequence[str]) -> BuildInput:
-        """Read a tree.
+        """Read the resources of a tree.
 
         Raises:
             GitError: it cannot be read.
             ServerError: its resources are too large together.
         """
         listed = tuple(tree.entries())
-        wanted = {
-            one.blob: one.size_bytes
-            for one in listed
-            if one.path.endswith(".yaml") and one.size_bytes <= MAX_FILE_BYTES
+        sizes = {
+            entry.blob: entry.size_bytes
+            for entry in listed
+            if entry.path.endswith(".yaml") and entry.size_bytes <= MAX_FILE_BYTES
         }
-        if sum(wanted.values()) > MOST_BYTES:
-            raise ServerError(f"the project has more than {MOST_BYTES >> 20} MiB of resources")
-        blobs = {str(blob): data for blob, data in tree.read(list(wanted)).items()}
+        if sum(sizes.values()) > MAX_BYTES:
+            raise ServerError(f"the project has more than {MAX_BYTES >> 20} MiB of resources")
+        blobs = {str(blob): data for blob, data in tree.read(list(sizes)).items()}
         return cls(tree.revision, listed, blobs, engine, tuple(off))
 
     def request(self, seconds: float) -> RunTests:
-        """Return the request that hands it over, to be tested."""
+        """Return the request that runs its tests in another process."""
         return RunTests(
             seconds, self.revision, self.listed, dict(self.blobs), self.engine, self.off
         )  # fmt: skip
 
     @classmethod
     def unpack(cls, request: RunTests) -> BuildInput:
-        """Return what `request` handed over."""
+        """Return the input of a request."""
         return cls(request.revision, request.listed, request.blobs, request.engine, request.off)
 
     def entries(self) -> Sequence[Entry]:
@@ -65,9 +65,9 @@ class BuildInput:
         return self.listed
 
     def read(self, blobs: Sequence[BlobId]) -> dict[BlobId, bytes]:
-        """Return the bytes behind each id that is known."""
+        """Return the content of each known id."""
         return {blob: self.blobs[blob] for blob in blobs if blob in self.blobs}
 
     def build(self) -> Built:
-        """Compile it: whether it may go live was decided before it was handed over."""
+        """Compile it; it was checked before it was sent."""
         return build(self, database=self.engine, off=self.off, base=self)

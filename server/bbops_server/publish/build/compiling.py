@@ -1,4 +1,4 @@
-"""Turn commits into releases, and say what is wrong with them."""
+"""Turn commits into releases, or into diagnostics."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bbops.base.diagnostics import Place
 from bbops.base.disk import replace_file
 from bbops.base.errors import ProjectError, ServerError
 from bbops.base.json_diagnostics import JsonDiagnostic
@@ -34,58 +35,60 @@ from bbops_server.process.messages.builds import (
     Summarize,
     SummarizeAnswer,
 )
-from bbops_server.publish.build.browser import warn_of_browser
+from bbops_server.publish.build.browser_warning import warn_of_browser
 from bbops_server.publish.build.build_input import BuildInput
-from bbops_server.publish.build.executor import Works
-from bbops_server.publish.build.frontend import keep
-from bbops_server.publish.build.gate import Gate
-from bbops_server.publish.build.kept_files import warn_of_files
-from bbops_server.publish.build.proposing import find_removed
-from bbops_server.publish.build.sources import Source, Sources
-from bbops_server.publish.build.tables import Declared, TablesAtWork
-from bbops_server.publish.build.tagged import check_tagged, find_tagged, publish
+from bbops_server.publish.build.executor import SyncHandlers
+from bbops_server.publish.build.file_warning import warn_of_files
+from bbops_server.publish.build.frontend import write_frontend
+from bbops_server.publish.build.gate import ReleaseGate
+from bbops_server.publish.build.proposed_change import find_removed
+from bbops_server.publish.build.sources import OpenSources, SourceFields
+from bbops_server.publish.build.tables import DatabaseHandlers, DeclaredTables
+from bbops_server.publish.build.tagged_frontend import check_tagged, find_tagged, publish
 
 _PROJECTS_KEPT = 8
-"""Checked projects that are kept for summaries: the live and the new one of some projects."""
+"""Checked projects to keep for summaries: the live and the new one of some projects."""
 
 
-class Compiling:
-    """Compiles on the thread that owns the sources; each request has what answers it."""
+class ReleaseCompiler:
+    """Compiles in the thread that owns the sources."""
 
-    def __init__(self, sources: Sources, tables: TablesAtWork, gate: Gate) -> None:
-        """`tables` and `gate` are handed what was built, until they are asked about it."""
+    def __init__(self, sources: OpenSources, tables: DatabaseHandlers, gate: ReleaseGate) -> None:
+        """`tables` and `gate` keep the declared tables and the tests of each build."""
         self._sources, self._tables, self._gate = sources, tables, gate
         self._built: dict[tuple[str, ...], CheckedProject] = {}
 
     @property
-    def works(self) -> Works:
-        """What is done in turn."""
+    def works(self) -> SyncHandlers:
+        """Handlers that run one after the other."""
         return {
             BuildRelease: self._build, CheckPush: self._check, Summarize: self._summarize,
             CheckRemoval: self._check_removal, PublishFrontend: self._publish_frontend,
         }  # fmt: skip
 
-    def hand_over(self, request: RunCommitTests) -> BuildInput:
-        """Return a commit that has no mistakes.
+    def read_input(self, request: RunCommitTests) -> BuildInput:
+        """Return a valid commit as the input of a test run.
 
-        Whether it may go live is decided elsewhere: what no version runs does not stop its tests.
+        Its tests run even if it may not go live, for example because no version supports a feature.
 
         Raises:
-            GitError: it cannot be read.
-            ProjectError: it has mistakes.
+            GitError: the commit cannot be read.
+            ProjectError: it has errors.
         """
         tree, cache = self._sources.open(request.source)
-        project, found = check(tree, cache, off=request.off, database=request.engine, base=tree)
+        project, diagnostics = check(
+            tree, cache, off=request.off, database=request.engine, base=tree
+        )
         if project is None:
-            raise ProjectError(found)
+            raise ProjectError(diagnostics)
         return BuildInput.take(tree, request.engine, request.off)
 
-    def read(self, source: Source, engine: Engine = "sqlite") -> Project:
-        """Return the project of a source. Raises as `hand_over`."""
+    def read(self, source: SourceFields, engine: Engine = "sqlite") -> Project:
+        """Return the project of a source. Raises as `read_input`."""
         tree, cache = self._sources.open(source)
-        project, found = check(tree, cache, database=engine, off=(), base=tree)
+        project, diagnostics = check(tree, cache, database=engine, off=(), base=tree)
         if project is None:
-            raise ProjectError(found)
+            raise ProjectError(diagnostics)
         return project
 
     def _build(self, request: BuildRelease) -> BuiltRelease:
@@ -103,17 +106,17 @@ class Compiling:
         if built.project is not None and source["kind"] == "git":
             self._remember(source, engine, built.project)
         artifacts = Path(request.artifacts)
-        handed = BuildInput.take(tree, engine, off) if _is_gated(built) else None
+        test_input = BuildInput.take(tree, engine, off) if _is_gated(built) else None
         return BuiltRelease(
             ok=built.project is not None,
-            diagnostics=[JsonDiagnostic.of(one) for one in built.diagnostics],
+            diagnostics=[JsonDiagnostic.of(diagnostic) for diagnostic in built.diagnostics],
             digest=built.digest,
             revision=tree.revision,
             subject=self._sources.subject(source),
             author=self._sources.author(source),
             compiled=built.compiled,
-            **self._keep(built, artifacts, handed),
-            frontend=_keep_frontend(built, artifacts.parent, tree, tagged),
+            **self._keep(built, artifacts, test_input),
+            frontend=_write_frontend(built, artifacts.parent, tree, tagged),
             tagged=tagged.revision if tagged else "",
             milliseconds=round(1000 * (time.monotonic() - started)),
         )
@@ -122,14 +125,14 @@ class Compiling:
         source, old = request.source, request.old
         tree, cache = self._sources.open(source)
         engine, off = request.engine, request.off
-        project, found = check(tree, cache, database=engine, off=off)
-        if needs_base(found):
+        project, diagnostics = check(tree, cache, database=engine, off=off)
+        if needs_base(diagnostics):
             base = self._sources.accepted(source, request.live)
-            project, found = check(tree, cache, database=engine, off=off, base=base)
+            project, diagnostics = check(tree, cache, database=engine, off=off, base=base)
         store = self._sources.store(source["repository"], source.get("quarantine", ""))
         return CheckedPush(
             ok=project is not None,
-            diagnostics=[JsonDiagnostic.of(one) for one in found],
+            diagnostics=[JsonDiagnostic.of(diagnostic) for diagnostic in diagnostics],
             follows=not old or store.is_ancestor(old, source["commit"]),
             removed=self._find_removed(request) if project and request.bounds else "",
         )
@@ -140,8 +143,8 @@ class Compiling:
         return find_removed(self._sources, base, source, request.engine)
 
     def _check_removal(self, request: CheckRemoval) -> CheckRemovalAnswer:
-        found = find_removed(self._sources, request.base, request.source, request.engine)
-        return CheckRemovalAnswer(found)
+        refused = find_removed(self._sources, request.base, request.source, request.engine)
+        return CheckRemovalAnswer(refused)
 
     def _summarize(self, request: Summarize) -> SummarizeAnswer:
         now = self._checked(request.base, request.engine)
@@ -150,15 +153,15 @@ class Compiling:
             return SummarizeAnswer("")
         return SummarizeAnswer(summary(plan(now, then)))
 
-    def _checked(self, source: Source, engine: Engine) -> CheckedProject | None:
-        """Return the project of a commit; the latest built ones are not checked again."""
-        found = self._built.get(_commit_key(source, engine))
-        if found is None:
+    def _checked(self, source: SourceFields, engine: Engine) -> CheckedProject | None:
+        """Return the project of a commit; None with errors. The latest builds are cached."""
+        project = self._built.get(_commit_key(source, engine))
+        if project is None:
             tree, cache = self._sources.open(source)
-            found, _ = check(tree, cache, database=engine, off=(), base=tree)
-        return found
+            project, _ = check(tree, cache, database=engine, off=(), base=tree)
+        return project
 
-    def _remember(self, source: Source, engine: Engine, project: CheckedProject) -> None:
+    def _remember(self, source: SourceFields, engine: Engine, project: CheckedProject) -> None:
         key = _commit_key(source, engine)
         self._built.pop(key, None)
         self._built[key] = project
@@ -168,32 +171,36 @@ class Compiling:
     def _publish_frontend(self, request: PublishFrontend) -> PublishFrontendAnswer:
         return publish(self._sources, self.read(request.source, request.engine), request)
 
-    def _keep(self, built: Built, artifacts: Path, handed: BuildInput | None) -> dict[str, Any]:
-        """Write the artifact and remember its tables; return what a release needs besides."""
+    def _keep(self, built: Built, artifacts: Path, test_input: BuildInput | None) -> dict[str, Any]:
+        """Write the artifact, keep its tables and tests; return the remaining facts."""
         if built.project is None:
             return {}
         _write(artifacts / built.digest, built.artifact)
         settings = built.project.settings.model
-        tables = {name: found.model for name, found in built.project.tables.items()}
-        declared = Declared(tables, find_row_events(built.project))
+        tables = {name: table.model for name, table in built.project.tables.items()}
+        declared = DeclaredTables(tables, find_row_events(built.project))
         self._tables.remember(artifacts.parent, built.digest, declared)
         return {
             "artifact": str(artifacts / built.digest),
             "env": declared_env(built.project),
             "project": settings.name,
             "durability": settings.database.durability,
-            "gate": self._gate.keep(artifacts.parent, built.digest, handed),
+            "gate": self._gate.keep(artifacts.parent, built.digest, test_input),
             "signs": settings.auth.key_name if settings.auth else "",
             "signing_secrets": [
-                (one.variable, one.scheme, f"{one.place.file}:{one.place.line}:{one.place.column}")
-                for one in find_signing_secrets(built.project)
+                (secret.variable, secret.scheme, _describe_place(secret.place))
+                for secret in find_signing_secrets(built.project)
             ],
             "review": settings.review.model_dump(),
             "reaches": asdict(find_hosts(built.project)),
         }
 
 
-def _commit_key(source: Source, engine: Engine) -> tuple[str, ...]:
+def _describe_place(place: Place) -> str:
+    return f"{place.file}:{place.line}:{place.column}"
+
+
+def _commit_key(source: SourceFields, engine: Engine) -> tuple[str, ...]:
     return source["repository"], source["path"], source["commit"], engine
 
 
@@ -213,10 +220,10 @@ def _write(path: Path, artifact: bytes) -> None:
         ) from None
 
 
-def _keep_frontend(built: Built, state: Path, tree: Tree, tagged: Tree | None) -> str:
+def _write_frontend(built: Built, state: Path, tree: Tree, tagged: Tree | None) -> str:
     if built.project is None:
         return ""
     settings = built.project.settings.model.frontend
     if tagged is not None:
-        return keep(state, built.project, tagged, "")
-    return keep(state, built.project, tree, settings.directory if settings else "")
+        return write_frontend(state, built.project, tagged, "")
+    return write_frontend(state, built.project, tree, settings.directory if settings else "")

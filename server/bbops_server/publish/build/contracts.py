@@ -1,4 +1,4 @@
-"""Write what a commit publishes to its callers; a commit that was described once is remembered."""
+"""Render the API contracts of commits, with a cache."""
 
 from __future__ import annotations
 
@@ -15,52 +15,53 @@ from bbops_server.process.messages.builds import (
     WriteContract,
     WrittenContract,
 )
-from bbops_server.publish.build.sources import Source, Sources
+from bbops_server.publish.build.sources import OpenSources, SourceFields
 
-MOST_KEPT: Final = 16
-"""Contracts of commits; the one asked for first goes first."""
+MAX_CONTRACTS: Final = 16
+"""Cached contracts; the oldest is dropped first."""
 
 
-class Contracts:
-    """Describes commits. To be used by ONE thread only, as their sources are."""
+class ContractRenderer:
+    """Renders contracts. For one thread only, like its sources."""
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: OpenSources) -> None:
         self._sources = sources
-        self._kept: dict[tuple[str, ...], Contract] = {}
+        self._contracts: dict[tuple[str, ...], Contract] = {}
 
     def answer(self, request: WriteContract) -> WrittenContract:
-        """Answer the parent. Raises as `write`."""
+        """Answer a request of the parent. Raises as `write`."""
         return self.write(request.source, request.form, request.url, request.engine)
 
-    def write(self, source: Source, form: str, url: str, engine: Engine) -> WrittenContract:
+    def write(self, source: SourceFields, form: str, url: str, engine: Engine) -> WrittenContract:
         """Return the text of a contract.
 
         Args:
-            source: of the commit.
-            form: a format.
-            url: where it answers.
-            engine: of its database.
+            source: the source of the commit.
+            form: the format.
+            url: the URL of the API.
+            engine: the kind of its database.
 
         Raises:
             GitError: the commit cannot be read.
-            ProjectError: it has mistakes.
-            ServerError: there is no such format.
+            ProjectError: the commit has errors.
+            ServerError: the format does not exist.
         """
         if form not in FORMATS:
             raise ServerError(f"there is no format '{form}'", hint=f"one of: {', '.join(FORMATS)}")
-        found = replace(self._describe(source, engine), server=url.rstrip("/"))
-        text = FORMATS[form].render(found)
-        return WrittenContract(text, FORMATS[form].content_type, found.digest)
+        contract = replace(self._describe(source, engine), server=url.rstrip("/"))
+        text = FORMATS[form].render(contract)
+        return WrittenContract(text, FORMATS[form].content_type, contract.digest)
 
-    def _describe(self, source: Source, engine: Engine) -> Contract:
-        key = (engine, *(str(source.get(one, "")) for one in ("repository", "path", "commit")))
-        if source["kind"] == "git" and key in self._kept:
-            return self._kept[key]
+    def _describe(self, source: SourceFields, engine: Engine) -> Contract:
+        fields = (str(source.get(field, "")) for field in ("repository", "path", "commit"))
+        key = (engine, *fields)
+        if source["kind"] == "git" and key in self._contracts:
+            return self._contracts[key]
         tree, cache = self._sources.open(source)
-        project, found = check(tree, cache, database=engine, off=(), base=tree)
+        project, diagnostics = check(tree, cache, database=engine, off=(), base=tree)
         if project is None:
-            raise ProjectError(found)
-        if len(self._kept) >= MOST_KEPT:
-            del self._kept[next(iter(self._kept))]
-        self._kept[key] = contract = describe(project, read_pages(tree))
+            raise ProjectError(diagnostics)
+        if len(self._contracts) >= MAX_CONTRACTS:
+            del self._contracts[next(iter(self._contracts))]
+        self._contracts[key] = contract = describe(project, read_pages(tree))
         return contract

@@ -1,4 +1,4 @@
-"""On which thread what is done: repositories and caches are for one at a time."""
+"""The threads of the build process: repositories and caches are for one thread at a time."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from bbops_server.process.messages.service import Handlers
 T = TypeVar("T")
 Online: TypeAlias = Fetch | ListRemoteBranches | PushTag
 
-Work: TypeAlias = Callable[[Any], AnswerMessage]
-"""Answers a request on the thread that it is given; raises BbopsError where it cannot."""
+SyncHandler: TypeAlias = Callable[[Any], AnswerMessage]
+"""Answers a request in a thread; raises BbopsError if it fails."""
 
-Works: TypeAlias = Mapping[type[RequestMessage[Any]], Work]
+SyncHandlers: TypeAlias = Mapping[type[RequestMessage[Any]], SyncHandler]
 
 
 class Executor:
-    """One thread owns the repositories and the caches; each mirror has one of its own."""
+    """A thread that owns the repositories and caches, and a thread for each mirror."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "bbops-build")
         self._online: dict[str, ThreadPoolExecutor] = {}
 
-    async def take(self, work: Callable[[], T]) -> T:
-        """Do something when everything asked before is done."""
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run work after all earlier work."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
-    def in_turn(self, works: Works) -> Handlers:
+    def in_turn(self, handlers: SyncHandlers) -> Handlers:
         """Return handlers that answer one request after the other."""
-        return {kind: partial(self._do, work) for kind, work in works.items()}
+        return {kind: partial(self._do, handler) for kind, handler in handlers.items()}
 
-    def online(self, works: Works) -> Handlers:
-        """Return handlers that wait for a network: a host that hangs holds up its mirror alone."""
-        return {kind: partial(self._do_online, work) for kind, work in works.items()}
+    def online(self, handlers: SyncHandlers) -> Handlers:
+        """Return handlers that use the network: a host that hangs delays its own mirror only."""
+        return {kind: partial(self._do_online, handler) for kind, handler in handlers.items()}
 
-    async def _do(self, work: Work, request: RequestMessage[Any]) -> AnswerMessage:
-        return await self.take(partial(work, request))
+    async def _do(self, handler: SyncHandler, request: RequestMessage[Any]) -> AnswerMessage:
+        return await self.run(partial(handler, request))
 
-    async def _do_online(self, work: Work, request: Online) -> AnswerMessage:
+    async def _do_online(self, handler: SyncHandler, request: Online) -> AnswerMessage:
         mirror = request.mirror
         if mirror not in self._online:
             self._online[mirror] = ThreadPoolExecutor(1, "bbops-git")
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._online[mirror], work, request)
+        return await loop.run_in_executor(self._online[mirror], handler, request)

@@ -1,4 +1,4 @@
-"""What a frontend has to know of its project: how people sign in, and where the API is."""
+"""The project's configuration for a frontend: sign-in and API paths."""
 
 from __future__ import annotations
 
@@ -11,38 +11,39 @@ _ROUTES: Final = ("login", "signup", "refresh", "logout")
 
 
 def describe_config(project: Project) -> dict[str, Any]:
-    """Return what `/~config.json` says: how people sign in, each route by its path."""
-    given = project.settings.model.session
+    """Return the content of `/~config.json`: the session, with the path of each route."""
+    settings = project.settings.model.session
     published = {
-        one.name for one in project.endpoints.values() if one.model.docs_visibility != "hidden"
-    }
-    found = session(project, published)
-    if found is None:
+        endpoint.name for endpoint in project.endpoints.values()
+        if endpoint.model.docs_visibility != "hidden"
+    }  # fmt: skip
+    contract = session(project, published)
+    if contract is None:
         return {"project": project.settings.model.name, "session": None}
-    routes = {key: _find_route(project, getattr(given, key, None), published) for key in _ROUTES}
-    cookie = found.cookie
+    routes = {key: _find_route(project, getattr(settings, key, None), published) for key in _ROUTES}
+    cookie = contract.cookie
     return {
         "project": project.settings.model.name,
         "session": {
-            **routes, "tokenField": found.token_field, "refreshField": found.refresh_field,
-            "header": found.header, "expiresIn": found.expires_in,
+            **routes, "tokenField": contract.token_field, "refreshField": contract.refresh_field,
+            "header": contract.header, "expiresIn": contract.expires_in,
             "cookie": {"name": cookie.name, "path": cookie.path} if cookie else None,
-            "csrfHeader": found.csrf_header,
+            "csrfHeader": contract.csrf_header,
         },
     }  # fmt: skip
 
 
 def _find_route(project: Project, name: str | None, published: set[str]) -> dict[str, str] | None:
-    route = next((one for one in project.routes if one.endpoint.name == name), None)
+    route = next((each for each in project.routes if each.endpoint.name == name), None)
     if route is None or name not in published:
         return None
     return {"method": route.method, "path": route.path}
 
 
 def find_api(project: Project) -> tuple[str, ...]:
-    """Return where paths begin that are the API's, also where no route answers them."""
-    found = set[str]()
+    """Return the path prefixes of the API, also for paths without a route."""
+    prefixes = set[str]()
     for route in project.routes:
         base = route.channel.model.base_path.rstrip("/") if route.channel else ""
-        found.add(base or route.path.partition("/:")[0].rstrip("/"))
-    return tuple(sorted(one for one in found if one))
+        prefixes.add(base or route.path.partition("/:")[0].rstrip("/"))
+    return tuple(sorted(prefix for prefix in prefixes if prefix))

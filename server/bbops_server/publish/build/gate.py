@@ -1,6 +1,6 @@
-"""Have a project's tests run before it goes live: each run in a process of its own, ended by us.
+"""Run a project's tests before it goes live, each run in its own process.
 
-This process never runs them: whatever they do, it goes on, and so does what is served.
+The build process never runs them: whatever they do, it continues, and releases keep serving.
 """
 
 from __future__ import annotations
@@ -29,105 +29,105 @@ from bbops_server.process.messages.service import Handlers
 from bbops_server.publish.build.build_input import BuildInput
 
 TEST_SECONDS: Final = 120
-"""What all tests of a project may take."""
+"""The time limit for all tests of a project."""
 LATE_SECONDS: Final = 5
-"""How much more the process has to say that itself."""
+"""The additional time that the process has to report a late test."""
 IDLE_SECONDS: Final = 300.0
-"""What processes are forked from ends when nothing was tested for so long."""
+"""The time without a test run after which the parent of test processes ends."""
 
 
 @dataclass(slots=True)
-class Run:
-    """One run under way; `at` is the case that it has come to."""
+class GateRun:
+    """A test run; `at` is the place of the case that is running."""
 
     child: Child | None = None
     is_ended: bool = False
     at: Place = field(default_factory=lambda: Place("project.yaml", 1, 1))
 
-    def note(self, event: CaseStarted) -> None:
-        """Take note of the case that it has come to."""
+    def record_case(self, event: CaseStarted) -> None:
+        """Record the case that has started."""
         self.at = Place(event.file, event.line, event.column)
 
     def end(self) -> None:
-        """Stop it at once."""
+        """Kill its process."""
         self.is_ended = True
         if self.child is not None:
             self.child.kill()
 
 
-class Gate:
-    """The newest build of each project that wants to be tested, and the tests under way."""
+class ReleaseGate:
+    """The newest build of each project with a test gate, and the running tests."""
 
     def __init__(self, seconds: float = TEST_SECONDS) -> None:
         self._seconds = seconds
-        self._handed: dict[Path, tuple[str, BuildInput]] = {}
-        self._runs: dict[Path, Run] = {}
-        self._under_way: set[asyncio.Task[Any]] = set()
+        self._inputs: dict[Path, tuple[str, BuildInput]] = {}
+        self._runs: dict[Path, GateRun] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._zygotes = Zygotes("bbops_server.publish.build.zygote", nice=TRIAL.session_nice)
-        self._resting: asyncio.TimerHandle | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
 
-    def keep(self, state: Path, digest: str, handed: BuildInput | None) -> bool:
-        """Remember what is to be tested, None where nothing is; return whether it is something."""
-        self._handed.pop(state, None)
-        if handed is not None:
-            self._handed[state] = digest, handed
-        return handed is not None
+    def keep(self, state: Path, digest: str, test_input: BuildInput | None) -> bool:
+        """Keep the input of a test run, None without a gate; return whether there is a gate."""
+        self._inputs.pop(state, None)
+        if test_input is not None:
+            self._inputs[state] = digest, test_input
+        return test_input is not None
 
     @property
     def handlers(self) -> Handlers:
-        """What the parent asks."""
+        """Handlers for requests of the parent."""
         return {RunBuildTests: self._test, EndTests: self._end_tests}
 
     async def _test(self, request: RunBuildTests) -> CaseReport:
-        """Run the tests of a build. Raises: ServerError: another build, or none, was kept."""
+        """Run the tests of a build. Raises: ServerError: this process has not built it."""
         state, digest = Path(request.state), request.digest
-        known, handed = self._handed.get(state, ("", None))
-        if handed is None or known != digest:
+        known, test_input = self._inputs.get(state, ("", None))
+        if test_input is None or known != digest:
             raise ServerError(f"release '{digest[:12]}' was not built here", hint="build it again")
-        return await self.run(state, handed)
+        return await self.run(state, test_input)
 
     async def _end_tests(self, request: EndTests) -> DoneAnswer:
         self.end(Path(request.state))
         return DoneAnswer()
 
-    async def run(self, state: Path, handed: BuildInput) -> CaseReport:
-        """Run the tests of a project, and end those that run for the same state folder.
+    async def run(self, state: Path, test_input: BuildInput) -> CaseReport:
+        """Run the tests of a project, and end a previous run for the same state folder.
 
         Raises:
             ServerError: no process can be started.
         """
         self.end(state)
-        run, began = Run(), perf_counter()
+        run, began = GateRun(), perf_counter()
         self._runs[state] = run
         task = asyncio.current_task()
         if task is not None:
-            self._under_way.add(task)
-            task.add_done_callback(self._under_way.discard)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         try:
-            found = await self._run(run, handed)
+            report = await self._run(run, test_input)
         finally:
             if self._runs.get(state) is run:
                 del self._runs[state]
-            self._rest_later()
-        return msgspec.structs.replace(found, seconds=perf_counter() - began)
+            self._restart_idle_timer()
+        return msgspec.structs.replace(report, seconds=perf_counter() - began)
 
-    async def _run(self, run: Run, handed: BuildInput) -> CaseReport:
+    async def _run(self, run: GateRun, test_input: BuildInput) -> CaseReport:
         scratch = await asyncio.to_thread(tempfile.mkdtemp, prefix="bbops-test-")
         try:
             child = run.child = await self._zygotes.fork(ForkTestRun(scratch))
-            child.on_event(CaseStarted, run.note)
+            child.on_event(CaseStarted, run.record_case)
             try:
-                return await self._ask(run, child, handed)
+                return await self._ask(run, child, test_input)
             finally:
                 child.kill()
                 await child.wait()
         finally:
             await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
 
-    async def _ask(self, run: Run, child: Child, handed: BuildInput) -> CaseReport:
+    async def _ask(self, run: GateRun, child: Child, test_input: BuildInput) -> CaseReport:
         if run.is_ended:
             return CaseReport()
-        request = handed.request(self._seconds)
+        request = test_input.request(self._seconds)
         try:
             return await child.ask(request, timeout_seconds=self._seconds + LATE_SECONDS)
         except ChildSilent:
@@ -138,34 +138,34 @@ class Gate:
                 return CaseReport()
             message = "the tests exceeded their memory or time limit; this case was running"
             hint = f"{TRIAL.memory_bytes >> 20} MiB are available for all of them"
-        found = JsonDiagnostic.of(Diagnostic(run.at, "test-failed", message, hint))
-        return CaseReport(1, 1, [found])
+        diagnostic = JsonDiagnostic.of(Diagnostic(run.at, "test-failed", message, hint))
+        return CaseReport(1, 1, [diagnostic])
 
     async def close(self) -> None:
-        """Stop all tests, and wait until they have left nothing behind."""
+        """Stop all tests, and wait until their files are removed."""
         for run in self._runs.values():
             run.end()
-        others = {one for one in self._under_way if one is not asyncio.current_task()}
+        others = {task for task in self._tasks if task is not asyncio.current_task()}
         if others:
             await asyncio.wait(others, timeout=LATE_SECONDS)
-        if self._resting is not None:
-            self._resting.cancel()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         with suppress(BbopsError):
             await self._zygotes.stop()
 
     def end(self, state: Path) -> None:
-        """Stop the tests of a project, if any run."""
+        """Stop the tests of a project, if they are running."""
         if state in self._runs:
             self._runs[state].end()
 
-    def _rest_later(self) -> None:
-        if self._resting is not None:
-            self._resting.cancel()
+    def _restart_idle_timer(self) -> None:
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         loop = asyncio.get_running_loop()
-        self._resting = loop.call_later(IDLE_SECONDS, self._rest)
+        self._idle_timer = loop.call_later(IDLE_SECONDS, self._end_idle)
 
-    def _rest(self) -> None:
+    def _end_idle(self) -> None:
         if not self._runs:
             task = asyncio.get_running_loop().create_task(self._zygotes.stop())
-            self._under_way.add(task)
-            task.add_done_callback(self._under_way.discard)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)

@@ -1,4 +1,4 @@
-"""Say what a change would do, to the data, to the tests and by the rules; nothing live changes."""
+"""Effects of a change on data, tests and reviews; nothing live changes."""
 
 from __future__ import annotations
 
@@ -19,33 +19,39 @@ from bbops_server.process.messages.forks import CaseReport
 from bbops_server.process.messages.proposals import ImpactPlan, Propose, ProposedChange, WeighTables
 from bbops_server.process.messages.service import Handlers
 from bbops_server.process.messages.tables import CopiedRows, CopyRows
-from bbops_server.publish.build.compiling import Compiling
+from bbops_server.publish.build.compiling import ReleaseCompiler
 from bbops_server.publish.build.executor import Executor
-from bbops_server.publish.build.gate import Gate
-from bbops_server.publish.build.proposing import agree, find_wait, judge, read_live_rules, read_pair
-from bbops_server.publish.build.sources import Sources
-from bbops_server.publish.build.tables import TablesAtWork
+from bbops_server.publish.build.gate import ReleaseGate
+from bbops_server.publish.build.proposed_change import (
+    agree,
+    assess,
+    find_wait,
+    read_live_rules,
+    read_pair,
+)
+from bbops_server.publish.build.sources import OpenSources
+from bbops_server.publish.build.tables import DatabaseHandlers
 
 
-class Impact:
-    """Reads commits in their turn, asks the data beside it."""
+class ImpactHandlers:
+    """Handles requests about changes: reads commits in turn, and the data in other threads."""
 
     def __init__(
         self,
         executor: Executor,
-        sources: Sources,
-        compiling: Compiling,
-        tables: TablesAtWork,
-        gate: Gate,
+        sources: OpenSources,
+        compiling: ReleaseCompiler,
+        tables: DatabaseHandlers,
+        gate: ReleaseGate,
     ) -> None:
         self._executor, self._sources, self._compiling = executor, sources, compiling
         self._tables, self._gate = tables, gate
 
     @property
     def handlers(self) -> Handlers:
-        """What the parent asks."""
+        """Handlers for requests of the parent."""
         return {
-            Propose: self._propose, WeighTables: self._weigh, RunCommitTests: self._test,
+            Propose: self._propose, WeighTables: self._plan, RunCommitTests: self._test,
             CopyRows: self._copy,
         }  # fmt: skip
 
@@ -54,41 +60,41 @@ class Impact:
             read_pair, self._sources, request.base, request.source, off=request.off,
             engine=request.engine,
         )  # fmt: skip
-        pair = await self._executor.take(read)
+        pair = await self._executor.run(read)
         place, tables = read_place(request.database), pair.tables
-        looked = None if tables is None else await self._tables.look(place, tables)
-        found = await asyncio.to_thread(
-            judge, pair, looked, read_live_rules(request.review), request.work
+        planned = None if tables is None else await self._tables.plan_unreviewed(place, tables)
+        change = await asyncio.to_thread(
+            assess, pair, planned, read_live_rules(request.review), request.work
         )  # fmt: skip
-        if looked is None:
-            return found
+        if planned is None:
+            return change
         state = Path(request.state)
-        if request.digest == found.digest:
-            await asyncio.to_thread(agree, state, looked.migration, request.agreed_by)
-        # whoever publishes past a review is told this, and nobody else
-        waits = await asyncio.to_thread(find_wait, state, looked.migration)
-        return msgspec.structs.replace(found, waits=waits)
+        if request.digest == change.digest:
+            await asyncio.to_thread(agree, state, planned.migration, request.agreed_by)
+        # only for a publication without a review
+        waits = await asyncio.to_thread(find_wait, state, planned.migration)
+        return msgspec.structs.replace(change, waits=waits)
 
-    async def _weigh(self, request: WeighTables) -> ImpactPlan:
-        """Say what tables that are in no commit would do to the data."""
+    async def _plan(self, request: WeighTables) -> ImpactPlan:
+        """Plan the effect of uncommitted tables on the data."""
         tree = make_tree(Question(request.tables))
-        look = partial(check, tree, Cache(), database=request.engine, off=(), base=tree)
-        project, found = await self._executor.take(look)
+        read = partial(check, tree, Cache(), database=request.engine, off=(), base=tree)
+        project, diagnostics = await self._executor.run(read)
         if project is None:
-            raise ServerError(f"the tables have mistakes: {found[0].message}")
-        tables = {name: one.model for name, one in project.tables.items()}
-        looked = await self._tables.look(read_place(request.database), tables)
-        return ImpactPlan(as_json(looked.told, looked.triggers))
+            raise ServerError(f"the tables have errors: {diagnostics[0].message}")
+        tables = {name: table.model for name, table in project.tables.items()}
+        planned = await self._tables.plan_unreviewed(read_place(request.database), tables)
+        return ImpactPlan(as_json(planned.told, planned.triggers))
 
     async def _test(self, request: RunCommitTests) -> CaseReport:
-        """Run the tests of a commit that is not to be served, whether or not they are a gate."""
-        handed = await self._executor.take(partial(self._compiling.hand_over, request))
-        return await self._gate.run(Path(request.state), handed)
+        """Run the tests of a commit, with or without a gate."""
+        test_input = await self._executor.run(partial(self._compiling.read_input, request))
+        return await self._gate.run(Path(request.state), test_input)
 
     async def _copy(self, request: CopyRows) -> CopiedRows:
-        """Copy rows of what is live into a draft, whose commit says which tables there are."""
-        project = await self._executor.take(partial(self._compiling.read, request.source))
-        tables = {name: one.model for name, one in project.tables.items()}
+        """Copy live rows into a draft, into the tables of its commit."""
+        project = await self._executor.run(partial(self._compiling.read, request.source))
+        tables = {name: table.model for name, table in project.tables.items()}
         counts = await asyncio.to_thread(
             copy_rows, read_place(request.origin), read_place(request.target), tables,
             request.tables, limit=request.limit, masked=request.masked,

@@ -1,4 +1,4 @@
-"""Copies of repositories elsewhere."""
+"""Mirrors of remote repositories."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from bbops_server.process.messages.request import DoneAnswer
 
 @dataclass(slots=True)
 class Mirrors:
-    """Each is used by ONE thread, which may wait for the network."""
+    """Open mirrors. Each is used by one thread, which may wait for the network."""
 
     _mirrors: dict[tuple[str, str], Mirror] = field(default_factory=dict)
 
     def fetch(self, request: Fetch) -> FetchAnswer:
-        """Bring a mirror up to date.
+        """Update a mirror from its repository.
 
         Raises:
-            GitError: the repository is not reached, or what it sends is not taken.
+            GitError: the repository is unreachable, or its content is rejected.
         """
-        found = self._mirror(request.url, request.mirror).update(
+        update = self._mirror(request.url, request.mirror).update(
             request.branch, request.project, versions=request.versions,
             has_own_frontends=request.has_own_frontends,
         )  # fmt: skip
-        return FetchAnswer(found.commit, **asdict(found.frontends))
+        return FetchAnswer(update.commit, **asdict(update.frontends))
 
     def branches(self, request: ListRemoteBranches) -> Branches:
-        """Return every branch over there with its newest commit. Raises as `fetch`."""
+        """Return every remote branch with its newest commit. Raises as `fetch`."""
         return Branches(self._mirror(request.url, request.mirror).branches())
 
     def push_tag(self, request: PushTag) -> DoneAnswer:
-        """Push a tag to where the mirror comes from. Raises as `fetch`."""
+        """Push a tag to the remote repository. Raises as `fetch`."""
         self._mirror(request.url, request.mirror).push_tag(request.tag)
         return DoneAnswer()
 

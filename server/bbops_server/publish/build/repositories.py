@@ -1,4 +1,4 @@
-"""What the parent asks about repositories, each request with what answers it."""
+"""Handlers for requests about repositories."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ from bbops_server.process.messages.repositories import (
     RestoreVersion,
     TagVersion,
 )
-from bbops_server.publish.build.executor import Works
+from bbops_server.publish.build.executor import SyncHandlers
 from bbops_server.publish.build.mirrors import Mirrors
-from bbops_server.publish.build.sources import Sources
+from bbops_server.publish.build.sources import OpenSources
 
 
-class Repositories:
-    """Those that are open here, and the mirrors of those elsewhere."""
+class RepositoryHandlers:
+    """Handles requests about open repositories and mirrors."""
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: OpenSources) -> None:
         self._sources, self._mirrors = sources, Mirrors()
 
     @property
-    def works(self) -> Works:
-        """What is done in turn."""
+    def works(self) -> SyncHandlers:
+        """Handlers that run one after the other."""
         return {
             Resolve: self._resolve, ListBranches: self._list_branches,
             CheckDescent: self._check_descent, CountCommits: self._count_commits,
@@ -60,8 +60,8 @@ class Repositories:
         }  # fmt: skip
 
     @property
-    def online(self) -> Works:
-        """What waits for a network."""
+    def online(self) -> SyncHandlers:
+        """Handlers that use the network."""
         return {
             Fetch: self._mirrors.fetch, ListRemoteBranches: self._mirrors.branches,
             PushTag: self._mirrors.push_tag,
@@ -80,8 +80,8 @@ class Repositories:
 
     def _count_commits(self, request: CountCommits) -> CommitCount:
         store = self._sources.store(request.repository)
-        is_there = store.has_commit(request.old)
-        return CommitCount(store.count_between(request.old, request.new) if is_there else 0)
+        is_known = store.has_commit(request.old)
+        return CommitCount(store.count_between(request.old, request.new) if is_known else 0)
 
     def _read_trees(self, request: ReadTrees) -> ReadTreesAnswer:
         store = self._sources.store(request.repository, request.quarantine)
@@ -89,9 +89,9 @@ class Repositories:
 
     def _find_changed_parts(self, request: FindChangedParts) -> FindChangedPartsAnswer:
         store = self._sources.store(request.repository, request.quarantine)
-        found = [find_touched(store.place, one, request.parts, request.name)
-                 for one in request.commits]  # fmt: skip
-        return FindChangedPartsAnswer([any(each) for each in zip(*found, strict=True)])
+        touched = [find_touched(store.place, commit, request.parts, request.name)
+                   for commit in request.commits]  # fmt: skip
+        return FindChangedPartsAnswer([any(column) for column in zip(*touched, strict=True)])
 
     def _measure_push(self, request: MeasurePush) -> PushSize:
         store = self._sources.store(request.repository)

@@ -1,4 +1,4 @@
-"""Look for secrets in frontends; what was looked through before is known to be clean."""
+"""Search the files of frontends for secrets; clean files are not searched again."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ import msgspec
 from bbops_server.data_plane.pages.assets import folder_of, read_manifest
 from bbops_server.process.messages.builds import FindSecret, FindSecretAnswer
 
-MOST_CLEAN: Final = 50_000
+MAX_CLEAN: Final = 50_000
 
 
-class Search:
-    """Remembers which files hold which secrets not."""
+class SecretSearch:
+    """Searches files for secrets, and caches files without any."""
 
     def __init__(self) -> None:
         self._clean: dict[tuple[str, ...], None] = {}
 
     def answer(self, request: FindSecret) -> FindSecretAnswer:
-        """Answer the parent, who has the values."""
+        """Answer a request of the parent, which has the values."""
         return FindSecretAnswer(self.find(Path(request.state), request.frontend, request.values))
 
     def find(self, state: Path, name: str, values: Mapping[str, str]) -> tuple[str, str] | None:
-        """Return a file that holds a secret value, and the secret's name; None where none does.
+        """Return a file with a secret value, and the secret's name; None without one.
 
         Args:
-            state: the project's.
-            name: of the manifest.
-            values: of the secrets, by their names.
+            state: the project's state folder.
+            name: the name of the manifest.
+            values: the secrets by name.
         """
         folder = folder_of(state)
         forms = [(secret, form) for secret, value in values.items() for form in _forms(value)]
@@ -50,11 +50,11 @@ class Search:
 
     def _keep(self, *key: str) -> None:
         self._clean[key] = None
-        while len(self._clean) > MOST_CLEAN:
+        while len(self._clean) > MAX_CLEAN:
             del self._clean[next(iter(self._clean))]
 
 
 def _forms(value: str) -> set[bytes]:
-    """Return how a value may stand in a file: as it is, in JSON or a script, in an address."""
-    written = {value, json.dumps(value)[1:-1], quote(value, safe="")}
-    return {one.encode() for one in written}
+    """Return the encodings of a value: plain, in JSON or a script, and in a URL."""
+    encodings = {value, json.dumps(value)[1:-1], quote(value, safe="")}
+    return {encoding.encode() for encoding in encodings}

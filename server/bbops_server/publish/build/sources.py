@@ -1,6 +1,6 @@
-"""Where a project's files are read from, and what is kept about it between builds.
+"""Open repositories and folders, with a compiler's cache for each project.
 
-To be used by ONE thread only, as a git store is.
+For one thread only, like a git store.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ from bbops_server.process.messages.repositories import (
 )
 from bbops_server.process.messages.request import DoneAnswer
 
-Source = Mapping[str, Any]
+SourceFields = Mapping[str, Any]
 """{"kind": "git", repository, commit, branch, path} or {"kind": "folder", path}.
 
-One with a `quarantine` is of a push that is not accepted yet, whose objects are there.
+A `quarantine` is the folder of the objects of a push that is not accepted yet.
 """
 
 
 @dataclass(slots=True)
-class Sources:
+class OpenSources:
     """Open repositories and folders, and one compiler's cache for each project."""
 
     _stores: dict[str, Store] = field(default_factory=dict)
     _folders: dict[str, FolderTree] = field(default_factory=dict)
     _caches: dict[tuple[str, str], Cache] = field(default_factory=dict)
 
-    def open(self, source: Source) -> tuple[Tree, Cache]:
+    def open(self, source: SourceFields) -> tuple[Tree, Cache]:
         """Return the tree of a source and the cache of its project.
 
         Raises:
             GitError: the repository is gone or cannot be read.
-            ServerError: there is no such kind of source.
+            ServerError: the kind of source is unknown.
         """
         if source["kind"] == "folder":
             path = source["path"]
@@ -68,14 +68,14 @@ class Sources:
         tree = GitTree(store, source["commit"], branch=source["branch"], under=under)
         return tree, self._caches.setdefault((repository, under), Cache())
 
-    def accepted(self, source: Source, commit: str) -> Tree | None:
-        """Return the same project's tree in the commit that is live, for a check of a source.
+    def accepted(self, source: SourceFields, commit: str) -> Tree | None:
+        """Return the same project's tree in the live commit, for a check of a source.
 
-        None where nothing is live, or where its commit is gone. Of a folder it is what the
-        repository around it holds.
+        None if nothing is live, or its commit is missing. For a folder, the tree of the repository
+        around it.
 
         Raises:
-            GitError: the repository is gone or cannot be read.
+            GitError: the repository is missing or cannot be read.
         """
         if source["kind"] == "folder":
             return find_base(Path(source["path"]))
@@ -84,104 +84,104 @@ class Sources:
             return None
         return GitTree(store, commit, branch=source["branch"], under=source["path"])
 
-    def subject(self, source: Source) -> str:
+    def subject(self, source: SourceFields) -> str:
         """Return the first line of the commit's message; empty for a folder."""
         if source["kind"] == "folder":
             return ""
         return self.store(source["repository"]).subject(source["commit"])
 
-    def author(self, source: Source) -> str:
-        """Return who wrote the commit; empty for a folder."""
+    def author(self, source: SourceFields) -> str:
+        """Return the author of the commit; empty for a folder."""
         if source["kind"] == "folder":
             return ""
         return self.store(source["repository"]).author(source["commit"])
 
-    def tag(self, asked: TagVersion) -> TagVersionAnswer:
-        """Tag a commit that went live as the next version; return the tag's name.
+    def tag(self, request: TagVersion) -> TagVersionAnswer:
+        """Tag a live commit as the next version; return the tag's name.
 
-        One that changes no file of the project keeps the version that was live before it: other
-        values of the environment are no new version, nor is what others do in its repository.
+        A commit that changes no file of the project keeps the live version: changed env values and
+        changes of other projects in the repository are not a new version.
 
         Raises:
-            GitError: it cannot be written.
+            GitError: the tag cannot be written.
         """
-        store, commit = self.store(asked.repository), asked.commit
-        if kept := _find_same(store, commit, asked.series, asked.live):
-            return TagVersionAnswer(kept)
-        facts = {**asked.facts, "Author": store.author(commit)}
+        store, commit = self.store(request.repository), request.commit
+        if same := _find_same(store, commit, request.series, request.live):
+            return TagVersionAnswer(same)
+        facts = {**request.facts, "Author": store.author(commit)}
         if proposal := store.trailer(commit, "Proposal"):
             facts["Proposal"] = proposal
         subject = store.subject(commit)
-        return TagVersionAnswer(add_version(store.place, commit, subject, facts, asked.series))
+        return TagVersionAnswer(add_version(store.place, commit, subject, facts, request.series))
 
     def versions(self, repository: str) -> list[Version]:
-        """Return every version of every project in a repository, the highest number first."""
+        """Return all versions of all projects in a repository, highest number first."""
         return list(read_versions(self.store(repository).place))
 
     def frontends(self, repository: str, folder: str) -> list[dict[str, Any]]:
-        """Return the frontends that were published on their own, newest first."""
+        """Return the separately published frontends, newest first."""
         prefix = f"{frontend_scope(folder)}/"
-        found = read_numbered(self.store(repository).place, prefix)
-        return list(map(asdict, found))
+        tags = read_numbered(self.store(repository).place, prefix)
+        return list(map(asdict, tags))
 
-    def newest_frontend(self, source: Source) -> Tree | None:
-        """Return the files of the frontend that was published last; None where none was."""
+    def newest_frontend(self, source: SourceFields) -> Tree | None:
+        """Return the files of the newest separately published frontend; None without one."""
         store = self.store(source["repository"])
-        found = read_numbered(store.place, f"{frontend_scope(source['path'])}/")
-        return GitTree(store, found[0].commit, branch=found[0].name) if found else None
+        tags = read_numbered(store.place, f"{frontend_scope(source['path'])}/")
+        return GitTree(store, tags[0].commit, branch=tags[0].name) if tags else None
 
-    def publish_frontend(self, asked: PublishFrontend) -> PublishFrontendAnswer:
-        """Keep files as a commit of their own, and tag it as the next frontend.
+    def publish_frontend(self, request: PublishFrontend) -> PublishFrontendAnswer:
+        """Commit files, and tag the commit as the next frontend.
 
         Raises:
             GitError: the repository cannot be written.
         """
-        source = asked.source
+        source = request.source
         store, prefix = self.store(source["repository"]), f"{frontend_scope(source['path'])}/"
         known = read_numbered(store.place, prefix)
-        tree = write_tree(store.place, Path(asked.folder), asked.paths)
+        tree = write_tree(store.place, Path(request.folder), request.paths)
         parents = [known[0].commit] if known else []
-        who = Identity(asked.who.partition("@")[0], asked.who)
-        commit = make_commit(store.place, tree, parents, asked.subject, who)
-        facts = {"Release": tree, "Author": asked.who}
+        who = Identity(request.who.partition("@")[0], request.who)
+        commit = make_commit(store.place, tree, parents, request.subject, who)
+        facts = {"Release": tree, "Author": request.who}
         above = known[0].number if known else 0
-        name = add_numbered(store.place, prefix, above, commit, asked.subject, facts)
+        name = add_numbered(store.place, prefix, above, commit, request.subject, facts)
         return PublishFrontendAnswer(name, commit)
 
-    def restore(self, asked: RestoreVersion) -> RestoreVersionAnswer:
-        """Make a commit that restores a version; no branch holds it yet.
+    def restore(self, request: RestoreVersion) -> RestoreVersionAnswer:
+        """Create a commit that restores a version, without moving a branch.
 
         Raises:
             GitError: nothing would change.
         """
-        store, branch, only = self.store(asked.repository), asked.branch, asked.only
+        store, branch, only = self.store(request.repository), request.branch, request.only
         head = store.resolve(branch)
         if head is None:
             raise GitError(f"there is no branch '{branch}'")
-        tree = restore_tree(store.place, head, asked.version, under=asked.folder, only=only)
-        message = describe_restoring(asked.version, only)
-        who = Identity(asked.who.partition("@")[0], asked.who)
+        tree = restore_tree(store.place, head, request.version, under=request.folder, only=only)
+        message = describe_restoring(request.version, only)
+        who = Identity(request.who.partition("@")[0], request.who)
         commit = make_commit(store.place, tree, [head], message, who)
-        return RestoreVersionAnswer(commit, head, branch, asked.version.short)
+        return RestoreVersionAnswer(commit, head, branch, request.version.short)
 
-    def move(self, asked: MoveBranch) -> DoneAnswer:
+    def move(self, request: MoveBranch) -> DoneAnswer:
         """Move a branch; the reflog has the reason.
 
         Raises:
-            GitError: it has moved since, or its files are checked out and have changes.
+            GitError: the branch has moved, or its files are checked out and have changes.
         """
-        place = self.store(asked.repository).place
-        move_branch(place, asked.branch, asked.base, asked.commit, asked.reason)
+        place = self.store(request.repository).place
+        move_branch(place, request.branch, request.base, request.commit, request.reason)
         return DoneAnswer()
 
     def resolve(self, repository: str, branch: str) -> tuple[str | None, object]:
-        """Return the commit of a branch, None without one, and the stamp it was read at."""
+        """Return the commit of a branch, None without one, and its stamp before the read."""
         store = self.store(repository)
         try:
-            stamp = store.ref_stamp(branch)  # first: a push in between shows as another stamp
+            stamp = store.ref_stamp(branch)  # first: a push in between changes the stamp
             return store.resolve(branch), stamp
         except GitError:
-            del self._stores[repository]  # it may come back as another one
+            del self._stores[repository]  # it may be replaced by another repository
             raise
 
     def branches(self, repository: str) -> dict[str, str]:
@@ -189,20 +189,20 @@ class Sources:
         try:
             return self.store(repository).branches()
         except GitError:
-            self._stores.pop(repository, None)  # it may come back as another one
+            self._stores.pop(repository, None)  # it may be replaced by another repository
             raise
 
     def descends(self, repository: str, old: str, new: str) -> bool:
-        """Return whether the history of `new` holds `old`; not if `old` is not there at all.
+        """Return whether `new` descends from `old`; False if `old` is missing.
 
         Raises:
-            GitError: the repository is gone or cannot be read.
+            GitError: the repository is missing or cannot be read.
         """
         store = self.store(repository)
         return store.has_commit(old) and store.is_ancestor(old, new)
 
     def store(self, repository: str, quarantine: str = "") -> Store:
-        """Return the open repository."""
+        """Return an open repository, with the objects of a quarantined push if there is one."""
         if repository not in self._stores:
             self._stores[repository] = Store.open(Path(repository))
         store = self._stores[repository]
@@ -210,10 +210,10 @@ class Sources:
 
 
 def _find_same(store: Store, commit: str, series: Series, live: str) -> str:
-    """Return the version that holds the same files of a project; empty where they are new."""
+    """Return the version with the same files of a project; empty if they are new."""
     known = read_versions(store.place)
-    own = [one for one in known if series.holds(one)]
-    last = next(iter(own or [one for one in known if one.name == live]), None)
+    own = [version for version in known if series.holds(version)]
+    last = next(iter(own or [version for version in known if version.name == live]), None)
     trees = store.trees([last.commit, commit], series.folder) if last else {}
     is_same = commit in trees and trees[commit] == trees.get(last.commit if last else "")
     return last.name if last and is_same else ""

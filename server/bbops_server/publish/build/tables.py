@@ -1,4 +1,4 @@
-"""Change a project's tables for a release that was built here, a phase at a time."""
+"""Migrate a project's tables for a release that was built here, phase by phase."""
 
 from __future__ import annotations
 
@@ -37,68 +37,68 @@ from bbops_server.process.messages.tables import (
     TriedStatements,
     TryStatements,
 )
-from bbops_server.publish.build.executor import Works
+from bbops_server.publish.build.executor import SyncHandlers
 from bbops_server.publish.build.smoke import try_release
-from bbops_server.publish.holds.approvals import close_approval, keep_waiting, read_approved
+from bbops_server.publish.holds.approvals import read_approved, record_applied, record_waiting
 
 _BUILDS_KEPT = 2
-"""Of each project, between the build and the migration that follows it."""
+"""Builds to keep for each project, between a build and its migration."""
 
 _AT_ONCE = 4
-"""Databases that are changed side by side: nobody's requests wait for another project's rows."""
+"""Databases that are migrated in parallel: a project does not wait for another."""
 
 
 LOOK_SECONDS = 20.0
-"""How long what a proposal would do to the data may be looked for."""
+"""The time limit for planning a proposal."""
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
-    """What a build wants of its database."""
+class DeclaredTables:
+    """The tables of a build, and the row events of its triggers."""
 
     tables: Mapping[str, Table]
     row_events: ByTable
 
 
-class TablesAtWork:
-    """What the parent asks about databases, each request with what answers it."""
+class DatabaseHandlers:
+    """Handles requests about databases."""
 
     def __init__(self) -> None:
-        self._declared: dict[Path, dict[str, Declared]] = {}
+        self._declared: dict[Path, dict[str, DeclaredTables]] = {}
         self._threads = ThreadPoolExecutor(_AT_ONCE, "bbops-tables")
         self._looks = ThreadPoolExecutor(_AT_ONCE, "bbops-looks")
 
     @property
     def handlers(self) -> Handlers:
-        """What the parent asks; each raises as the function of `rollout` that it is named after."""
-        works: Works = {
+        """Handlers for requests of the parent; each raises as its `rollout` function."""
+        in_threads: SyncHandlers = {
             ExpandTables: self._expand,
             SwitchTables: _switch,
             SettleTables: _settle,
             NarrowTables: _narrow,
             FindRelease: _find_release,
         }
-        beside = {kind: partial(self._in_thread, work) for kind, work in works.items()}
-        return {**beside, RehearseMigration: self._rehearse, TryStatements: _try_statements}
+        handlers = {kind: partial(self._in_thread, handler) for kind, handler in in_threads.items()}
+        return {**handlers, RehearseMigration: self._rehearse, TryStatements: _try_statements}
 
-    def remember(self, state: Path, digest: str, declared: Declared) -> None:
-        """Keep what a build declares until it is asked for."""
-        kept = self._declared.setdefault(state, {})
-        kept.pop(digest, None)
-        kept[digest] = declared
-        while len(kept) > _BUILDS_KEPT:
-            del kept[next(iter(kept))]
+    def remember(self, state: Path, digest: str, declared: DeclaredTables) -> None:
+        """Keep the declared tables of a build for its migration."""
+        builds = self._declared.setdefault(state, {})
+        builds.pop(digest, None)
+        builds[digest] = declared
+        while len(builds) > _BUILDS_KEPT:
+            del builds[next(iter(builds))]
 
-    async def look(self, place: Place, tables: Mapping[str, Table]) -> Looked:
-        """Return what a proposal would do to the data. Raises as `rollout.plan`.
+    async def plan_unreviewed(self, place: Place, tables: Mapping[str, Table]) -> Looked:
+        """Plan the effect of tables on the live data. Raises as `rollout.plan`.
 
-        Nobody has reviewed its tables: it has a time, and threads in which no publication waits.
+        The tables may be unreviewed: planning has a time limit and its own threads.
         """
         work = partial(look, place, tables, seconds=LOOK_SECONDS)
         return await asyncio.get_running_loop().run_in_executor(self._looks, work)
 
     async def close(self) -> None:
-        """Wait for what is under way."""
+        """Wait for running work."""
         await asyncio.to_thread(self._threads.shutdown)
         await asyncio.to_thread(self._looks.shutdown)
 
@@ -107,7 +107,7 @@ class TablesAtWork:
         return await loop.run_in_executor(self._threads, work, *arguments)
 
     async def _rehearse(self, request: RehearseMigration) -> Rehearsal:
-        """Plan what fits its time; then try the release on an empty file with its tables."""
+        """Plan a migration that fits its time, and try the release on empty tables."""
         place, declared = read_place(request.database), self._find(request)
         await self._in_thread(refuse_long_switch, place, declared.tables)
         await self._in_thread(refuse_triggers, place, declared.row_events)
@@ -129,7 +129,7 @@ class TablesAtWork:
         migration, state = planned.migration, Path(request.state)
         if migration.refused and migration.hash not in read_approved(state):
             if migration.is_waiting:
-                keep_waiting(state, migration)
+                record_waiting(state, migration)
             raise refusal(migration)
         return planned
 
@@ -142,23 +142,23 @@ class TablesAtWork:
                 row_events=declared.row_events, release=request.digest,
             )  # fmt: skip
         except MigrationRefused:
-            self._plan(request)  # rows have come in the way since; what waits is written down
+            self._plan(request)  # new rows block it; the plan records the waiting migration
             raise
         if migration.losses:
-            close_approval(state, migration.hash)
+            record_applied(state, migration.hash)
         return ExpandTablesAnswer([str(change) for change in migration.changes])
 
-    def _find(self, request: RehearseMigration | ExpandTables) -> Declared:
-        """Return what a build declares.
+    def _find(self, request: RehearseMigration | ExpandTables) -> DeclaredTables:
+        """Return the declared tables of a build.
 
         Raises:
-            ServerError: it was built by the process before this one.
+            ServerError: a previous process has built it.
         """
-        found = self._declared.get(Path(request.state), {}).get(request.digest)
-        if found is None:
+        declared = self._declared.get(Path(request.state), {}).get(request.digest)
+        if declared is None:
             digest = request.digest[:12]
             raise ServerError(f"release '{digest}' was not built here", hint="build it again")
-        return found
+        return declared
 
 
 async def _try_statements(request: TryStatements) -> TriedStatements:
@@ -180,7 +180,7 @@ def _settle(request: SettleTables) -> DoneAnswer:
 def _narrow(request: NarrowTables) -> NarrowTablesAnswer:
     place = read_place(request.database)
     rollout.narrow(place, request.digest)
-    return NarrowTablesAnswer([str(one) for one in rollout.find_hidden(place)])
+    return NarrowTablesAnswer([str(hidden) for hidden in rollout.find_hidden(place)])
 
 
 def _find_release(request: FindRelease) -> FindReleaseAnswer:

@@ -1,7 +1,7 @@
-"""The build process: it answers by the table of its verbs. Whatever goes wrong is an answer, too.
+"""The build process: answers the requests in its table of handlers, errors included.
 
-Most of it happens on one thread, which owns the repositories and the caches; the smoke test, what
-changes tables, and what waits for a network do not hold it up.
+Most requests run in one thread, which owns the repositories and caches; smoke tests, migrations
+and network access run outside of it.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ from bbops_server.process.messages.lifecycle import Stop
 from bbops_server.process.messages.proposals import DoWork, DoWorkAnswer
 from bbops_server.process.messages.request import DoneAnswer
 from bbops_server.process.messages.service import Handlers, RequestService
-from bbops_server.publish.build.compiling import Compiling
-from bbops_server.publish.build.executor import Executor, Works
-from bbops_server.publish.build.gate import Gate
-from bbops_server.publish.build.impact import Impact
-from bbops_server.publish.build.repositories import Repositories
-from bbops_server.publish.build.secret_search import Search
-from bbops_server.publish.build.sources import Sources
-from bbops_server.publish.build.tables import TablesAtWork
+from bbops_server.publish.build.compiling import ReleaseCompiler
+from bbops_server.publish.build.executor import Executor, SyncHandlers
+from bbops_server.publish.build.gate import ReleaseGate
+from bbops_server.publish.build.impact import ImpactHandlers
+from bbops_server.publish.build.repositories import RepositoryHandlers
+from bbops_server.publish.build.secret_search import SecretSearch
+from bbops_server.publish.build.sources import OpenSources
+from bbops_server.publish.build.tables import DatabaseHandlers
 
 if TYPE_CHECKING:
-    from bbops_server.publish.build.agents import Agents
-    from bbops_server.publish.build.contracts import Contracts
+    from bbops_server.publish.build.agents import AgentWorker
+    from bbops_server.publish.build.contracts import ContractRenderer
 
 
-class Builder:
-    """What the parent can ask for: `service` answers it, side by side."""
+class BuildProcess:
+    """The state of the build process; `service` answers requests in parallel."""
 
     def __init__(self) -> None:
-        self._executor, self._sources = Executor(), Sources()
-        self._tables, self._gate = TablesAtWork(), Gate()
-        repositories = Repositories(self._sources)
-        compiling = Compiling(self._sources, self._tables, self._gate)
-        impact = Impact(self._executor, self._sources, compiling, self._tables, self._gate)
-        in_turn: Works = {
-            **repositories.works, **compiling.works, FindSecret: Search().answer,
+        self._executor, self._sources = Executor(), OpenSources()
+        self._tables, self._gate = DatabaseHandlers(), ReleaseGate()
+        repositories = RepositoryHandlers(self._sources)
+        compiling = ReleaseCompiler(self._sources, self._tables, self._gate)
+        impact = ImpactHandlers(self._executor, self._sources, compiling, self._tables, self._gate)
+        in_turn: SyncHandlers = {
+            **repositories.works, **compiling.works, FindSecret: SecretSearch().answer,
             WriteContract: self._write_contract,
         }  # fmt: skip
         handlers: Handlers = {
@@ -66,16 +66,16 @@ class Builder:
         self.service = RequestService("the build process", handlers)
 
     @cached_property
-    def _agents(self) -> Agents:
-        from bbops_server.publish.build.agents import Agents  # noqa: PLC0415 - most servers see none
+    def _agents(self) -> AgentWorker:
+        from bbops_server.publish.build.agents import AgentWorker  # noqa: PLC0415 - rarely needed
 
-        return Agents(self._tables)
+        return AgentWorker(self._tables)
 
     @cached_property
-    def _contracts(self) -> Contracts:
-        from bbops_server.publish.build.contracts import Contracts  # noqa: PLC0415 - few are asked for
+    def _contracts(self) -> ContractRenderer:
+        from bbops_server.publish.build.contracts import ContractRenderer  # noqa: PLC0415 - rarely needed
 
-        return Contracts(self._sources)
+        return ContractRenderer(self._sources)
 
     def _write_contract(self, request: WriteContract) -> WrittenContract:
         return self._contracts.answer(request)
@@ -84,21 +84,21 @@ class Builder:
         return await self._agents.handle(request)
 
     async def _stop(self, request: Stop) -> DoneAnswer:
-        """End what is under way; answer when everything asked before is done."""
+        """End running work; answer when all earlier requests are done."""
         del request
-        end_all()  # nothing that is under way there is needed now
+        end_all()  # results of running git commands are not needed any more
         await self._gate.close()
         await self._tables.close()
-        return await self._executor.take(DoneAnswer)
+        return await self._executor.run(DoneAnswer)
 
 
 def run(*, control: int, is_of_drafts: bool = False) -> None:
-    """Work until the parent says stop, or is gone; of drafts under their limits."""
+    """Run until the parent sends Stop, or is gone; for drafts, with their limits."""
     if is_of_drafts:
         limits.apply(limits.DRAFT_BUILD)
         limit_size(limits.DRAFT_DATABASE_BYTES)
     asyncio.run(_run(control))
-    # Not waiting for what is under way: files and tables change wholly or not.
+    # Does not wait for running work: files and tables change completely or not at all.
     end_all()
     os._exit(0)
 
@@ -109,4 +109,4 @@ async def _run(control: int) -> None:
     gc.set_threshold(20_000, 20, 100)
     os.set_inheritable(control, False)  # noqa: FBT003 - its signature
     channel = await ProcessChannel.open(socket.socket(fileno=control))
-    await Builder().service.run(channel)
+    await BuildProcess().service.run(channel)

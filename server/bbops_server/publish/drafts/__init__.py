@@ -1,1 +1,1 @@
-"""The drafts of a project, made and dropped with their branches."""
+"""The drafts of a project, created and removed with their branches."""

@@ -1,4 +1,4 @@
-"""Which hosts a draft may reach: those of the live release, and those that a person allowed."""
+"""The hosts that a draft may reach: hosts of the live release, and hosts that a user allowed."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.record import read_record
 
 _FILE: Final = "hosts.json"
-MOST: Final = 100
-_SHORTEST: Final = 7
-"""Digits that name a commit."""
+MAX_HOSTS: Final = 100
+_MIN_DIGITS: Final = 7
+"""The least digits that identify a commit."""
 
 _PORTS: Final = {"http": "80", "https": "443"}
 
 
-class Allowed(msgspec.Struct, frozen=True):
-    """Hosts that a person let a draft reach, at one commit alone."""
+class DraftHosts(msgspec.Struct, frozen=True):
+    """The hosts that a user has allowed for one commit of a draft."""
 
     commit: str
     hosts: tuple[str, ...]
@@ -33,29 +33,30 @@ def find_allowed(live: PublishContext, state: Path, commit: str) -> tuple[str, .
     """Return the hosts that a draft may reach at a commit; blocks.
 
     Args:
-        live: the project as it is live.
+        live: the context of the live project.
         state: the draft's folder.
-        commit: what the draft is at.
+        commit: the draft's commit.
     """
     allowed = read_allowed(state)
-    given = allowed.hosts if allowed is not None and commit and allowed.commit == commit else ()
-    return tuple(sorted({*_of_live(live), *given}))
+    is_current = allowed is not None and commit and allowed.commit == commit
+    hosts = allowed.hosts if allowed is not None and is_current else ()
+    return tuple(sorted({*_find_live_hosts(live), *hosts}))
 
 
-def _of_live(live: PublishContext) -> set[str]:
-    found = read_record(live)
-    if found is None:
+def _find_live_hosts(live: PublishContext) -> set[str]:
+    record = read_record(live)
+    if record is None:
         return set()
-    reaches = found.reaches
+    reaches = record.reaches
     hosts = set(reaches.get("hosts", ()))
-    used = [one.partition(":")[::2] for one in reaches.get("variables", ())]
-    named = {name: found.env[name] for name, _ in used if name in found.env}
-    values, _ = live.secrets.resolve(named) if named else ({}, [])
-    return hosts | {_host(values.get(name) or "", port) for name, port in used} - {""}
+    variables = [text.partition(":")[::2] for text in reaches.get("variables", ())]
+    declared = {name: record.env[name] for name, _ in variables if name in record.env}
+    values, _ = live.secrets.resolve(declared) if declared else ({}, [])
+    return hosts | {_host(values.get(name) or "", port) for name, port in variables} - {""}
 
 
 def _host(text: str, port: str = "") -> str:
-    """Return the host that a text names, with its port, or with `port` where it has none."""
+    """Return the host in a URL or host name, with its port, or `port` if it has none."""
     parts = split(text if "//" in text else f"//{text}")
     if parts is None or not parts.hostname:
         return ""
@@ -63,44 +64,45 @@ def _host(text: str, port: str = "") -> str:
     return f"{parts.hostname}:{port}" if port else parts.hostname
 
 
-def read_allowed(state: Path) -> Allowed | None:
-    """Return what a person has let a draft reach."""
+def read_allowed(state: Path) -> DraftHosts | None:
+    """Return the hosts that a user has allowed for a draft."""
     try:
-        return msgspec.json.decode((state / _FILE).read_bytes(), type=Allowed)
+        return msgspec.json.decode((state / _FILE).read_bytes(), type=DraftHosts)
     except (OSError, msgspec.MsgspecError):
         return None
 
 
 def require_commit(branch: str, newest: str, named: str) -> None:
-    """Refuse to allow anything for a commit that is not a draft's newest. Raises: ServerError."""
-    if len(named) < _SHORTEST or not newest.startswith(named.lower()):
+    """Require that a commit is the newest of a draft. Raises: ServerError: it is not."""
+    if len(named) < _MIN_DIGITS or not newest.startswith(named.lower()):
         raise ServerError(
             f"draft '{branch}' is at {newest[:12]}, not {named[:12]}",
             hint="check what it would send there, then allow it for that commit",
         )
 
 
-def allow(state: Path, commit: str, hosts: Sequence[str]) -> Allowed:
-    """Let a draft reach more hosts, at this commit alone; blocks.
+def allow(state: Path, commit: str, hosts: Sequence[str]) -> DraftHosts:
+    """Allow more hosts for one commit of a draft; blocks.
 
     Raises:
-        ServerError: one of them is no name of a host, or they are too many.
+        ServerError: a host name is not valid, or there are too many.
     """
     known = read_allowed(state)
     before = known.hosts if known is not None and known.commit == commit else ()
-    for one in hosts:
-        if _host(one) != one.lower() or "*" in one:
+    for host in hosts:
+        if _host(host) != host.lower() or "*" in host:
             raise ServerError(
-                f"'{one[:100]}' is not the name of a host",
+                f"'{host[:100]}' is not the name of a host",
                 hint="for example api.example.com, or api.example.com:8443 for another port",
             )
-    every = tuple(sorted({*before, *(one.lower() for one in hosts)}))
-    if len(every) > MOST:
-        raise ServerError(f"at most {MOST} hosts may be allowed")
+    merged = tuple(sorted({*before, *(host.lower() for host in hosts)}))
+    if len(merged) > MAX_HOSTS:
+        raise ServerError(f"at most {MAX_HOSTS} hosts may be allowed")
+    allowed = DraftHosts(commit, merged)
     try:
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace_file(state / _FILE, msgspec.json.encode(made := Allowed(commit, every)))
+        replace_file(state / _FILE, msgspec.json.encode(allowed))
     except OSError as error:
         reason = (error.strerror or "no reason given").lower()
         raise ServerError(f"cannot write '{state / _FILE}': {reason}") from None
-    return made
+    return allowed

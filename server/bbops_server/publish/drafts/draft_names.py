@@ -1,4 +1,4 @@
-"""What a branch is called in an address, and the key that its tokens are made with."""
+"""The name of a draft in URLs and processes, and the signing key of its tokens."""
 
 from __future__ import annotations
 
@@ -13,35 +13,39 @@ from bbops.source.git.proposals import PREVIEW
 from bbops_server.data_plane.drafts.keys import derive_key
 from bbops_server.process.host.files import keep_key
 
-MOST_LETTERS: Final = 40
+MAX_LETTERS: Final = 40
 _MARK_LETTERS = 12
-"""Enough that nobody finds a second branch with the mark of another one."""
+"""Enough digits that a second branch with the same mark cannot be found."""
 _MARKED = re.compile(rf"(?:.*-)?[0-9a-f]{{{_MARK_LETTERS}}}").fullmatch
-_MOST_OF_LABEL = 63
-"""Letters between two dots of a host: RFC 1035 section 2.3.4."""
+_MAX_LABEL = 63
+"""The longest label of a host name: RFC 1035 section 2.3.4."""
 _KEY_BYTES = 32
 
 
-def choose(branches: Iterable[str], used: Container[str], most: int) -> list[str]:
-    """Return which branches have drafts, at most so many.
+def choose(branches: Iterable[str], used: Container[str], limit: int) -> list[str]:
+    """Return the branches that have drafts, up to a limit.
 
-    Those of proposals come first, then those in use: nobody puts them out by pushing branches.
+    Proposals come first, then awake drafts: pushing more branches does not displace them.
 
     Args:
-        branches: the one committed to last first.
-        used: those whose drafts are awake.
-        most: how many drafts there may be.
+        branches: branches, newest commit first.
+        used: branches whose drafts are awake.
+        limit: the number of drafts.
     """
-    return sorted(branches, key=lambda one: (not one.startswith(PREVIEW), one not in used))[:most]
+
+    def rank(branch: str) -> tuple[bool, bool]:
+        return not branch.startswith(PREVIEW), branch not in used
+
+    return sorted(branches, key=rank)[:limit]
 
 
 def slug_of(branch: str) -> str:
-    """Return what stands in a draft's address: small letters, digits and hyphens.
+    """Return the name of a draft in URLs: small letters, digits and hyphens.
 
-    A branch that is no such word keeps what is, and gets a mark; so does one that ends like a mark,
-    or it could be named after another branch's address. No two branches share one.
+    Other characters are replaced and a mark is appended; a branch that ends like a mark gets one,
+    too, since it could equal another branch's name. The name is unique for each branch.
     """
-    words = re.sub(r"[^a-z0-9]+", "-", branch.lower()).strip("-")[:MOST_LETTERS].strip("-")
+    words = re.sub(r"[^a-z0-9]+", "-", branch.lower()).strip("-")[:MAX_LETTERS].strip("-")
     if words == branch and not _MARKED(words):
         return words
     mark = hashlib.sha256(branch.encode(errors="surrogateescape")).hexdigest()[:_MARK_LETTERS]
@@ -49,27 +53,27 @@ def slug_of(branch: str) -> str:
 
 
 def host_label(slug: str, project: str) -> str:
-    """Return what stands for `*` in the host of a draft; `project` where a server has several.
+    """Return the label that replaces `*` in the host of a draft; `project` if there are several.
 
-    No slug holds two hyphens in a row, so no two drafts share one.
+    A slug never has two hyphens in a row, so the label is unique for each draft.
     """
     label = f"{slug}--{project}" if project else slug
-    if len(label) <= _MOST_OF_LABEL:
+    if len(label) <= _MAX_LABEL:
         return label
     mark = hashlib.sha256(label.encode()).hexdigest()[:_MARK_LETTERS]
-    return f"{label[: _MOST_OF_LABEL - _MARK_LETTERS - 1].rstrip('-')}-{mark}"
+    return f"{label[: _MAX_LABEL - _MARK_LETTERS - 1].rstrip('-')}-{mark}"
 
 
 def draft_name(project: str, slug: str) -> str:
-    """Return how the server's processes call a draft; no project has such a name."""
+    """Return the name of a draft in the server's processes, which no project can have."""
     return f"{project}/~drafts/{slug}"
 
 
 def key_of(state: Path, name: str, branch: str) -> bytes:
-    """Return the key of a draft: of the one key of all drafts, in the server's state folder.
+    """Return the key of a draft, derived from the server's key for drafts.
 
     Raises:
-        ServerError: that cannot be read or made.
+        ServerError: the server's key cannot be read or created.
     """
     key = keep_key(state / "drafts.key", lambda: secrets.token_bytes(_KEY_BYTES))
     return derive_key(key, name, branch)

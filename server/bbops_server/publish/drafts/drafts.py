@@ -1,7 +1,7 @@
-"""The drafts of one project: made when asked for, evicted when idle, dropped with their branch.
+"""The drafts of a project: started on demand, put to sleep when idle, removed with their branch.
 
-A draft is followed as the live branch is, in a state folder of its own: its database, its history
-and its artifacts lie there, and its values come from a store that no live value is in.
+A draft is followed like the live branch, in its own state folder with its own database, history
+and artifacts. Its env values come from a store without live values.
 """
 
 from __future__ import annotations
@@ -24,186 +24,183 @@ from bbops.interfaces.answers import DraftStatus
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.messages.drafts import DraftPlace
 from bbops_server.process.messages.tables import CopyRows
-from bbops_server.publish.drafts.draft_following import Draft, follow, state_of
 from bbops_server.publish.drafts.draft_hosts import allow, find_allowed, require_commit
+from bbops_server.publish.drafts.draft_loop import FollowedDraft, follow, state_of
 from bbops_server.publish.drafts.draft_names import choose, slug_of
 from bbops_server.publish.drafts.draft_places import make_key, make_place, make_settings
 from bbops_server.publish.processes.project_client import ProjectClient
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.stages.contracts import write_contract
 from bbops_server.publish.stages.loop import Reconciler
-from bbops_server.publish.status.events import Event, Published
+from bbops_server.publish.status.events import ReleasePublished, ServerEvent
 from bbops_server.publish.status.signal import Signal
 from bbops_server.publish.status.status import RenderedContract, Stalled
 from bbops_server.settings import ProjectSettings, WebhookEvent
 
-LOOK_SECONDS: Final = 0.5
+POLL_SECONDS: Final = 0.5
 COPY_SECONDS: Final = 600.0
 WAKING_SECONDS: Final = 30.0
 
-Inform = Callable[[WebhookEvent, Mapping[str, Any]], None]
+Notify = Callable[[WebhookEvent, Mapping[str, Any]], None]
 
 _log = logging.getLogger(__name__)
 
 
-class Drafts:
-    """Follows the branches of one project, and wakes, evicts and drops their drafts."""
+class ProjectDrafts:
+    """Follows the branches of a project, and wakes, suspends and removes their drafts."""
 
-    def __init__(self, context: PublishContext, inform: Inform = lambda _, __: None) -> None:
-        """`inform` lets others know what becomes of drafts."""
-        self.context, self._inform = context, inform
-        self.asked, self.changed = asyncio.Event(), Signal()
-        self._drafts: dict[str, Draft] = {}
+    def __init__(self, context: PublishContext, notify: Notify = lambda _, __: None) -> None:
+        """`notify` sends webhooks about drafts."""
+        self.context, self._notify_receivers = context, notify
+        self.poll_requested, self.changed = asyncio.Event(), Signal()
+        self._drafts: dict[str, FollowedDraft] = {}
         self._branches: Mapping[str, str] = {}
         self._arranged: tuple[Mapping[str, DraftPlace], str] | None = None
-        self._one_at_a_time = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._working: set[asyncio.Task[None]] = set()
-        self._expected: set[str] = set()
-        self._taken: tuple[object, ...] | None = None
+        self._to_prepare: set[str] = set()
+        self._updated_for: tuple[object, ...] | None = None
 
     @property
     def folder(self) -> Path:
-        """What all of them keep, and the values that they share."""
+        """The folder of all drafts, with the env values that they share."""
         return self.context.project.state / "drafts"
 
     async def run(self) -> None:
         """Follow the branches until cancelled."""
         try:
             while True:
-                await self._look()
+                await self._poll()
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK_SECONDS):
-                        await self.asked.wait()
-                self.asked.clear()
+                    async with asyncio.timeout(POLL_SECONDS):
+                        await self.poll_requested.wait()
+                self.poll_requested.clear()
         finally:
-            ending = [self._end(one) for one in self._drafts.values()]
+            ending = [self._end(draft) for draft in self._drafts.values()]
             await asyncio.gather(*ending, return_exceptions=True)
             with suppress(BbopsError):
                 await self.context.plane.arrange_drafts(self.context.project.name, {})
 
     def move(self, project: ProjectSettings) -> None:
-        """Take over where the project answers from now on."""
+        """Change the project's addresses."""
         self.context = replace(self.context, project=project)
-        for slug, one in self._drafts.items():
-            self._place_anew(slug, one)
-        self.asked.set()
+        for slug, draft in self._drafts.items():
+            self._update_settings(slug, draft)
+        self.poll_requested.set()
 
-    # ---- what is known
+    # ---- lookup
     def list(self) -> list[DraftStatus]:
-        """Return every draft, the one committed to last first."""
-        return [self._status(slug, one) for slug, one in self._drafts.items()]
+        """Return every draft, newest commit first."""
+        return [self._status(slug, draft) for slug, draft in self._drafts.items()]
 
     def find(self, name: str) -> DraftStatus | None:
-        """Return the draft of a slug or a branch."""
-        for slug, one in self._drafts.items():
-            if name in {slug, one.branch}:
-                return self._status(slug, one)
+        """Return a draft by slug or branch."""
+        for slug, draft in self._drafts.items():
+            if name in {slug, draft.branch}:
+                return self._status(slug, draft)
         return None
 
     def key(self, slug: str) -> bytes:
-        """Return what the tokens of a draft are made with. Raises: ServerError: no key file."""
+        """Return the signing key of a draft's tokens. Raises: ServerError: no key file."""
         return make_key(self.context, slug, self._branch(slug))
 
     def url_of(self, branch: str) -> str:
-        """Return where a branch is previewed, whether or not it is there yet."""
+        """Return the preview URL of a branch, which need not exist yet."""
         settings = make_settings(self.context, slug_of(branch), branch)
         return self.context.plane.settings.url_of(settings) + "/"
 
     def here(self, slug: str) -> tuple[str, str]:
-        """Return where this machine itself reaches a draft, and the Host that it is asked as."""
-        settings, mine = (
-            self.context.plane.settings,
-            make_settings(self.context, slug, self._branch(slug)),
-        )
-        return settings.data_here + mine.prefix, urlsplit(settings.url_of(mine)).netloc
+        """Return the local address of a draft, and its Host header."""
+        settings = self.context.plane.settings
+        draft = make_settings(self.context, slug, self._branch(slug))
+        return settings.data_here + draft.prefix, urlsplit(settings.url_of(draft)).netloc
 
     def history(self, slug: str) -> Path:
-        """Return where a draft's requests are remembered."""
+        """Return the file of a draft's request history."""
         return make_settings(self.context, slug, self._branch(slug)).history
 
     def refresh(self) -> None:
-        """Look at the branches now."""
-        self.asked.set()
+        """Poll the branches now."""
+        self.poll_requested.set()
 
     def prepare(self, branch: str) -> None:
-        """Make the draft of a branch now, so that who asks for it first need not wait."""
-        self._expected.add(branch)
-        self.asked.set()
+        """Create the draft of a branch before its first request."""
+        self._to_prepare.add(branch)
+        self.poll_requested.set()
 
-    # ---- what happens to them
+    # ---- changes
     def wake(self, name: str) -> bool:
-        """Make a draft of this name of the processes answer; False when it is none of ours."""
-        for slug, one in self._drafts.items():
-            if one.settings.name == name:
-                self._wake(slug, one)
+        """Wake a draft by its name in processes; False if it is of another project."""
+        for slug, draft in self._drafts.items():
+            if draft.settings.name == name:
+                self._wake(slug, draft)
                 return True
         return False
 
     def fail(self, name: str, reason: str) -> bool:
-        """Say that a draft's process ended too often; False when it is none of ours."""
-        for one in self._drafts.values():
-            if one.settings.name == name and one.reconciler is not None:
+        """Stall a draft whose process ended too often; False if it is of another project."""
+        for draft in self._drafts.values():
+            if draft.settings.name == name and draft.reconciler is not None:
                 stalled = Stalled(
                     "DraftEnded", f"the process of the draft crashed too often: {reason}",
                     "push a commit that needs less, or reset it with 'bbops drafts renew'",
                 )  # fmt: skip
-                self._do(one.reconciler.refuse(stalled))
+                self._start_task(draft.reconciler.refuse(stalled))
                 return True
         return False
 
-    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._working.add(task)
         task.add_done_callback(self._working.discard)
 
     async def renew(self, slug: str) -> bool:
-        """Let a draft start again with an empty database; False when there is none."""
-        one = self._drafts.get(slug)
-        if one is None:
+        """Reset a draft to an empty database; False if it does not exist."""
+        draft = self._drafts.get(slug)
+        if draft is None:
             return False
-        async with self._one_at_a_time:
-            was_awake, began = one.task is not None, monotonic()
-            one.is_emptied = True  # a request meanwhile must not wake it on what is removed
+        async with self._lock:
+            was_awake, began = draft.task is not None, monotonic()
+            draft.is_emptied = True  # a request must not wake it while its files are removed
             try:
-                await self._sleep(one)
-                await asyncio.to_thread(shutil.rmtree, one.settings.state, ignore_errors=True)
+                await self._put_to_sleep(draft)
+                await asyncio.to_thread(shutil.rmtree, draft.settings.state, ignore_errors=True)
             finally:
-                one.is_emptied = False
-        if was_awake or one.asked_at >= began:
-            self._wake(slug, one)
+                draft.is_emptied = False
+        if was_awake or draft.used_at >= began:
+            self._wake(slug, draft)
         return True
 
     async def allow(self, slug: str, commit: str, hosts: Sequence[str]) -> tuple[str, ...]:
-        """Let a draft reach hosts at its newest commit alone; return all that were allowed for it.
+        """Allow hosts for a draft's newest commit only; return all that are allowed for it.
 
         Raises:
-            ServerError: it is at another commit, or one is no name of a host.
+            ServerError: the draft has another commit, or a host name is not valid.
         """
-        one = self._drafts[slug]
-        require_commit(one.branch, one.commit, commit)
-        made = await asyncio.to_thread(allow, one.settings.state, one.commit, hosts)
-        async with self._one_at_a_time:
-            if one.task is not None:
-                await self._sleep(one)
-        return made.hosts
+        draft = self._drafts[slug]
+        require_commit(draft.branch, draft.commit, commit)
+        allowed = await asyncio.to_thread(allow, draft.settings.state, draft.commit, hosts)
+        async with self._lock:
+            if draft.task is not None:
+                await self._put_to_sleep(draft)
+        return allowed.hosts
 
     async def copy_rows(
         self, slug: str, tables: Sequence[str], *, limit: int, masked: Sequence[str]
     ) -> dict[str, int]:
-        """Copy rows of the live database into a draft's, without what is private; count them.
+        """Copy live rows into a draft without private columns; return the counts by table.
 
         Raises:
-            BbopsError: the draft does not work, or a row does not fit in it.
+            BbopsError: the draft does not work, or a row does not fit its tables.
         """
-        one = self._drafts[slug]
-        await self._ready(slug, one)
+        draft = self._drafts[slug]
+        await self._ready(slug, draft)
         build = self.context.plane.build
-        settings = one.settings
-        asked = CopyRows(
-            await self._source_of(one), write_place(self.context.database),
-            write_place(settings.database), list(tables), limit, list(masked),
+        request = CopyRows(
+            await self._find_source(draft), write_place(self.context.database),
+            write_place(draft.settings.database), list(tables), limit, list(masked),
         )  # fmt: skip
-        return (await build.ask(asked, timeout_seconds=COPY_SECONDS)).rows
+        return (await build.ask(request, timeout_seconds=COPY_SECONDS)).rows
 
     def client(self, slug: str) -> ProjectClient:
         """Return the client for a draft's process, which requests wake."""
@@ -213,183 +210,185 @@ class Drafts:
         )
 
     async def contract(self, slug: str, form: str) -> RenderedContract:
-        """Return what a draft publishes to its callers. Raises: BbopsError: it has mistakes."""
-        one = self._drafts[slug]
+        """Return the contract of a draft. Raises: BbopsError: the draft has errors."""
+        draft = self._drafts[slug]
         project = self.context.project
-        context = replace(self.context, project=one.settings, draft_of=project)
-        return await write_contract(context, await self._source_of(one), form)
+        context = replace(self.context, project=draft.settings, draft_of=project)
+        return await write_contract(context, await self._find_source(draft), form)
 
-    async def _source_of(self, one: Draft) -> Mapping[str, Any]:
-        found = await self.context.source.of_branch(one.branch).revision(self.context.plane.build)
-        if found is None:
-            raise ServerError(f"branch '{one.branch}' is gone")
-        return found.source
+    async def _find_source(self, draft: FollowedDraft) -> Mapping[str, Any]:
+        source = self.context.source.of_branch(draft.branch)
+        newest = await source.revision(self.context.plane.build)
+        if newest is None:
+            raise ServerError(f"branch '{draft.branch}' is gone")
+        return newest.source
 
-    async def _ready(self, slug: str, one: Draft) -> None:
-        self._wake(slug, one)
-        await self.changed.wait(lambda: state_of(one.reconciler) != "waking", WAKING_SECONDS)
-        stalled = one.reconciler.board.stalled if one.reconciler else None
+    async def _ready(self, slug: str, draft: FollowedDraft) -> None:
+        self._wake(slug, draft)
+        await self.changed.wait(lambda: state_of(draft.reconciler) != "waking", WAKING_SECONDS)
+        stalled = draft.reconciler.board.stalled if draft.reconciler else None
         if stalled is not None:
             raise ServerError(f"the draft does not work: {stalled.as_sentence()}")
-        if state_of(one.reconciler) != "live":
+        if state_of(draft.reconciler) != "live":
             raise ServerError("the draft is not ready in time", hint="try again in a moment")
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         build = self.context.plane.build
         try:
-            found = await self.context.source.branches(build)
-            if found is not None:
-                self._branches, self._taken = found, None
-            async with self._one_at_a_time:
-                if self._expected or self._taken != self._surroundings():
-                    taken = self._surroundings()
-                    self._taken = taken if await self._take() else None
+            branches = await self.context.source.branches(build)
+            if branches is not None:
+                self._branches, self._updated_for = branches, None
+            async with self._lock:
+                if self._to_prepare or self._updated_for != self._find_settings():
+                    settings = self._find_settings()
+                    self._updated_for = settings if await self._update() else None
                 await self._evict()
         except (BbopsError, Stalled):
-            return  # the project's own status says what is wrong with its repository
+            return  # the project's own status has the error of its repository
         except Exception:  # noqa: BLE001 - the live release keeps serving
-            _log.exception("the drafts of '%s' could not be looked at", self.context.source.shown)
+            _log.exception("cannot update the drafts of '%s'", self.context.source.shown)
 
-    def _surroundings(self) -> tuple[object, ...]:
-        """Return what decides about drafts beside their branches."""
+    def _find_settings(self) -> tuple[object, ...]:
+        """Return the settings on which drafts depend, besides their branches."""
         settings = self.context.plane.settings
         return (
             self.context.project, settings.drafts, settings.control_url, settings.data_url,
-            self.context.plane.is_of_one,
+            self.context.plane.has_one_project,
         )  # fmt: skip
 
-    async def _take(self) -> bool:
-        """Make the drafts those of the branches there are; False: there is something left to do."""
+    async def _update(self) -> bool:
+        """Create and remove drafts to match the branches; False if files are left to remove."""
         live = self.context.project.branch
-        most = self.context.plane.settings.drafts.most
-        used = {one.branch for one in self._drafts.values() if one.task is not None}
-        wanted = choose([one for one in self._branches if one != live], used, most)
-        slugs = {slug_of(branch): branch for branch in wanted}
-        gone = [slug for slug in self._drafts if slug not in slugs]
-        for slug in gone:
+        limit = self.context.plane.settings.drafts.most
+        used = {draft.branch for draft in self._drafts.values() if draft.task is not None}
+        chosen = choose([branch for branch in self._branches if branch != live], used, limit)
+        slugs = {slug_of(branch): branch for branch in chosen}
+        removed = [slug for slug in self._drafts if slug not in slugs]
+        for slug in removed:
             await self._end(self._drafts[slug])
-            self._tell("draft.gone", self._drafts.pop(slug))
-        self._drafts = {slug: self._kept(slug, branch) for slug, branch in slugs.items()}
+            self._notify("draft.gone", self._drafts.pop(slug))
+        self._drafts = {slug: self._update_draft(slug, branch) for slug, branch in slugs.items()}
         self.changed.send()
         await self._arrange()
-        is_clear = await asyncio.to_thread(self._clear)
-        for slug, one in self._drafts.items():
-            if one.branch in self._expected:
-                self._expected.discard(one.branch)
-                self._wake(slug, one)
-        return is_clear
+        is_clean = await asyncio.to_thread(self._remove_leftovers)
+        for slug, draft in self._drafts.items():
+            if draft.branch in self._to_prepare:
+                self._to_prepare.discard(draft.branch)
+                self._wake(slug, draft)
+        return is_clean
 
-    def _kept(self, slug: str, branch: str) -> Draft:
-        one = self._drafts.get(slug)
+    def _update_draft(self, slug: str, branch: str) -> FollowedDraft:
+        draft = self._drafts.get(slug)
         commit = self._branches[branch]
-        if one is None:
-            return Draft(branch, commit, make_settings(self.context, slug, branch))
-        if one.commit != commit and one.reconciler is not None:
-            one.reconciler.look()
-        one.commit = commit
-        self._place_anew(slug, one)
-        return one
+        if draft is None:
+            return FollowedDraft(branch, commit, make_settings(self.context, slug, branch))
+        if draft.commit != commit and draft.reconciler is not None:
+            draft.reconciler.poll_now()
+        draft.commit = commit
+        self._update_settings(slug, draft)
+        return draft
 
-    def _place_anew(self, slug: str, one: Draft) -> None:
-        settings = make_settings(self.context, slug, one.branch)
-        if one.settings != settings:
-            one.settings = settings
-            if one.reconciler is not None:
-                one.reconciler.move(settings)
+    def _update_settings(self, slug: str, draft: FollowedDraft) -> None:
+        settings = make_settings(self.context, slug, draft.branch)
+        if draft.settings != settings:
+            draft.settings = settings
+            if draft.reconciler is not None:
+                draft.reconciler.move(settings)
 
     async def _arrange(self) -> None:
         places = {
-            one.settings.name: make_place(self.context, slug, one.branch)
-            for slug, one in self._drafts.items()
+            draft.settings.name: make_place(self.context, slug, draft.branch)
+            for slug, draft in self._drafts.items()
         }
-        told = places, self.context.plane.settings.drafts.hosts
-        if told != self._arranged:
+        arrangement = places, self.context.plane.settings.drafts.hosts
+        if arrangement != self._arranged:
             await self.context.plane.arrange_drafts(self.context.project.name, places)
-            self._arranged = told
+            self._arranged = arrangement
 
-    def _clear(self) -> bool:
-        """Remove what drafts have left whose branch is gone; False: somebody writes there."""
+    def _remove_leftovers(self) -> bool:
+        """Remove the files of drafts without a branch; False if a process still writes there."""
         if not self.folder.is_dir():
             return True
-        left = [one for one in self.folder.iterdir() if one.name not in self._drafts]
+        left = [path for path in self.folder.iterdir() if path.name not in self._drafts]
         for path in left:
             shutil.rmtree(path, ignore_errors=True)
         return not any(path.is_dir() for path in left)
 
     async def _evict(self) -> None:
         idle = self.context.plane.settings.drafts.idle_seconds
-        for one in self._drafts.values():
-            is_idle = one.task is not None and monotonic() - one.asked_at > idle
-            if is_idle and state_of(one.reconciler) != "waking":
-                await self._sleep(one)
+        for draft in self._drafts.values():
+            is_idle = draft.task is not None and monotonic() - draft.used_at > idle
+            if is_idle and state_of(draft.reconciler) != "waking":
+                await self._put_to_sleep(draft)
 
-    def _wake(self, slug: str, one: Draft) -> None:
-        one.asked_at = monotonic()
-        if one.task is None and not one.is_emptied:
+    def _wake(self, slug: str, draft: FollowedDraft) -> None:
+        draft.used_at = monotonic()
+        if draft.task is None and not draft.is_emptied:
             context = replace(
-                self.context, project=one.settings, draft_of=self.context.project,
-                source=self.context.source.of_branch(one.branch),
+                self.context, project=draft.settings, draft_of=self.context.project,
+                source=self.context.source.of_branch(draft.branch),
                 secrets=Secrets(self.folder, environment={}),
-                hosts=partial(find_allowed, self.context, one.settings.state),
+                hosts=partial(find_allowed, self.context, draft.settings.state),
             )  # fmt: skip
-            one.reconciler = Reconciler(context, lambda event: self._hear(slug, event))
-            one.reconciler.board.changed = self.changed
-            one.task = asyncio.create_task(follow(one.reconciler, one.settings.state))
+            draft.reconciler = Reconciler(context, lambda event: self._handle_event(slug, event))
+            draft.reconciler.board.changed = self.changed
+            draft.task = asyncio.create_task(follow(draft.reconciler, draft.settings.state))
 
-    def _hear(self, slug: str, event: Event) -> None:
-        """Begin anew where rows stand in the way of a new commit: nothing in a draft is dear."""
-        one = self._drafts.get(slug)
-        if one is None:
+    def _handle_event(self, slug: str, event: ServerEvent) -> None:
+        """Notify receivers; reset a draft whose rows block a new commit."""
+        draft = self._drafts.get(slug)
+        if draft is None:
             return
-        if isinstance(event, Published):
-            self._tell("draft.ready", one)
+        if isinstance(event, ReleasePublished):
+            self._notify("draft.ready", draft)
         elif not isinstance(event, Stalled):
             return
-        elif event.reason == "MigrationRefused" and one.renewed != one.commit:
-            one.renewed = one.commit
-            self._do(self._renew(slug))
+        elif event.reason == "MigrationRefused" and draft.renewed != draft.commit:
+            draft.renewed = draft.commit
+            self._start_task(self._renew(slug))
         else:
-            self._tell("draft.failed", one, event.as_sentence())
+            self._notify("draft.failed", draft, event.as_sentence())
 
-    def _tell(self, event: WebhookEvent, one: Draft, message: str = "") -> None:
-        """Let others know, once of each commit: it may sleep and wake many times."""
-        if one.told == (one.commit, event):
+    def _notify(self, event: WebhookEvent, draft: FollowedDraft, message: str = "") -> None:
+        """Notify receivers once for each commit: a draft may sleep and wake many times."""
+        if draft.notified == (draft.commit, event):
             return
-        one.told = one.commit, event
-        draft = self.context.plane.settings.url_of(one.settings) + "/"
-        self._inform(event, {
-            "branch": one.branch, "commit": one.commit, "draft": draft, "message": message,
+        draft.notified = draft.commit, event
+        url = self.context.plane.settings.url_of(draft.settings) + "/"
+        self._notify_receivers(event, {
+            "branch": draft.branch, "commit": draft.commit, "draft": url, "message": message,
         })  # fmt: skip
 
     async def _renew(self, slug: str) -> None:
         with suppress(BbopsError):
             await self.renew(slug)
 
-    async def _sleep(self, one: Draft) -> None:
-        await self._end(one)
-        await self.context.plane.rest(one.settings.name)
+    async def _put_to_sleep(self, draft: FollowedDraft) -> None:
+        await self._end(draft)
+        await self.context.plane.put_to_sleep(draft.settings.name)
 
-    async def _end(self, one: Draft) -> None:
-        task, reconciler = one.task, one.reconciler
-        one.task = one.reconciler = None
+    async def _end(self, draft: FollowedDraft) -> None:
+        task, reconciler = draft.task, draft.reconciler
+        draft.task = draft.reconciler = None
         self.changed.send()
         if task is not None and reconciler is not None:
             reconciler.report = lambda _: None
             task.cancel()
             await asyncio.wait({task, *filter(None, [reconciler.finishing])})
 
-    # ---- what they are made of
+    # ---- status
     def _branch(self, slug: str) -> str:
-        one = self._drafts.get(slug)
-        return one.branch if one is not None else ""
+        draft = self._drafts.get(slug)
+        return draft.branch if draft is not None else ""
 
-    def _status(self, slug: str, one: Draft) -> DraftStatus:
-        url = self.context.plane.settings.url_of(one.settings) + "/"
-        board = one.reconciler.board if one.reconciler is not None else None
+    def _status(self, slug: str, draft: FollowedDraft) -> DraftStatus:
+        url = self.context.plane.settings.url_of(draft.settings) + "/"
+        board = draft.reconciler.board if draft.reconciler is not None else None
         stalled = board.stalled if board else None
         message = stalled.as_sentence() if stalled else ""
-        found = board.diagnostics if board else []
+        diagnostics = board.diagnostics if board else []
         release = board.release if board else None
         return DraftStatus(
-            one.branch, slug, one.commit, url, state_of(one.reconciler), release, message, found
-        )
+            draft.branch, slug, draft.commit, url, state_of(draft.reconciler), release, message,
+            diagnostics,
+        )  # fmt: skip

@@ -1,1 +1,1 @@
-"""What keeps a commit from going live until somebody decides."""
+"""Holds: reasons for which a commit waits for a decision before it goes live."""

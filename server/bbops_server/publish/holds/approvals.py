@@ -1,7 +1,7 @@
-"""Remember which migrations wait for somebody's word, and who gave it.
+"""Approvals of migrations that lose data, and the migration that waits for one.
 
-A word counts for one plan, once: also when the data comes back from a backup, so that what was
-lost is not lost again unasked.
+An approval is valid for one plan, once: if data is restored from a backup, it is not lost again
+without another approval.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 _WAITING = "migration.json"
 _APPROVED = "approvals.json"
-_MADE = "approvals-made.json"  # a file of its own: the stamp of the other makes a server look
-SHORTEST = 7
-"""Digits of a hash that name a plan."""
+_MADE = "approvals-made.json"  # a separate file: the stamp of the other triggers a server
+MIN_DIGITS = 7
+"""The least digits of a hash that identify a plan."""
 
 
 class Loss(msgspec.Struct, frozen=True):
-    """One change that loses something; `what` is a column, or empty for the whole table."""
+    """A change that loses data; `what` is a column, or empty for the whole table."""
 
     change: str
     table: str
@@ -34,15 +34,15 @@ class Loss(msgspec.Struct, frozen=True):
     rows: int
 
 
-class Waiting(msgspec.Struct, frozen=True):
-    """A plan that is made once it is approved."""
+class WaitingMigration(msgspec.Struct, frozen=True):
+    """A migration that runs once it is approved."""
 
     hash: str
     losses: tuple[Loss, ...]
 
 
-class Approval(msgspec.Struct, frozen=True):
-    """Who agreed to which losses, and when; `rows` are those of that moment."""
+class MigrationApproval(msgspec.Struct, frozen=True):
+    """A user's approval of losses; `rows` in it are the counts at that time."""
 
     hash: str
     who: str
@@ -50,70 +50,70 @@ class Approval(msgspec.Struct, frozen=True):
     losses: tuple[Loss, ...]
 
 
-def keep_waiting(state: Path, migration: Migration) -> None:
-    """Write down a plan that waits.
+def record_waiting(state: Path, migration: Migration) -> None:
+    """Record a migration that waits for approval.
 
     Args:
         state: the project's state folder.
-        migration: one that approval alone keeps from being made.
+        migration: a migration that is refused only for its losses.
 
     Raises:
         ServerError: the folder cannot be written.
     """
     losses = tuple(Loss(str(c), c.table, c.what, c.rows.count) for c in migration.losses)
-    _write(state / _WAITING, Waiting(migration.hash, losses))
+    _write(state / _WAITING, WaitingMigration(migration.hash, losses))
 
 
-def read_waiting(state: Path) -> Waiting | None:
-    """Return the plan that was last found to wait; it may have been made since."""
+def read_waiting(state: Path) -> WaitingMigration | None:
+    """Return the last recorded migration; it may have been applied since."""
     try:
-        return msgspec.json.decode((state / _WAITING).read_bytes(), type=Waiting)
+        return msgspec.json.decode((state / _WAITING).read_bytes(), type=WaitingMigration)
     except (OSError, msgspec.MsgspecError):
         return None
 
 
-def approve(state: Path, name: str, *, who: str, at: datetime) -> Approval:
-    """Record that the waiting plan may be made; a running server looks again by itself.
+def approve(state: Path, name: str, *, who: str, at: datetime) -> MigrationApproval:
+    """Record the approval of the waiting migration; a running server notices it.
 
     Args:
         state: the project's state folder.
-        name: the plan's hash, or its first seven digits or more.
-        who: the person that answers for it.
-        at: now, aware.
+        name: the hash of the migration, or at least its first seven digits.
+        who: the user who approves it.
+        at: the current time, aware.
 
     Raises:
-        ServerError: another plan waits, or none does; or the folder cannot be written.
+        ServerError: no migration or another one waits, or the folder cannot be written.
     """
     waiting = read_waiting(state)
     if waiting is None:
         raise ServerError("no migration waits", hint="'bbops status' says what is live")
-    if len(name) < SHORTEST or not waiting.hash.startswith(name.lower()):
+    if len(name) < MIN_DIGITS or not waiting.hash.startswith(name.lower()):
         raise ServerError(
             f"migration '{name[:64]}' does not wait, '{waiting.hash}' does",
             hint="; ".join(loss.change for loss in waiting.losses),
         )
-    approval = Approval(waiting.hash, who, at, waiting.losses)
+    approval = MigrationApproval(waiting.hash, who, at, waiting.losses)
     _write(state / _MADE, sorted(_read_made(state) - {approval.hash}))
-    others = [one for one in read_approvals(state) if one.hash != approval.hash]
+    others = [other for other in read_approvals(state) if other.hash != approval.hash]
     _write(state / _APPROVED, [*others, approval])
     return approval
 
 
-def read_approvals(state: Path) -> list[Approval]:
-    """Return every approval that was ever given, oldest first; none where the file is damaged."""
+def read_approvals(state: Path) -> list[MigrationApproval]:
+    """Return all approvals, oldest first; empty if the file is damaged."""
     try:
-        return msgspec.json.decode((state / _APPROVED).read_bytes(), type=list[Approval])
+        return msgspec.json.decode((state / _APPROVED).read_bytes(), type=list[MigrationApproval])
     except (OSError, msgspec.MsgspecError):
         return []
 
 
 def read_approved(state: Path) -> set[str]:
-    """Return the hashes of the plans that may be made, and have not been."""
-    return {one.hash for one in read_approvals(state)} - _read_made(state)
+    """Return the hashes of approved migrations that have not been applied yet."""
+    return {approval.hash for approval in read_approvals(state)} - _read_made(state)
 
 
-def close_approval(state: Path, name: str) -> None:
-    """Write down that an approved plan was made.
+def record_applied(state: Path, name: str) -> None:
+    """Record that an approved migration was applied.
 
     Raises:
         ServerError: the folder cannot be written.
@@ -121,8 +121,8 @@ def close_approval(state: Path, name: str) -> None:
     _write(state / _MADE, sorted(_read_made(state) | {name}))
 
 
-def look_again(state: Path) -> None:
-    """Make a running server look, although no approval was given.
+def notify_server(state: Path) -> None:
+    """Make a running server reconcile, without an approval.
 
     Raises:
         ServerError: the folder cannot be written.
@@ -131,7 +131,7 @@ def look_again(state: Path) -> None:
 
 
 def stamp_approvals(state: Path) -> tuple[int, int, int] | None:
-    """Return what changes when an approval is given. One `stat` call."""
+    """Return a stamp that changes with each approval. One `stat` call."""
     try:
         status = (state / _APPROVED).stat()
     except OSError:

@@ -10,7 +10,7 @@ from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.record import read_record
-from bbops_server.publish.sources.values import Built
+from bbops_server.publish.sources.values import BuiltRevision
 from bbops_server.publish.status.status import Stalled, now
 from bbops_server.settings.freezes import Frozen, find_frozen
 
@@ -47,7 +47,7 @@ def hold_frozen(revision: str, applied: str | None, at: PublishContext) -> None:
     )  # fmt: skip
 
 
-async def hold_frozen_frontend(built: Built, at: PublishContext) -> Built:
+async def hold_frozen_frontend(built: BuiltRevision, at: PublishContext) -> BuiltRevision:
     """Hold a frontend that was tagged for the live commit until a freeze ends.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A commit that waits for somebody's decision, and that decision."""
+"""Commits on hold, and decisions to accept them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.status.status import Stalled
 
 SHORT: Final = 12
-LEAST: Final = 7
-"""Digits that name a commit."""
+MIN_DIGITS: Final = 7
+"""The least digits that identify a commit."""
 
 
-class Held(Stalled):
-    """The newest commit is served once somebody has accepted it.
+class HeldCommit(Stalled):
+    """The newest commit is published once a maintainer accepts it.
 
-    `old` is the commit that is live, `new` the one that waits.
+    `old` is the live commit, `new` the commit on hold.
     """
 
     must_name_both = False
-    """Whether a decision names where it begins, too: more than one commit waits."""
+    """Whether a decision has to name `old`, too, because several commits are on hold."""
 
     def __init__(
         self, reason: str, message: str, hint: str, *, old: str, new: str,
@@ -33,41 +33,42 @@ class Held(Stalled):
         self.old, self.new, self.must_name_both = old, new, must_name_both
 
 
-def accepting(new: str, at: PublishContext, *, old: str = "") -> str:
-    """Return the command that accepts a commit, or all between two."""
+def accept_command(new: str, at: PublishContext, *, old: str = "") -> str:
+    """Return the command that accepts a commit, or all commits between two."""
     project = f" --project {at.project.name}" if at.project.name else ""
-    what = f"--range {old[:SHORT]}..{new[:SHORT]}" if old else new[:SHORT]
-    return f"bbops accept {what}{project} --server {at.plane.settings.control_url}"
+    commits = f"--range {old[:SHORT]}..{new[:SHORT]}" if old else new[:SHORT]
+    return f"bbops accept {commits}{project} --server {at.plane.settings.control_url}"
 
 
 def accept(held: Stalled | None, commit: str, at: PublishContext, *, base: str = "") -> None:
-    """Remember that a held commit is to be served.
+    """Record that a commit on hold is accepted.
 
     Args:
-        held: why nothing newer is live.
-        commit: its id, or at least seven digits of it.
-        at: whose state folder remembers it.
-        base: the commit that is live, where all between the two is accepted.
+        held: the reason why the newest commit is not live.
+        commit: the commit's id, or at least seven digits of it.
+        at: the context with the state folder.
+        base: the live commit, to accept every commit between the two.
 
     Raises:
-        ServerError: another commit waits for a decision, or none does.
+        ServerError: no commit or another one is on hold.
     """
-    if not isinstance(held, Held):
+    if not isinstance(held, HeldCommit):
         raise ServerError("no commit is on hold", hint="'bbops status' says what is live")
     if not _names(commit, held.new):
         raise ServerError(
             f"commit '{commit[:64]}' is not on hold, {held.new[:SHORT]} does",
-            hint=f"look at it, then '{accepting(held.new, at)}'",
+            hint=f"look at it, then '{accept_command(held.new, at)}'",
         )
     if base and not _names(base, held.old):
         raise ServerError(
             f"commit '{base[:64]}' is not live, {held.old[:SHORT]} is",
-            hint=f"review the commits in between, then '{accepting(held.new, at, old=held.old)}'",
+            hint="review the commits in between, then"
+            f" '{accept_command(held.new, at, old=held.old)}'",
         )
     if held.must_name_both and not base:
         raise ServerError(
             f"more than one commit waits: all from {held.old[:SHORT]} to {held.new[:SHORT]}",
-            hint=f"review each, then '{accepting(held.new, at, old=held.old)}'",
+            hint=f"review each, then '{accept_command(held.new, at, old=held.old)}'",
         )
     try:
         replace_file(at.accepted, msgspec.json.encode({"old": held.old, "new": held.new}))
@@ -77,13 +78,13 @@ def accept(held: Stalled | None, commit: str, at: PublishContext, *, base: str =
 
 
 def read_accepted(at: PublishContext, old: str) -> str | None:
-    """Return the commit that was accepted in the place of `old`; a decision holds only for it."""
+    """Return the commit that was accepted after `old`; the decision is valid for `old` only."""
     try:
-        found: Any = msgspec.json.decode(at.accepted.read_bytes(), type=dict[str, str])
+        decision: Any = msgspec.json.decode(at.accepted.read_bytes(), type=dict[str, str])
     except (OSError, msgspec.MsgspecError):
         return None
-    return found.get("new") if found.get("old") == old else None
+    return decision.get("new") if decision.get("old") == old else None
 
 
 def _names(text: str, commit: str) -> bool:
-    return len(text) >= LEAST and commit.startswith(text.lower())
+    return len(text) >= MIN_DIGITS and commit.startswith(text.lower())

@@ -13,35 +13,35 @@ from typing import Any
 
 from bbops_server.process.messages.builds import CheckRemoval
 from bbops_server.process.messages.repositories import CountCommits
-from bbops_server.publish.holds.held import SHORT, Held, accepting, read_accepted
+from bbops_server.publish.holds.held import SHORT, HeldCommit, accept_command, read_accepted
 from bbops_server.publish.holds.rewritten import COMPARE_SECONDS
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.record import LiveRecord, applied_commit, read_record
-from bbops_server.publish.sources.values import Built, Fetched
+from bbops_server.publish.sources.values import BuiltRevision, FetchedRevision
 
 _log = logging.getLogger(__name__)
 
 
-async def hold_unreviewed(built: Built, at: PublishContext) -> Built:
+async def hold_unreviewed(built: BuiltRevision, at: PublishContext) -> BuiltRevision:
     """Hold a commit that violates the live review rules, unless it was accepted.
 
     Raises:
         Held: a maintainer has to decide.
     """
-    old = None if at.tells_callers else applied_commit(at)
+    old = None if at.exposes_errors else applied_commit(at)
     new = built.source.get("commit", "")
     if old is None or old == new or read_accepted(at, old) == new:
         return built
     live = read_record(at)
     rules = live.review if live is not None else {}
-    if is_held_elsewhere(rules, at):
+    if requires_acceptance(rules, at):
         raise await _missing(old, new, built, at)
     if rules.get("max_removed_percent") is not None:
         await _hold_large_removal(old, new, built, at)
     return built
 
 
-def is_held_elsewhere(rules: Mapping[str, Any], at: PublishContext) -> bool:
+def requires_acceptance(rules: Mapping[str, Any], at: PublishContext) -> bool:
     """Return whether commits of a hosted repository need to be accepted."""
     return at.source.is_elsewhere and not at.is_draft and rules.get("main") == "proposals"
 
@@ -53,7 +53,7 @@ def warn_of_reviews(live: LiveRecord, at: PublishContext) -> None:
         live: the live record.
         at: its project.
     """
-    if not live.holds_reviews and is_held_elsewhere(live.review, at):
+    if not live.holds_reviews and requires_acceptance(live.review, at):
         _log.warning(
             "project '%s' says 'review: { main: proposals }', which now holds for commits pushed to"
             " %s, too: each waits until 'bbops accept' accepts it",
@@ -61,12 +61,12 @@ def warn_of_reviews(live: LiveRecord, at: PublishContext) -> None:
         )  # fmt: skip
 
 
-async def _missing(old: str, new: str, fetched: Fetched, at: PublishContext) -> Held:
-    asked = CountCommits(fetched.source["repository"], old, new)
-    count = (await at.build.ask(asked, timeout_seconds=COMPARE_SECONDS)).count
+async def _missing(old: str, new: str, fetched: FetchedRevision, at: PublishContext) -> HeldCommit:
+    request = CountCommits(fetched.source["repository"], old, new)
+    count = (await at.build.ask(request, timeout_seconds=COMPARE_SECONDS)).count
     arrived = f"commit {new[:SHORT]} has" if count < 2 else f"{count} commits have"
-    command = accepting(new, at, old="" if count == 1 else old)
-    return Held(
+    command = accept_command(new, at, old="" if count == 1 else old)
+    return HeldCommit(
         "ReviewMissing",
         f"{arrived} arrived in branch '{at.project.branch}' of {at.source.shown} without the review"
         f" that 'review' of the live project.yaml asks for; {old[:SHORT]} stays live",
@@ -75,11 +75,13 @@ async def _missing(old: str, new: str, fetched: Fetched, at: PublishContext) -> 
     )  # fmt: skip
 
 
-async def _hold_large_removal(old: str, new: str, fetched: Fetched, at: PublishContext) -> None:
-    asked = CheckRemoval(fetched.source, {**fetched.source, "commit": old}, at.engine)
-    refused = (await at.build.ask(asked, timeout_seconds=COMPARE_SECONDS)).refused
+async def _hold_large_removal(
+    old: str, new: str, fetched: FetchedRevision, at: PublishContext
+) -> None:
+    request = CheckRemoval(fetched.source, {**fetched.source, "commit": old}, at.engine)
+    refused = (await at.build.ask(request, timeout_seconds=COMPARE_SECONDS)).refused
     if refused:
-        raise Held(
+        raise HeldCommit(
             "TooMuchRemoved", refused,
-            f"if that is intended, '{accepting(new, at)}' accepts it", old=old, new=new,
+            f"if that is intended, '{accept_command(new, at)}' accepts it", old=old, new=new,
         )  # fmt: skip

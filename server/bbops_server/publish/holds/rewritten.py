@@ -1,4 +1,4 @@
-"""Hold a branch whose history was rewritten until somebody decides.
+"""Hold a branch whose history was rewritten until a maintainer decides.
 
 A shared branch only grows; a forced push may be a mistake or an attack. The live release stays live
 until a command accepts the new history.
@@ -7,16 +7,16 @@ until a command accepts the new history.
 from __future__ import annotations
 
 from bbops_server.process.messages.repositories import CheckDescent
-from bbops_server.publish.holds.held import SHORT, Held, accepting, read_accepted
+from bbops_server.publish.holds.held import SHORT, HeldCommit, accept_command, read_accepted
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.record import applied_commit
-from bbops_server.publish.sources.values import Fetched
+from bbops_server.publish.sources.values import FetchedRevision
 from bbops_server.publish.status.status import Stalled
 
 COMPARE_SECONDS = 60
 
 
-async def hold_rewritten(fetched: Fetched, at: PublishContext) -> Fetched:
+async def hold_rewritten(fetched: FetchedRevision, at: PublishContext) -> FetchedRevision:
     """Hold a commit that does not descend from the live one, unless it was accepted.
 
     Raises:
@@ -34,7 +34,7 @@ async def hold_rewritten(fetched: Fetched, at: PublishContext) -> Fetched:
 
 
 def missing_branch(at: PublishContext, applied: str | None) -> Stalled:
-    """Return the reason for a branch that does not exist, or no longer."""
+    """Return the reason for a branch that was deleted, or never existed."""
     branch, shown = at.project.branch, at.source.shown
     other = "another 'branch' in the server's file" if at.project.name else "another with --branch"
     if applied is None:
@@ -50,18 +50,18 @@ def missing_branch(at: PublishContext, applied: str | None) -> Stalled:
     )  # fmt: skip
 
 
-def _rewritten(old: str, new: str, at: PublishContext) -> Held:
-    return Held(
+def _rewritten(old: str, new: str, at: PublishContext) -> HeldCommit:
+    return HeldCommit(
         "HistoryRewritten",
         f"branch '{at.project.branch}' was rewritten: its newest commit {new[:SHORT]}"
         f" does not follow {old[:SHORT]}, which is live",
-        f"'{accepting(new, at)}' serves it; or push {old[:SHORT]} back",
+        f"'{accept_command(new, at)}' serves it; or push {old[:SHORT]} back",
         old=old, new=new,
     )  # fmt: skip
 
 
-async def _follows(old: str, new: str, fetched: Fetched, at: PublishContext) -> bool:
+async def _follows(old: str, new: str, fetched: FetchedRevision, at: PublishContext) -> bool:
     if old == new:
         return True
-    asked = CheckDescent(fetched.source["repository"], old, new)
-    return (await at.build.ask(asked, timeout_seconds=COMPARE_SECONDS)).descends
+    request = CheckDescent(fetched.source["repository"], old, new)
+    return (await at.build.ask(request, timeout_seconds=COMPARE_SECONDS)).descends

@@ -1,4 +1,4 @@
-"""Whether somebody has said that nothing new shall go live for now."""
+"""Suspension of publications by a user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Stamp = tuple[int, int] | None
 
 
 class Suspension(msgspec.Struct, frozen=True):
-    """Who said so, when, and why."""
+    """The user who suspended publications, with the time and the reason."""
 
     who: str
     at: datetime
@@ -25,7 +25,7 @@ class Suspension(msgspec.Struct, frozen=True):
 
 
 def suspend(state: Path, suspension: Suspension) -> None:
-    """Let nothing new go live until `resume`; what is live stays.
+    """Suspend publications until `resume`; the live release keeps serving.
 
     Raises:
         ServerError: the state folder cannot be written.
@@ -38,7 +38,7 @@ def suspend(state: Path, suspension: Suspension) -> None:
 
 
 def resume(state: Path) -> bool:
-    """Let what is newest go live again; return whether it was suspended. Raises as `suspend`."""
+    """Resume publications; return whether they were suspended. Raises as `suspend`."""
     try:
         (state / _FILE).unlink()
     except FileNotFoundError:
@@ -50,7 +50,7 @@ def resume(state: Path) -> bool:
 
 
 def read_suspension(state: Path) -> Suspension | None:
-    """Return why nothing new goes live, None when it does. A damaged file suspends, too."""
+    """Return the suspension, None without one. A damaged file counts as a suspension."""
     try:
         data = (state / _FILE).read_bytes()
     except OSError:
@@ -58,11 +58,11 @@ def read_suspension(state: Path) -> Suspension | None:
     try:
         return msgspec.json.decode(data, type=Suspension)
     except msgspec.MsgspecError:
-        return Suspension("somebody", datetime.fromtimestamp(0).astimezone())
+        return Suspension("an unknown user", datetime.fromtimestamp(0).astimezone())
 
 
 def stamp_suspension(state: Path) -> Stamp:
-    """Return what changes when it is suspended or resumed. One `stat` call."""
+    """Return a stamp that changes with `suspend` and `resume`. One `stat` call."""
     try:
         status = (state / _FILE).stat()
     except OSError:
@@ -70,11 +70,12 @@ def stamp_suspension(state: Path) -> Stamp:
     return status.st_mtime_ns, status.st_ino
 
 
-def stalled_by(found: Suspension, name: str) -> Stalled:
-    """Return why an attempt is not begun."""
-    why = f": {found.reason}" if found.reason else ""
+def as_stalled(suspension: Suspension, name: str) -> Stalled:
+    """Return the reason why a suspended project does not publish."""
+    since = f"{suspension.at:%Y-%m-%d %H:%M} UTC"
+    why = f": {suspension.reason}" if suspension.reason else ""
     return Stalled(
         "Suspended",
-        f"publications are suspended by {found.who} since {found.at:%Y-%m-%d %H:%M} UTC{why}",
+        f"publications are suspended by {suspension.who} since {since}{why}",
         f"'bbops resume{f' {name}' if name else ''}' resumes them",
     )

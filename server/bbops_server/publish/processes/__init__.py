@@ -1,1 +1,1 @@
-"""The parent's side of the data processes and of drafts."""
+"""The parent's side of the data processes, the work process and drafts."""

@@ -1,4 +1,4 @@
-"""Which projects answer, and where."""
+"""The projects that data processes serve, and their addresses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ _DEFAULT: Final = WorkSettings()
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """Where projects answer, which proxies and hosts are allowed, and the limits of jobs."""
+    """The served projects, and the server's settings for requests.
+
+    Attributes:
+        places: addresses by project.
+        proxies: proxies whose forwarded headers are trusted.
+        egress: private hosts that functions may reach.
+        receivers: private hosts that webhook receivers may have.
+        work: the limits of jobs.
+    """
 
     places: Mapping[str, ProjectPlace]
     proxies: tuple[str, ...] = ()
@@ -23,7 +31,7 @@ class Arrangement:
     work: WorkSettings = _DEFAULT
 
     def request(self) -> ArrangeProjects:
-        """Return it as a request."""
+        """Return the request that sends it to a data process."""
         return ArrangeProjects(
             dict(self.places), tuple(self.proxies), tuple(self.egress), tuple(self.receivers),
             self.work.concurrency, self.work.keep_seconds,

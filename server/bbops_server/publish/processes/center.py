@@ -1,4 +1,4 @@
-"""The socket at which the work process meets data processes, for messages of realtime topics."""
+"""The socket between the work process and data processes, for messages of realtime topics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bbops_server.process.sockets.binding import BACKLOG
 
 
 class CenterSocket:
-    """Made by the parent, so that it outlives the work process: who connects meanwhile waits."""
+    """A socket of the parent, so that it outlives the work process; connections wait meanwhile."""
 
     def __init__(self) -> None:
         self._folder = make_socket_folder()
@@ -20,6 +20,6 @@ class CenterSocket:
         self.listening.listen(BACKLOG)
 
     def close(self) -> None:
-        """Remove it."""
+        """Close the socket and remove its folder."""
         self.listening.close()
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,6 +1,6 @@
-"""The build process of drafts: what nobody has reviewed is built and migrated there alone.
+"""The build process of drafts: unreviewed commits are built and migrated in it only.
 
-What is live has another one, so a draft delays no publication, whatever its files and tables do.
+Live projects have another build process, so a draft's files and tables never delay a publication.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from bbops_server.process.messages.builds import BuildRelease, CheckPush, WriteC
 from bbops_server.process.messages.request import A, RequestMessage
 
 IDLE_SECONDS: Final = 300.0
-"""It ends when nothing was asked for so long."""
+"""The time without a request after which the process ends."""
 LARGE_BYTES: Final = DRAFT_BUILD.memory_bytes // 2
-"""Resident: the process is replaced once it has answered."""
+"""Resident memory; a larger process is replaced after its answer."""
 START_SECONDS: Final = 60.0
-MOST_BUILDS: Final = 256
-"""Requests that are kept, one for each draft, in case the process ends before its tables change."""
+MAX_BUILDS: Final = 256
+"""Build requests to keep, one for each draft, to repeat them in a new process."""
 
 
 _WORK: Final[Mapping[type[RequestMessage[Any]], str]] = {
@@ -37,40 +37,40 @@ _WORK: Final[Mapping[type[RequestMessage[Any]], str]] = {
 
 
 class DraftTooLong(ServerError):
-    """What a draft asks for does not end in time."""
+    """A request of a draft exceeded the time limit."""
 
 
 class DraftBuild:
-    """One process, made when it is asked; drafts take turns, so that none pays for another.
+    """A build process, started on demand; drafts use it one after the other.
 
-    What takes too long is ended with its process. Its database stays as it was.
+    A request that exceeds its time is ended with the process. The draft's database is unchanged.
     """
 
     def __init__(self, seconds: float = DRAFT_BUILD_SECONDS) -> None:
         self._seconds = seconds
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._child: Child | None = None
         self._scratch: Path | None = None
-        self._resting: asyncio.TimerHandle | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
         self._builds: dict[str, BuildRelease] = {}
-        self._here: set[str] = set()
+        self._built_here: set[str] = set()
         self._is_stopped = False
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def pid(self) -> int | None:
-        """The process id, None while there is none."""
+        """The process id; None without a process."""
         return self._child.pid if self._child else None
 
     async def ask(self, request: RequestMessage[A], *, timeout_seconds: float) -> A:
-        """Return the answer to a request, when those before it have theirs.
+        """Return the answer to a request, after all earlier requests.
 
         Raises:
-            BbopsError: the process's own error; it ended, or does not start.
-            DraftTooLong: it took longer than DRAFT_BUILD_SECONDS.
+            BbopsError: an error of the process, or it ended or does not start.
+            DraftTooLong: the request took longer than DRAFT_BUILD_SECONDS.
         """
         seconds = min(timeout_seconds, self._seconds)
-        async with self._turn:
+        async with self._lock:
             child = await self._warm()
             try:
                 async with asyncio.timeout(seconds):
@@ -82,47 +82,47 @@ class DraftBuild:
                 await self._end()
                 raise _ended() from None
             except asyncio.CancelledError:
-                child.kill()  # whoever comes next must not wait for it
+                child.kill()  # the next request must not wait for it
                 self._forget(child)
                 raise
             finally:
                 await self._end_large()
-                self._rest_later()
+                self._restart_idle_timer()
 
     async def _ask(self, child: Child, request: RequestMessage[A]) -> A:
-        """Ask, and before that for the build that it is about, where another process made it."""
-        state = getattr(request, "state", "")  # those about a build have one
+        """Ask the process, after repeating the draft's build if another process made it."""
+        state = getattr(request, "state", "")  # requests about a build have one
         if isinstance(request, BuildRelease):
             self._remember(str(Path(request.artifacts).parent), request)
-        elif state in self._builds and state not in self._here:
+        elif state in self._builds and state not in self._built_here:
             await self._ask(child, self._builds[state])
-        return await child.ask(request, timeout_seconds=2 * self._seconds)  # the caller counts
+        return await child.ask(request, timeout_seconds=2 * self._seconds)  # `ask` has the timeout
 
     def _remember(self, state: str, build: BuildRelease) -> None:
         self._builds.pop(state, None)
         self._builds[state] = build
-        self._here.add(state)
-        while len(self._builds) > MOST_BUILDS:
+        self._built_here.add(state)
+        while len(self._builds) > MAX_BUILDS:
             del self._builds[next(iter(self._builds))]
 
     def warm(self) -> None:
-        """Start the process, so that the first draft need not wait for that."""
-        self._do(self._warm_in_turn())
+        """Start the process before the first draft needs it."""
+        self._start_task(self._warm_in_turn())
 
     async def stop(self) -> None:
-        """End the process, whatever it is at, and start no other."""
+        """End the process, and start no new one."""
         self._is_stopped = True
-        if self._resting is not None:
-            self._resting.cancel()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         for task in self._tasks:
             task.cancel()
         await self._end()
 
     async def _warm_in_turn(self) -> None:
-        async with self._turn:
-            with suppress(BbopsError):  # whoever asks is told
+        async with self._lock:
+            with suppress(BbopsError):  # the next request reports it
                 await self._warm()
-            self._rest_later()
+            self._restart_idle_timer()
 
     async def _warm(self) -> Child:
         self._refuse_stopped()
@@ -133,10 +133,10 @@ class DraftBuild:
             child = await Child.start("bbops_server.publish.build", words=["drafts"], env=env)
             self._child = child
             child.on_exit(self._forget)
-            if self._is_stopped:  # meanwhile, and whoever did so saw no process
+            if self._is_stopped:  # `stop` was called meanwhile, before this child was known
                 await self._end()
                 self._refuse_stopped()
-            if await child.is_silent(START_SECONDS):  # importing is not the draft's
+            if await child.is_silent(START_SECONDS):  # the imports do not count for the draft
                 await self._end()
                 raise ServerError(
                     f"the process that builds drafts has not started within {START_SECONDS:g} s",
@@ -157,30 +157,30 @@ class DraftBuild:
             self._forget(child)
 
     async def _end_large(self) -> None:
-        """End a process that holds much of what it has built, before it has no memory left."""
+        """End a process that has cached much, before it runs out of memory."""
         if self._child is not None and memory_bytes(self._child.pid) > LARGE_BYTES:
             await self._end()
 
     def _forget(self, child: Child) -> None:
-        """It has ended, with whatever it was at: what lies in its folder is of no use."""
+        """Remove the scratch folder of an ended process."""
         if self._child is not child:
             return
         scratch, self._child, self._scratch = self._scratch, None, None
-        self._here.clear()
+        self._built_here.clear()
         if scratch is not None:
             shutil.rmtree(scratch, ignore_errors=True)  # a few files
 
-    def _rest_later(self) -> None:
-        if self._resting is not None:
-            self._resting.cancel()
+    def _restart_idle_timer(self) -> None:
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         loop = asyncio.get_running_loop()
-        self._resting = loop.call_later(IDLE_SECONDS, lambda: self._do(self._rest()))
+        self._idle_timer = loop.call_later(IDLE_SECONDS, lambda: self._start_task(self._end_idle()))
 
-    async def _rest(self) -> None:
-        async with self._turn:
+    async def _end_idle(self) -> None:
+        async with self._lock:
             await self._end()
 
-    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -194,8 +194,8 @@ def _ended() -> ServerError:
 
 
 def _too_long(request: RequestMessage[Any], seconds: float) -> DraftTooLong:
-    what = _WORK.get(type(request), "to change its tables")
+    purpose = _WORK.get(type(request), "to change its tables")
     return DraftTooLong(
-        f"the draft takes longer than {seconds:g} seconds {what}",
+        f"the draft takes longer than {seconds:g} seconds {purpose}",
         hint="leave out files, columns, checks or seed rows",
     )

@@ -1,4 +1,4 @@
-"""What a data process, or the process of a draft, needs to link a release."""
+"""The parameters for linking a release in a data process or a draft's process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bbops_server.settings import Durability
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What a data process needs to link a release. Its text never shows the environment."""
+    """Parameters for linking a release. Its representation never shows env values."""
 
     artifact: Path
     name: str
@@ -32,14 +32,14 @@ class Link:
     frontend: Path | None = None
     url: str = ""
     hosts: tuple[str, ...] | None = None
-    """The only ones that it may reach; None for all that the server may."""
+    """The hosts that the release may reach; None for every host that the server allows."""
     start: StartPageTexts | None = None
-    """What its start page says; None where there is none, as of what is live for everybody."""
+    """The texts of its start page; None without one, such as for a live release."""
     files: FileStorage | None = field(default=None, repr=False)
     printer: str = ""
 
     def request(self) -> LinkRelease:
-        """Return it as a request."""
+        """Return the request that links the release."""
         return LinkRelease(
             project=self.project,
             artifact=str(self.artifact),
@@ -58,5 +58,5 @@ class Link:
         )
 
     def swap(self) -> SwapRelease:
-        """Return the request that follows once every process has linked it."""
+        """Return the request that makes the release live, once every process has linked it."""
         return SwapRelease(self.project, self.name)

@@ -1,4 +1,4 @@
-"""What the processes of a server have counted, added up."""
+"""The metrics of all processes, added up."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from bbops_server.publish.processes.plane import Plane
 from bbops_server.publish.processes.requests import ask_all
 
 SECONDS: Final = 5.0
-"""How long a process may take to answer."""
+"""The time that a process has to answer."""
 
 
 async def read_metrics(plane: Plane) -> list[MetricSample]:
-    """Return what all processes have counted; equal series are added up.
+    """Return the metrics of all processes; equal series are added up.
 
     Raises:
-        BbopsError: a process does not answer.
+        BbopsError: a process does not respond.
     """
-    answers = await ask_all(ask(ReadMetrics(), timeout_seconds=SECONDS) for ask in plane.askings)
-    found = defaultdict[tuple[str, str, tuple[tuple[str, str], ...]], float](float)
+    answers = await ask_all(ask(ReadMetrics(), timeout_seconds=SECONDS) for ask in plane.senders)
+    sums = defaultdict[tuple[str, str, tuple[tuple[str, str], ...]], float](float)
     for answer in answers:
-        for one in answer.samples:
-            found[one.name, one.project, tuple(one.labels.items())] += one.value
+        for sample in answer.samples:
+            sums[sample.name, sample.project, tuple(sample.labels.items())] += sample.value
     return [MetricSample(name, dict(labels), value, project)
-            for (name, project, labels), value in found.items()]  # fmt: skip
+            for (name, project, labels), value in sums.items()]  # fmt: skip

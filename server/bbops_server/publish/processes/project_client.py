@@ -12,7 +12,7 @@ from bbops_server.publish.processes.plane import Plane
 P = ParamSpec("P")
 
 
-async def _stay() -> None:
+async def _stay_awake() -> None:
     """Do nothing: a live project never sleeps."""
 
 
@@ -27,7 +27,7 @@ class ProjectClient:
 
     plane: Plane
     project: str
-    wake: Callable[[], Awaitable[None]] = _stay
+    wake: Callable[[], Awaitable[None]] = _stay_awake
 
     async def ask(
         self,

@@ -1,4 +1,4 @@
-"""Start the processes that a plane is made of, and ask them what all of them are asked."""
+"""Start the processes of a plane, and send requests to all of them."""
 
 from __future__ import annotations
 
@@ -19,29 +19,33 @@ from bbops_server.publish.processes.link import Link
 T = TypeVar("T")
 BUILD_NICENESS: Final = 10
 LINK_SECONDS: Final = 60.0
-WORD_SECONDS: Final = 10.0
-"""How long a process may take for what is only a word."""
+SHORT_SECONDS: Final = 10.0
+"""The time for requests that take no work."""
 
 HOLD_DRAIN_SECONDS: Final = 3.0
-"""How much of the time that requests wait those under way have to end."""
+"""The part of a hold that running requests have to finish."""
 
 
-class Ask(Protocol):
-    """Asks a process."""
+class SendRequest(Protocol):
+    """A function that sends a request to a process."""
 
     def __call__(self, request: RequestMessage[A], *, timeout_seconds: float) -> Awaitable[A]:
-        """Return its answer. Raises: BbopsError: it has none."""
+        """Return the answer. Raises: BbopsError: the process does not respond, or failed."""
         ...
 
 
 async def start_data(
-    listening: socket.socket, bell: socket.socket, center: str, shared: Shared | None, number: int
+    listening: socket.socket,
+    wake_up: socket.socket,
+    center: str,
+    shared: Shared | None,
+    number: int,
 ) -> Child:
-    """Start a data process; it accepts nothing yet. Raises: ServerError: it does not start."""
-    fds = [listening.fileno(), bell.fileno()]
+    """Start a data process, not listening yet. Raises: ServerError: it does not start."""
+    fds = [listening.fileno(), wake_up.fileno()]
     if shared is None:
         return await Child.start("bbops_server.data_plane", fds=fds, words=[CENTER, center])
-    # a process that takes the place of a dead one goes on with its lane
+    # the replacement of a dead process continues with its part of the shared memory
     fds.append(shared.descriptor)
     words = [CENTER, center, *shared.words(number)]
     return await Child.start("bbops_server.data_plane", fds=fds, words=words)
@@ -52,35 +56,35 @@ async def start_build() -> Child:
     return await Child.start("bbops_server.publish.build", nice=BUILD_NICENESS)
 
 
-def refusal(project: str, diagnostics: Sequence[JsonDiagnostic]) -> Refuse:
-    """Return the request that lets a project answer with diagnostics."""
+def refuse_request(project: str, diagnostics: Sequence[JsonDiagnostic]) -> Refuse:
+    """Return the request that makes a project respond with diagnostics."""
     return Refuse(project, list(diagnostics))
 
 
-async def hold(ask: Ask, project: str, until: float) -> None:
-    """Let new requests of a project wait. Raises: BbopsError: the process does not answer."""
+async def hold(ask: SendRequest, project: str, until: float) -> None:
+    """Queue new requests of a project. Raises: BbopsError: the process does not respond."""
     seconds = until - asyncio.get_running_loop().time()
-    await ask(Hold(project, seconds, HOLD_DRAIN_SECONDS), timeout_seconds=WORD_SECONDS)
+    await ask(Hold(project, seconds, HOLD_DRAIN_SECONDS), timeout_seconds=SHORT_SECONDS)
 
 
-async def tell(child: LivingChild, request: RequestMessage[A]) -> A:
-    """Tell a process what may take it a while. Raises: BbopsError: it is not responding."""
+async def ask_slowly(child: LivingChild, request: RequestMessage[A]) -> A:
+    """Send a request that may take long. Raises: BbopsError: the process does not respond."""
     return await child.ask(request, timeout_seconds=LINK_SECONDS)
 
 
 async def swap(child: LivingChild, link: Link) -> None:
-    """Swap; a process that was replaced since it linked must link once more."""
+    """Make a linked release live; a process that was replaced since links it first."""
     try:
-        await child.ask(link.swap(), timeout_seconds=WORD_SECONDS)
+        await child.ask(link.swap(), timeout_seconds=SHORT_SECONDS)
     except ServerError:
-        await tell(child, link.request())
-        await child.ask(link.swap(), timeout_seconds=WORD_SECONDS)
+        await ask_slowly(child, link.request())
+        await child.ask(link.swap(), timeout_seconds=SHORT_SECONDS)
 
 
-async def ask_all(asked: Iterable[Awaitable[T]]) -> list[T]:
-    """Wait for all of them, then return their answers, or raise the first error there was."""
+async def ask_all(requests: Iterable[Awaitable[T]]) -> list[T]:
+    """Wait for all requests; return their answers, or raise the first error."""
     answers: list[T] = []
-    for outcome in await asyncio.gather(*asked, return_exceptions=True):
+    for outcome in await asyncio.gather(*requests, return_exceptions=True):
         if isinstance(outcome, BaseException):
             raise outcome
         answers.append(outcome)

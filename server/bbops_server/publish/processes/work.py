@@ -1,4 +1,4 @@
-"""The work process, seen from the parent: started when a release first has something to run."""
+"""The work process, seen from the parent: started once a release has work."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from bbops.base.errors import ServerError
 from bbops_server.process.children import Child, LivingChild
 from bbops_server.process.messages.request import A, RequestMessage
 from bbops_server.publish.processes.link import Link
-from bbops_server.publish.processes.requests import WORD_SECONDS, swap, tell
+from bbops_server.publish.processes.requests import SHORT_SECONDS, ask_slowly, swap
 
 NICENESS: Final = 5
 
 
 class WorkChild:
-    """One process for the work of all projects. Only one server's may run at a time.
+    """The process that does the work of all projects. Only one server may run it at a time.
 
     Attributes:
-        projects: those whose newest release has work, or whose release before it had.
+        projects: projects whose live or previous release has work.
     """
 
     def __init__(
         self, inherited: Sequence[socket.socket], prepare: Callable[[Child], Awaitable[None]]
     ) -> None:
-        """Start nothing yet.
+        """Prepare the process without starting it.
 
         Args:
-            inherited: the side of a bell that hears, and where data processes meet it.
+            inherited: the receiver of wake-ups, and the socket for data processes.
             prepare: brings a new process up to date.
         """
         self.projects = set[str]()
@@ -39,12 +39,12 @@ class WorkChild:
         self._starting = asyncio.Lock()
 
     @property
-    def asking(self) -> list[LivingChild]:
-        """The process, where there is one."""
+    def children(self) -> list[LivingChild]:
+        """The process; empty before it is started."""
         return [self._child] if self._child else []
 
     async def allow(self) -> None:
-        """Run from now on, where there is something to run.
+        """Start the process now if there is work, and later once there is.
 
         Raises:
             BbopsError: the process does not start.
@@ -54,24 +54,24 @@ class WorkChild:
             await self._start()
 
     async def link(self, link: Link) -> None:
-        """Link a release in the process. Raises: BbopsError: it cannot be linked."""
+        """Link a release in the process. Raises: BbopsError: linking failed."""
         self.projects.add(link.project)
         if self._may_run:
-            await tell(await self._start(), link.request())
+            await ask_slowly(await self._start(), link.request())
 
     async def swap(self, link: Link) -> None:
-        """Do the work of the linked release. Raises: BbopsError: the process does not answer."""
+        """Make the linked release live. Raises: BbopsError: the process does not respond."""
         if link.project in self.projects and self._child is not None:
             await swap(self._child, link)
 
     async def ask(self, request: RequestMessage[A]) -> A:
-        """Return what the process answers. Raises: BbopsError: it does not, or there is none."""
+        """Return the process's answer. Raises: BbopsError: it failed, or is not running."""
         if self._child is None:
             raise ServerError("no project has tasks, triggers or events")
-        return await self._child.ask(request, timeout_seconds=WORD_SECONDS)
+        return await self._child.ask(request, timeout_seconds=SHORT_SECONDS)
 
     async def stop(self, grace_seconds: float) -> None:
-        """End the process: what runs and does not end in time goes on in the next one."""
+        """Stop the process; the next one continues jobs that do not end in time."""
         self._may_run = False
         async with self._starting:
             if self._child is not None:
@@ -87,5 +87,5 @@ class WorkChild:
             return self._child
 
     async def _make(self) -> Child:
-        fds = [one.fileno() for one in self._inherited]
+        fds = [inherited.fileno() for inherited in self._inherited]
         return await Child.start("bbops_server.data_plane.work", fds=fds, nice=NICENESS)

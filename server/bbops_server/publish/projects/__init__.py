@@ -1,1 +1,1 @@
-"""All projects of a server, and what is asked about them."""
+"""All projects of a server, and the control plane's access to them."""

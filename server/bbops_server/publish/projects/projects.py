@@ -1,4 +1,4 @@
-"""The projects of a server: one loop each, and what the control plane asks about all of them."""
+"""The projects of a server: their loops, and the control plane's access to them."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from bbops_server.process.host.files import note_schema
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.process.webhooks.outbox import Outbox
-from bbops_server.publish.drafts.drafts import Drafts
+from bbops_server.publish.drafts.drafts import ProjectDrafts
 from bbops_server.publish.processes.metrics import read_metrics
 from bbops_server.publish.processes.project_client import ProjectClient
-from bbops_server.publish.projects.frontends import Frontends
-from bbops_server.publish.projects.versions import Versions
+from bbops_server.publish.projects.frontends import ProjectFrontends
+from bbops_server.publish.projects.versions import ProjectVersions
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.stages.contracts import live_source, write_contract
-from bbops_server.publish.stages.impact import weigh
+from bbops_server.publish.stages.live_plan import plan_live
 from bbops_server.publish.stages.loop import Reconciler
-from bbops_server.publish.status.events import Event, Tell
+from bbops_server.publish.status.events import ReportProject, ServerEvent
 from bbops_server.publish.status.status import RenderedContract, Stalled
 from bbops_server.settings import ProjectSettings, WebhookEvent
 
 RESTART_SECONDS = 5.0
-"""How long a loop that failed, which is a mistake of ours, waits before it starts again."""
+"""The pause before a loop that failed unexpectedly is started again."""
 
 _log = logging.getLogger(__name__)
 
@@ -42,48 +42,52 @@ _log = logging.getLogger(__name__)
 class _Entry:
     reconciler: Reconciler
     task: asyncio.Task[None]
-    drafts: Drafts
+    drafts: ProjectDrafts
     drafting: asyncio.Task[None]
 
 
-class Projects:
-    """Starts, changes and ends the loops. What happens to one of them is nothing to the others."""
+class ServerProjects:
+    """Starts, changes and ends the loops of projects. An error in a loop affects no other."""
 
-    def __init__(self, tell: Tell, work: Callable[[Projects], Awaitable[None]]) -> None:
-        """`work` starts them, and goes on until it is cancelled."""
+    def __init__(
+        self, report: ReportProject, work: Callable[[ServerProjects], Awaitable[None]]
+    ) -> None:
+        """`work` starts the projects, and runs until it is cancelled."""
         self.settings = ServerStatus()
         self.outbox: Outbox | None = None
-        """Who else is told what happens."""
-        self._tell, self._work = tell, work
-        self._held: list[tuple[str, Event]] | None = []
+        """Sends the server's webhooks."""
+        self._report, self._work = report, work
+        self._queued: list[tuple[str, ServerEvent]] | None = []
         self._entries: dict[str, _Entry] = {}
         self._ending: dict[str, asyncio.Task[None]] = {}
-        self.begun = asyncio.Event()
-        """Set once the projects that the server starts with are known."""
+        self.started = asyncio.Event()
+        """Set once the initial projects are known."""
 
-    def announce(self, event: Event) -> None:
-        """Tell what comes before all else, then what has happened since."""
-        held, self._held = self._held or [], None
-        for name, one in [("", event), *held]:
-            self._tell(name, one)
+    def announce(self, event: ServerEvent) -> None:
+        """Report the first event, then all events since the start."""
+        queued, self._queued = self._queued or [], None
+        for name, queued_event in [("", event), *queued]:
+            self._report(name, queued_event)
 
-    def tell(self, name: str, event: Event) -> None:
-        """Tell what happened to a project, once the server was announced."""
-        if self._held is None:
-            self._tell(name, event)
+    def report(self, name: str, event: ServerEvent) -> None:
+        """Report an event of a project, once the server was announced."""
+        if self._queued is None:
+            self._report(name, event)
         else:
-            self._held.append((name, event))
+            self._queued.append((name, event))
 
     def notify(self, reconciler: Reconciler, publication: Publication) -> None:
-        """Let the receivers of webhooks know of an attempt that ended."""
+        """Notify the receivers of webhooks of an ended attempt."""
         event: WebhookEvent = "published" if publication.outcome == "live" else "stalled"
-        self.inform(reconciler, event, msgspec.to_builtins(publication))
+        self.notify_receivers(reconciler, event, msgspec.to_builtins(publication))
 
-    def inform(self, reconciler: Reconciler, event: WebhookEvent, told: Mapping[str, Any]) -> None:
-        """Let the receivers of webhooks know what happened to a project."""
+    def notify_receivers(
+        self, reconciler: Reconciler, event: WebhookEvent, payload: Mapping[str, Any]
+    ) -> None:
+        """Send an event of a project to the receivers of webhooks."""
         if self.outbox is not None:
             board = reconciler.board
-            self.outbox.tell(event, {"project": board.name, "url": board.url, **told})
+            self.outbox.tell(event, {"project": board.name, "url": board.url, **payload})
 
     def reconcilers(self) -> Iterator[Reconciler]:
         """Return the loop of every project."""
@@ -95,147 +99,149 @@ class Projects:
         return self.settings
 
     def hooks(self) -> Outbox | None:
-        """Return what webhooks are sent; None of a server that is just starting."""
+        """Return the server's webhooks; None while the server starts."""
         return self.outbox
 
     def projects(self) -> list[Status]:
-        """Return the status of every project, in the order of their names."""
-        return sorted(
-            (one.board.status() for one in self.reconcilers()), key=lambda found: found.name
-        )
+        """Return the status of every project, sorted by name."""
+        statuses = (reconciler.board.status() for reconciler in self.reconcilers())
+        return sorted(statuses, key=lambda status: status.name)
 
     def reconcile(self, name: str, *, again: bool = False) -> datetime | None:
-        """Request an attempt; arguments and answer as of `StatusSource.reconcile`."""
-        found = self._find(name)
-        return found.reconcile(again=again) if found is not None else None
+        """Request an attempt; arguments and result as of `StatusSource.reconcile`."""
+        reconciler = self._find(name)
+        return reconciler.reconcile(again=again) if reconciler is not None else None
 
     def accept(self, name: str, commit: str, base: str = "") -> bool:
-        """Let a held commit be served; False when no project has that name."""
-        found = self._find(name)
-        if found is not None:
-            found.accept(commit, base)
-        return found is not None
+        """Accept a commit on hold; False if the project does not exist."""
+        reconciler = self._find(name)
+        if reconciler is not None:
+            reconciler.accept(commit, base)
+        return reconciler is not None
 
     def history(self, name: str) -> Path | None:
-        """Return where a project's requests are remembered."""
-        found = self._find(name)
-        return found.context.history if found is not None else None
+        """Return the file of a project's request history; None if the project does not exist."""
+        reconciler = self._find(name)
+        return reconciler.context.history if reconciler is not None else None
 
-    def drafts(self, name: str) -> Drafts | None:
-        """Return the drafts of a project; None when no project has that name."""
+    def drafts(self, name: str) -> ProjectDrafts | None:
+        """Return a project's drafts; None if the project does not exist."""
         entries = self._entries.values()
-        return next((one.drafts for one in entries if one.reconciler.board.name == name), None)
+        return next((each.drafts for each in entries if each.reconciler.board.name == name), None)
 
-    def versions(self, name: str) -> Versions | None:
-        """Return the history of a project; None when no project has that name."""
-        found = self._find(name)
-        return Versions(found) if found is not None else None
+    def versions(self, name: str) -> ProjectVersions | None:
+        """Return a project's history; None if the project does not exist."""
+        reconciler = self._find(name)
+        return ProjectVersions(reconciler) if reconciler is not None else None
 
-    def frontends(self, name: str) -> Frontends | None:
-        """Return the frontends of a project; None when no project has that name."""
-        found = self._find(name)
-        return Frontends(found) if found is not None else None
+    def frontends(self, name: str) -> ProjectFrontends | None:
+        """Return a project's frontends; None if the project does not exist."""
+        reconciler = self._find(name)
+        return ProjectFrontends(reconciler) if reconciler is not None else None
 
     def client(self, name: str) -> ProjectClient | None:
         """Return the client for a project's processes; None if the project does not exist."""
-        found = self._find(name)
-        return ProjectClient(found.context.plane, found.context.project.name) if found else None
+        reconciler = self._find(name)
+        if reconciler is None:
+            return None
+        return ProjectClient(reconciler.context.plane, reconciler.context.project.name)
 
     async def metrics(self) -> list[MetricSample]:
-        """Return what processes have counted, by the names of projects."""
-        found = {one.context.project.name: one for one in self.reconcilers()}
-        planes = {id(one.context.plane): one.context.plane for one in found.values()}
+        """Return the metrics of all processes, with the names of projects."""
+        reconcilers = {each.context.project.name: each for each in self.reconcilers()}
+        planes = {id(each.context.plane): each.context.plane for each in reconcilers.values()}
         return [
-            replace(sample, project=found[sample.project].board.name)
+            replace(sample, project=reconcilers[sample.project].board.name)
             for plane in planes.values() for sample in await read_metrics(plane)
-            if sample.project in found
+            if sample.project in reconcilers
         ]  # fmt: skip
 
     async def contract(self, name: str, form: str) -> RenderedContract | None:
-        """Return what the live commit publishes; None when no project has that name."""
-        found = self._find(name)
-        if found is None:
+        """Return the contract of the live commit; None if the project does not exist."""
+        reconciler = self._find(name)
+        if reconciler is None:
             return None
-        build = found.context.plane.build
-        source = await live_source(found.source, found.board.applied, build)
-        return await write_contract(found.context, source, form)
+        build = reconciler.context.plane.build
+        source = await live_source(reconciler.source, reconciler.board.applied, build)
+        return await write_contract(reconciler.context, source, form)
 
-    async def weigh(
+    async def plan_live(
         self, name: str, tables: Mapping[str, Mapping[str, Any]], env: Sequence[str]
     ) -> dict[str, Any] | None:
-        """Return what other tables would do to the live data; None when no project has the name."""
-        found = self._find(name)
-        return None if found is None else await weigh(found.context, tables, env)
+        """Return the effect of other tables on the live data; None without such a project."""
+        reconciler = self._find(name)
+        return None if reconciler is None else await plan_live(reconciler.context, tables, env)
 
     def wake(self, draft: str) -> None:
-        """Let a draft answer that was asked for."""
+        """Wake a draft for a request."""
         for entry in self._entries.values():
             if entry.drafts.wake(draft):
                 return
 
     def fail(self, draft: str, reason: str) -> None:
-        """Tell a draft as failed whose process ended too often."""
+        """Stall a draft whose process ended too often."""
         for entry in self._entries.values():
             if entry.drafts.fail(draft, reason):
                 return
 
-    # ---- their loops
+    # ---- loops
     async def run(self) -> None:
-        """Work until cancelled; a publication that has begun to migrate is finished first."""
+        """Run until cancelled; a publication that has begun to migrate is finished first."""
         try:
             await self._work(self)
         finally:
             entries = self._entries.values()
-            tasks = [task for one in entries for task in (one.task, one.drafting)]
+            tasks = [task for entry in entries for task in (entry.task, entry.drafting)]
             for task in tasks:
                 task.cancel()
-            unfinished = filter(None, [one.reconciler.finishing for one in entries])
+            unfinished = filter(None, [entry.reconciler.finishing for entry in entries])
             await asyncio.gather(*tasks, *unfinished, return_exceptions=True)
 
     async def warm(self) -> None:
-        """Link what is live of every project, so that it can answer here; changes nothing else.
+        """Link every live release in this server's processes, without changing anything else.
 
         Raises:
-            ServerError: this server cannot serve one of them as it is served now.
+            ServerError: this server cannot serve a live release.
         """
-        await self.begun.wait()
-        for one in tuple(self.reconcilers()):
+        await self.started.wait()
+        for reconciler in tuple(self.reconcilers()):
             try:
-                await one.warm()
+                await reconciler.warm()
             except (BbopsError, Stalled) as error:
-                raise ServerError(
-                    f"project '{one.board.name}' cannot be served: {error.message}", hint=error.hint
-                ) from None
+                message = f"project '{reconciler.board.name}' cannot be served: {error.message}"
+                raise ServerError(message, hint=error.hint) from None
 
     async def restored(self) -> None:
-        """Return once what was live before answers, or cannot."""
-        await self.begun.wait()
-        for one in tuple(self.reconcilers()):
-            await one.restored.wait()
+        """Return once every live release serves again, or cannot."""
+        await self.started.wait()
+        for reconciler in tuple(self.reconcilers()):
+            await reconciler.restored.wait()
 
     def start(self, context: PublishContext) -> None:
-        """Follow a project; a loop of the same name that still ends is waited for."""
+        """Follow a project, after a previous loop of the same name has ended."""
         name = context.project.name
-        reconciler = Reconciler(context, lambda event: self.tell(name, event))
-        reconciler.ended = lambda publication: self.notify(reconciler, publication)
+        reconciler = Reconciler(context, lambda event: self.report(name, event))
+        reconciler.on_publication = lambda publication: self.notify(reconciler, publication)
         task = asyncio.create_task(self._run(reconciler, self._ending.get(name)))
-        drafts = Drafts(context, lambda event, told: self.inform(reconciler, event, told))
+        drafts = ProjectDrafts(
+            context, lambda event, payload: self.notify_receivers(reconciler, event, payload)
+        )
         work = self._follow_drafts(drafts) if context.mode == "serve" else asyncio.sleep(0)
-        context.plane.wake, context.plane.awake.failed = self.wake, self.fail
+        context.plane.wake, context.plane.awake.on_failure = self.wake, self.fail
         self._entries[name] = _Entry(reconciler, task, drafts, asyncio.create_task(work))
 
-    async def _follow_drafts(self, drafts: Drafts) -> None:
+    async def _follow_drafts(self, drafts: ProjectDrafts) -> None:
         await drafts.context.plane.owned.wait()
         await drafts.run()
 
     def move(self, project: ProjectSettings) -> None:
-        """Take over where a project answers from now on."""
+        """Change a project's addresses."""
         entry = self._entries[project.name]
         entry.reconciler.move(project)
         entry.drafts.move(project)
 
     def end(self, name: str) -> None:
-        """Follow a project no more; a publication that has begun to migrate is finished first."""
+        """Stop following a project; a publication that has begun to migrate is finished first."""
         entry = self._entries.pop(name)
         task = self._ending[name] = asyncio.create_task(_end(entry, self._ending.get(name)))
         task.add_done_callback(lambda done: self._forget(name, done))
@@ -247,13 +253,13 @@ class Projects:
         while True:
             project = reconciler.context.project
             try:
-                Secrets.open(project.state)  # makes the folder
+                Secrets.open(project.state)  # creates the folder
                 note_schema(project.state, project.schema)
                 await reconciler.run()
             except BbopsError as error:
                 stalled = Stalled("StateNotWritable", error.message, error.hint, is_passing=True)
                 reconciler.stall(stalled)
-            except Exception as error:  # noqa: BLE001 - the others serve on
+            except Exception as error:  # noqa: BLE001 - the other projects keep serving
                 _log.exception("the loop of project '%s' failed", reconciler.board.name)
                 message = f"unexpected {type(error).__name__}"
                 reconciler.stall(Stalled("InternalError", message, is_passing=True))
@@ -261,7 +267,7 @@ class Projects:
             await asyncio.sleep(RESTART_SECONDS)
 
     def _find(self, name: str) -> Reconciler | None:
-        return next((one for one in self.reconcilers() if one.board.name == name), None)
+        return next((each for each in self.reconcilers() if each.board.name == name), None)
 
     def _forget(self, name: str, done: asyncio.Task[None]) -> None:
         if self._ending.get(name) is done:
@@ -269,7 +275,7 @@ class Projects:
 
 
 async def _end(entry: _Entry, before: asyncio.Task[None] | None) -> None:
-    entry.reconciler.report = lambda _: None  # nobody asks about it any more
+    entry.reconciler.report = lambda _: None  # events of an ended loop are dropped
     entry.task.cancel()
     entry.drafting.cancel()
     unfinished = entry.reconciler.finishing

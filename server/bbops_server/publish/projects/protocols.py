@@ -194,7 +194,7 @@ class StatusSource(Protocol):
         """Return a project's frontends; None if the project does not exist."""
         ...
 
-    async def weigh(
+    async def plan_live(
         self, name: str, tables: Mapping[str, Mapping[str, Any]], env: Sequence[str]
     ) -> dict[str, Any] | None:
         """Return the effect of other tables on the live data; None if the project does not exist.

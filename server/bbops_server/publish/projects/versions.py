@@ -1,4 +1,4 @@
-"""What people do to the history of a project: list it, stop it for a while, go back in it."""
+"""The history of a project: list, suspend, resume and roll back."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ from bbops_server.process.messages.request import A, RequestMessage
 from bbops_server.publish.holds.freezing import find_freeze
 from bbops_server.publish.holds.suspension import (
     Suspension,
+    as_stalled,
     read_suspension,
     resume,
-    stalled_by,
     suspend,
 )
 from bbops_server.publish.sources.sources import BranchSource
 from bbops_server.publish.stages.loop import Reconciler
-from bbops_server.publish.status.own_versions import find_own
-from bbops_server.publish.status.publications import MOST_KEPT, read_publications
+from bbops_server.publish.status.own_versions import filter_versions
+from bbops_server.publish.status.publications import MAX_KEPT, read_publications
 from bbops_server.publish.status.status import now
 
 ASK_SECONDS = 60
 
 
-class Versions:
+class ProjectVersions:
     """The history of one project."""
 
     def __init__(self, reconciler: Reconciler) -> None:
         self._reconciler = reconciler
 
     def publications(self, limit: int) -> list[Publication]:
-        """Return the newest attempts, the newest last."""
+        """Return the newest attempts, newest last."""
         return read_publications(self._reconciler.context.project.state, limit)
 
     def suspend(self, who: str, reason: str) -> None:
-        """Let nothing new go live. Raises: ServerError: the state folder takes nothing."""
+        """Suspend publications. Raises: ServerError: the state folder cannot be written."""
         suspend(self._reconciler.context.project.state, Suspension(who, now(), reason))
         self._reconciler.reconcile()
 
     def resume(self) -> bool:
-        """Let what is newest go live; return whether that was suspended. Raises as `suspend`."""
+        """Resume publications; return whether they were suspended. Raises as `suspend`."""
         was_suspended = resume(self._reconciler.context.project.state)
         if was_suspended:
             self._reconciler.reconcile()
         return was_suspended
 
     def exempt(self, who: str) -> str:
-        """Let the newest revision through a freeze; return it. Raises: ServerError: none waits."""
+        """Exempt the newest revision from a freeze; return it. Raises: ServerError: none waits."""
         return self._reconciler.exempt(who)
 
     async def tags(self) -> list[dict[str, Any]]:
@@ -66,25 +66,25 @@ class Versions:
         return list(map(asdict, await self._read()))
 
     async def _read(self) -> Sequence[Version]:
-        found = (await self._ask(ReadVersions(self._repository))).versions
-        one, state = self._reconciler, self._reconciler.context.project.state
-        known = await asyncio.to_thread(read_publications, state, MOST_KEPT)
-        return find_own(found, one.context.series(one.board.name), known)
+        versions = (await self._ask(ReadVersions(self._repository))).versions
+        reconciler, state = self._reconciler, self._reconciler.context.project.state
+        known = await asyncio.to_thread(read_publications, state, MAX_KEPT)
+        return filter_versions(versions, reconciler.context.series(reconciler.board.name), known)
 
     async def restore(self, version: str, only: list[str], who: str) -> dict[str, Any]:
-        """Make a commit on top of the branch that restores a version; no branch holds it yet.
+        """Create a commit on top of the branch that restores a version, without moving the branch.
 
         Args:
-            version: its name, which was live in this project.
-            only: resources; all without any.
-            who: the e-mail address of whoever asks.
+            version: the name of a version that was live in this project.
+            only: resources to restore; empty for all.
+            who: the e-mail address of the user.
 
         Returns:
-            `commit`, its `base`, the `branch` it is for, and the `version`.
+            `commit`, its `base`, its `branch`, and the `version`.
 
         Raises:
-            BbopsError: there is no such version, nothing would change, or the repository is not
-                here.
+            BbopsError: the version does not exist, nothing would change, or the repository is
+                remote.
         """
         source = self._reconciler.source
         if not isinstance(source, BranchSource):
@@ -92,18 +92,18 @@ class Versions:
                 f"the repository is kept elsewhere: {source.shown}",
                 hint=f"'bbops rollback {version}' in a clone makes the commit; push it",
             )
-        wanted = find_version(await self._read(), version)
-        asked = RestoreVersion(
-            self._repository, source.branch, source.path, wanted, only, who
+        selected = find_version(await self._read(), version)
+        request = RestoreVersion(
+            self._repository, source.branch, source.path, selected, only, who
         )  # fmt: skip
-        return msgspec.structs.asdict(await self._ask(asked))
+        return msgspec.structs.asdict(await self._ask(request))
 
     async def put(self, restored: Mapping[str, str]) -> None:
-        """Let the branch hold what `restore` has made, as somebody has checked that it may.
+        """Move the branch to a commit of `restore`, after it was checked.
 
         Raises:
-            BbopsError: the branch has moved since, or its files are checked out and have changes;
-                also as `require_open`.
+            BbopsError: the branch has moved, or its files are checked out and have changes; also
+                as `require_open`.
         """
         version = restored["version"]
         self.require_open(version)
@@ -111,10 +111,10 @@ class Versions:
             self._repository, restored["branch"], restored["base"], restored["commit"],
             f"roll back to {version}",
         ))  # fmt: skip
-        self._reconciler.look()  # the loop sees a branch here move by itself
+        self._reconciler.poll_now()  # the loop notices a local branch on its own
 
     def require_open(self, version: str) -> None:
-        """Demand that something may go live now, so that no commit stays that nobody sees live.
+        """Require that a commit may go live now, so that none waits unnoticed.
 
         Raises:
             ServerError: publications are suspended or frozen.
@@ -123,7 +123,7 @@ class Versions:
         suspension, frozen = read_suspension(at.project.state), find_freeze(at)
         name = f" {at.project.name}" if at.project.name else ""
         if suspension is not None:
-            message = stalled_by(suspension, at.project.name).message
+            message = as_stalled(suspension, at.project.name).message
             hint = f"nothing has changed; 'bbops resume{name}' first, then roll back"
             raise ServerError(message, hint=hint)
         if frozen is not None:
@@ -138,6 +138,6 @@ class Versions:
         source = self._reconciler.source
         return str(getattr(source, "repository", getattr(source, "mirror", "")))
 
-    async def _ask(self, asked: RequestMessage[A]) -> A:
+    async def _ask(self, request: RequestMessage[A]) -> A:
         build = self._reconciler.context.plane.build
-        return await build.ask(asked, timeout_seconds=ASK_SECONDS)
+        return await build.ask(request, timeout_seconds=ASK_SECONDS)

@@ -1,1 +1,1 @@
-"""Where proposals are kept, what they would do, and what it takes to merge one."""
+"""The proposals of a repository: records, merge status, tests and merges."""

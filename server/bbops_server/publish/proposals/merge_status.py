@@ -1,4 +1,4 @@
-"""How a proposal stands: what merging it now would do, and what blocks it."""
+"""The merge status of a proposal: the effect of a merge, and the requirements that block it."""
 
 from __future__ import annotations
 
@@ -12,206 +12,221 @@ from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import Tests
 from bbops.source.git.proposals import Candidate, Forge, Proposal
 from bbops_server.process.messages.proposals import ProposedChange
-from bbops_server.publish.proposals.parts import Part, Parts, Served, of_project
-from bbops_server.publish.proposals.proposal_tests import NEVER_OVER, RUNNING, Key
+from bbops_server.publish.proposals.parts import (
+    HostedProject,
+    ImpactReader,
+    ProjectImpact,
+    of_project,
+)
+from bbops_server.publish.proposals.proposal_tests import RUNNING, STOPPED, TestKey
 from bbops_server.publish.proposals.rules import (
-    Demands,
-    Eligible,
-    Voices,
-    count_voices,
+    EligibleReviewers,
+    MergeRequirements,
+    ReviewTally,
     find_obstacles,
     find_unready,
     join,
+    tally_reviews,
 )
 
-MOST_NAMED: Final = 20
+MAX_NAMED: Final = 20
 
-FindEligible = Callable[[Sequence[str]], Eligible]
+FindEligible = Callable[[Sequence[str]], EligibleReviewers]
 
 
 @dataclass(frozen=True, slots=True)
 class MergeStatus:
-    """What merging a proposal now would do.
+    """The effect of merging a proposal now.
 
     Attributes:
-        diagnostics: of the project as it would be, with this and what the target holds.
-        plan: a document as `bbops plan --json` prints it; None where it cannot be said.
-        text: the same as `bbops plan` prints it.
-        tests: what they say of the project as it would be; None where it would not work.
-        is_gated: whether tests that fail are in the way.
-        obstacles: what is in the way; empty when it can be merged.
-        tested: names what the tests were run for; empty where there are none.
-        shares: names the plan of each project that it changes, by its name.
-        others: the other projects of the repository that it changes.
-        hidden: how many more there are, which whoever looks may not read.
-        ended: `merged` or `closed`: the rest is how it stood before that; empty while it is open.
+        diagnostics: diagnostics of the merged project.
+        plan: a document as of `bbops plan --json`; None if there is no plan.
+        text: the plan as of `bbops plan`.
+        tests: test results of the merged project; None if it has errors.
+        is_gated: whether failing tests block the merge.
+        obstacles: what blocks the merge; empty if it can be merged.
+        tested: the key of the test run; empty without one.
+        shares: the digest of the plan of each changed project, by its name.
+        others: other projects of the repository that the merge changes.
+        hidden: the number of changed projects that the reader may not see.
+        ended: `merged` or `closed`, with the status before that; empty while it is open.
     """
 
     candidate: Candidate | None
-    demands: Demands
-    voices: Voices
+    demands: MergeRequirements
+    voices: ReviewTally
     diagnostics: tuple[JsonDiagnostic, ...] = ()
     plan: Mapping[str, Any] | None = None
     text: str = ""
     tests: Tests | None = None
     is_gated: bool = False
     obstacles: tuple[str, ...] = ()
-    tested: Key = ()
+    tested: TestKey = ()
     shares: Mapping[str, str] = field(default_factory=dict)
     ended: str = ""
-    others: tuple[Part, ...] = ()
+    others: tuple[ProjectImpact, ...] = ()
     hidden: int = 0
 
     @property
     def gates(self) -> tuple[Tests, ...]:
-        """What the tests say without which it is not merged."""
-        every: tuple[MergeStatus | Part, ...] = (self, *self.others)
-        return tuple(one.tests for one in every if one.is_gated and one.tests is not None)
+        """The results of tests that block the merge if they fail."""
+        projects: tuple[MergeStatus | ProjectImpact, ...] = (self, *self.others)
+        return tuple(each.tests for each in projects if each.is_gated and each.tests is not None)
 
     @property
     def waits_for_tests(self) -> bool:
-        """Whether it depends on tests that still run whether it can be merged."""
-        return any(one.state == "running" for one in self.gates)
+        """Whether running tests decide whether it can be merged."""
+        return any(tests.state == "running" for tests in self.gates)
 
     @property
     def summary(self) -> str:
-        """What it would do, in a line, and whether it can be merged."""
-        says = self.text.splitlines()[1] if self.text.count("\n") else "its plan cannot be made"
+        """The effect in one line, and whether it can be merged."""
+        effect = self.text.splitlines()[1] if self.text.count("\n") else "its plan cannot be made"
         if self.ended:
-            return f"{says}; it is {self.ended}"
-        return f"{says}; {'it cannot be merged yet' if self.obstacles else 'it can be merged'}"
+            return f"{effect}; it is {self.ended}"
+        return f"{effect}; {'it cannot be merged yet' if self.obstacles else 'it can be merged'}"
 
 
-class Bench:
-    """Where the proposals of one project are looked at."""
+class MergeChecker:
+    """Checks whether proposals of one project can be merged."""
 
     def __init__(
-        self, parts: Parts, forge: Forge, mine: Served, others: Sequence[Served] = ()
+        self,
+        reader: ImpactReader,
+        forge: Forge,
+        own: HostedProject,
+        others: Sequence[HostedProject] = (),
     ) -> None:
-        """`others` are of the same repository; a merge must not break them either."""
-        self._parts, self.forge = parts, forge
-        self._mine, self._others = mine, others
+        """`others` are projects of the same repository, which a merge must not break either."""
+        self._reader, self.forge = reader, forge
+        self._own, self._others = own, others
 
-    async def look(
+    async def check(
         self, proposal: Proposal, find_eligible: FindEligible, *, wait_seconds: float = 0.0
     ) -> MergeStatus:
-        """Return how an open proposal stands; its tests are waited for so long.
+        """Return the merge status of an open proposal.
 
         Args:
-            proposal: with its reviews.
-            find_eligible: says who may review it, by the names of other projects that it changes.
-            wait_seconds: for its tests.
+            proposal: the proposal with its reviews.
+            find_eligible: returns its reviewers, by the names of other projects that it changes.
+            wait_seconds: the time to wait for its tests.
         """
         try:
             candidate = await asyncio.to_thread(self.forge.prepare, proposal.number)
         except BbopsError as error:
-            return _stuck(None, error.message)
+            return _blocked(None, error.message)
         if candidate.conflicts:
-            files = ", ".join(candidate.conflicts[:MOST_NAMED])
-            return _stuck(
+            files = ", ".join(candidate.conflicts[:MAX_NAMED])
+            return _blocked(
                 candidate,
                 f"it conflicts with '{proposal.target}' in {files}: merge that branch into it",
             )  # fmt: skip
         try:
-            return await self._look(proposal, candidate, find_eligible, wait_seconds)
+            return await self._check(proposal, candidate, find_eligible, wait_seconds)
         except BbopsError as error:
-            return _stuck(candidate, error.message)
+            return _blocked(candidate, error.message)
 
-    def recall(self, proposal: Proposal, kept: MergeStatus) -> MergeStatus:
-        """Return how a proposal stood before its end, with what its tests have said since.
+    def recall(self, proposal: Proposal, stored: MergeStatus) -> MergeStatus:
+        """Return the stored status of an ended proposal, with later results of its tests.
 
-        Those of a merge run to their end, those of what was closed are ended.
+        The tests of a merged proposal run to their end, the tests of a closed one are stopped.
         """
 
-        def find(tests: Tests | None, project: str, tested: Key) -> Tests | None:
+        def find(tests: Tests | None, project: str, tested: TestKey) -> Tests | None:
             if tests != RUNNING:
                 return tests
             place, ends = self._place(proposal, project), proposal.state == "closed"
-            return self._parts.find_tests(place, tested, ends=ends) or NEVER_OVER
+            return self._reader.find_tests(place, tested, ends=ends) or STOPPED
 
-        others = (replace(one, tests=find(one.tests, one.project, one.tested))
-                  for one in kept.others)  # fmt: skip
-        return replace(kept, tests=find(kept.tests, "", kept.tested), others=tuple(others))
+        others = (replace(part, tests=find(part.tests, part.project, part.tested))
+                  for part in stored.others)  # fmt: skip
+        return replace(stored, tests=find(stored.tests, "", stored.tested), others=tuple(others))
 
-    async def weigh_unreviewed(self, commit: str, base: str) -> tuple[str, ...]:
+    async def check_unreviewed(self, commit: str, base: str) -> tuple[str, ...]:
         """Return why a commit on top of `base` may not go live without a review; empty if it may.
 
-        It keeps every rule of review that is live, and everything that a push is checked for. Its
-        tests run, and are waited for, where they are a gate.
+        The live rules of review and the checks of a push apply. Tests that are a gate run to their
+        end.
 
         Raises:
             BbopsError: the repository or the data cannot be read.
         """
         candidate = Candidate(base, commit, commit)
-        found = [
-            of_project(one.name, why) if one is not self._mine else why
-            for one in (self._mine, *self._others)
-            if await self._is_changed(one, candidate)
-            for why in await self._parts.find_refusals(one, base, commit)
-        ]  # fmt: skip
-        return tuple(found)
+        return tuple([
+            of_project(project.name, why) if project is not self._own else why
+            for project in (self._own, *self._others)
+            if await self._is_changed(project, candidate)
+            for why in await self._reader.find_refusals(project, base, commit)
+        ])  # fmt: skip
 
-    async def agree(self, merge_status: MergeStatus, who: str) -> None:
-        """Let the data lose what the plan says, as the reviewers have agreed."""
+    async def approve_losses(self, merge_status: MergeStatus, who: str) -> None:
+        """Approve the losses of the plan, as the reviewers have approved the proposal."""
         candidate = merge_status.candidate
         if candidate is None or not merge_status.voices.approved:
             return
-        for one in (self._mine, *self._others):
-            if digest := merge_status.shares.get(one.name):
-                await self._plan(one, candidate, digest=digest, agreed_by=who)
+        for project in (self._own, *self._others):
+            if digest := merge_status.shares.get(project.name):
+                await self._plan(project, candidate, digest=digest, agreed_by=who)
 
-    async def _look(
+    async def _check(
         self, proposal: Proposal, candidate: Candidate, find_eligible: FindEligible,
         wait_seconds: float,
     ) -> MergeStatus:  # fmt: skip
         if carried := await self._find_carried(candidate):
-            return _stuck(
+            return _blocked(
                 candidate,
                 f"'{proposal.target}' has moved files that this changes, to"
-                f" {', '.join(carried[:MOST_NAMED])}: merge that branch into it",
+                f" {', '.join(carried[:MAX_NAMED])}: merge that branch into it",
             )  # fmt: skip
-        changed = [one for one in self._others if await self._is_changed(one, candidate)]
-        answers = {one.name: await self._plan(one, candidate) for one in (self._mine, *changed)}
-        own, *rest = map(_demands, answers.values())
-        demands = join(own, {one.name: asked for one, asked in zip(changed, rest, strict=True)})
-        eligible = await asyncio.to_thread(find_eligible, [one.name for one in changed])
-        voices = count_voices(proposal, demands.digest, eligible)
-        mine, *parts = await asyncio.gather(*(
-            self._parts.look(one, candidate.commit, answers[one.name],
-                             self._place(proposal, "" if one is self._mine else one.name),
-                             wait_seconds=wait_seconds)
-            for one in (self._mine, *changed)
+        changed = [each for each in self._others if await self._is_changed(each, candidate)]
+        projects = (self._own, *changed)
+        answers = {project.name: await self._plan(project, candidate) for project in projects}
+        own, *rest = map(_requirements, answers.values())
+        demands = join(own, {
+            project.name: demand for project, demand in zip(changed, rest, strict=True)
+        })  # fmt: skip
+        eligible = await asyncio.to_thread(find_eligible, [project.name for project in changed])
+        voices = tally_reviews(proposal, demands.digest, eligible)
+        part, *parts = await asyncio.gather(*(
+            self._reader.read_impact(project, candidate.commit, answers[project.name],
+                              self._place(proposal, "" if project is self._own else project.name),
+                              wait_seconds=wait_seconds)
+            for project in projects
         ))  # fmt: skip
-        theirs = (of_project(one.project, why) for one in parts for why in one.obstacles)
-        obstacles = (*find_unready(proposal), *find_obstacles(demands, voices), *mine.obstacles)
+        others = (of_project(other.project, why) for other in parts for why in other.obstacles)
+        obstacles = (*find_unready(proposal), *find_obstacles(demands, voices), *part.obstacles)
         return MergeStatus(
-            candidate, demands, voices, mine.diagnostics, mine.plan, mine.text, mine.tests,
-            mine.is_gated, (*obstacles, *theirs), mine.tested,
+            candidate, demands, voices, part.diagnostics, part.plan, part.text, part.tests,
+            part.is_gated, (*obstacles, *others), part.tested,
             {name: answer.digest for name, answer in answers.items()}, others=tuple(parts),
         )  # fmt: skip
 
     def _place(self, proposal: Proposal, project: str) -> str:
-        """Return where tests run; `project` is empty for the proposal's own."""
-        place = self._mine.at.project.state / "proposals" / str(proposal.number)
+        """Return the state folder of a test run; `project` is empty for the proposal's own."""
+        place = self._own.at.project.state / "proposals" / str(proposal.number)
         return str(place / project)
 
     async def _find_carried(self, candidate: Candidate) -> tuple[str, ...]:
-        """Return files of others that a merge would change unseen: rights are asked of the head."""
+        """Return files of other projects that a merge changes, but its head does not."""
         return await asyncio.to_thread(self.forge.find_carried, candidate) if self._others else ()
 
-    async def _is_changed(self, one: Served, candidate: Candidate) -> bool:
-        return await self._parts.is_changed(one, candidate.base, candidate.commit)
+    async def _is_changed(self, project: HostedProject, candidate: Candidate) -> bool:
+        return await self._reader.is_changed(project, candidate.base, candidate.commit)
 
-    async def _plan(self, one: Served, candidate: Candidate, **more: str) -> ProposedChange:
-        return await self._parts.plan(one, candidate.base, candidate.commit, **more)
+    async def _plan(
+        self, project: HostedProject, candidate: Candidate, **more: str
+    ) -> ProposedChange:
+        return await self._reader.plan(project, candidate.base, candidate.commit, **more)
 
 
-def _demands(answer: ProposedChange) -> Demands:
-    return Demands(
+def _requirements(answer: ProposedChange) -> MergeRequirements:
+    return MergeRequirements(
         answer.digest, answer.approvals, tuple(answer.reasons),
         tuple(answer.refused), answer.agents,
     )  # fmt: skip
 
 
-def _stuck(candidate: Candidate | None, why: str) -> MergeStatus:
-    return MergeStatus(candidate, Demands("", 0), Voices((), (), ()), obstacles=(why,))
+def _blocked(candidate: Candidate | None, why: str) -> MergeStatus:
+    return MergeStatus(
+        candidate, MergeRequirements("", 0), ReviewTally((), (), ()), obstacles=(why,)
+    )

@@ -1,4 +1,4 @@
-"""What it takes to merge a proposal. Pure: by the rules that are live, never by those proposed."""
+"""The requirements of a merge. Pure: by the live rules, never by proposed ones."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _SHOWN: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Demands:
-    """What the rules and the plan ask for.
+class MergeRequirements:
+    """The requirements of the rules and of the plan.
 
     Attributes:
-        digest: names the plan; an approval is of this one alone.
-        approvals: how many people must agree.
-        reasons: why more than every change needs.
-        refused: why it cannot be merged, whoever agrees.
-        agents: whether an agent may merge what people have agreed to.
+        digest: the digest of the plan; an approval is valid for this plan only.
+        approvals: the number of required approvals.
+        reasons: why the change needs more approvals than others.
+        refused: why it cannot be merged, whatever its approvals.
+        agents: whether an agent may merge an approved proposal.
     """
 
     digest: str
@@ -31,106 +31,107 @@ class Demands:
     agents: str = "propose"
 
 
-def join(own: Demands, others: Mapping[str, Demands]) -> Demands:
-    """Return what a change of several projects takes: all that each of them asks for.
+def join(own: MergeRequirements, others: Mapping[str, MergeRequirements]) -> MergeRequirements:
+    """Return the combined requirements of a change to several projects.
 
     Args:
-        own: of the project that it was proposed to.
-        others: of those beside it in the repository whose files it changes, by name.
+        own: the requirements of the proposal's project.
+        others: the requirements of other changed projects of the repository, by name.
     """
     if not others:
         return own
-    every = [own, *others.values()]
-    digests = " ".join(one.digest for one in every)
-    reasons = [f"{why}, in '{name}'" for name, one in others.items() for why in one.reasons]
+    projects = [own, *others.values()]
+    digests = " ".join(each.digest for each in projects)
+    reasons = [f"{why}, in '{name}'" for name, other in others.items() for why in other.reasons]
     refused = [
         f"project '{name}' of this repository: {why}"
-        for name, one in others.items()
-        for why in one.refused
+        for name, other in others.items()
+        for why in other.refused
     ]
-    return Demands(
-        hashlib.sha256(digests.encode()).hexdigest(), max(one.approvals for one in every),
+    return MergeRequirements(
+        hashlib.sha256(digests.encode()).hexdigest(), max(each.approvals for each in projects),
         (*own.reasons, *reasons), (*own.refused, *refused),
-        "merge" if all(one.agents == "merge" for one in every) else "propose",
+        "merge" if all(each.agents == "merge" for each in projects) else "propose",
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Eligible:
-    """Who may review what a proposal changes now.
+class EligibleReviewers:
+    """The users who may review a proposal now.
 
     Attributes:
-        people: their e-mail addresses; None while nobody has an account.
-        others: whether somebody else may review a part of it.
+        people: their e-mail addresses; None if no account exists.
+        others: whether another user may review a part of it.
     """
 
     people: frozenset[str] | None = None
     others: bool = False
 
     def counts(self, who: str, authors: Collection[str]) -> bool:
-        """Return whether somebody's word counts: an author's only where nobody else has one."""
+        """Return whether a user's review counts; an author's counts only without others."""
         if self.people is None:
             return True
         is_alone = self.people == {who} and not self.others
         return who in self.people and (who not in authors or is_alone)
 
     def may_approve(self, authors: Collection[str]) -> int | None:
-        """Return how many people's word counts; None where everybody's does."""
+        """Return the number of users whose review counts; None if every review does."""
         if self.people is None:
             return None
         return sum(self.counts(who, authors) for who in self.people)
 
 
 @dataclass(frozen=True, slots=True)
-class Outdated:
-    """An approval that no longer counts, and why: as it goes on after "the approval of …"."""
+class OutdatedApproval:
+    """An approval that no longer counts; `why` continues "the approval of …"."""
 
     who: str
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Voices:
-    """Who has agreed, whose approval no longer counts, and who asks for changes.
+class ReviewTally:
+    """Users who approved, whose approval no longer counts, and who requested changes.
 
     Attributes:
-        may_approve: how many people could agree; None where everybody may.
+        may_approve: the number of users who may approve; None if everyone may.
     """
 
     approved: tuple[str, ...]
-    outdated: tuple[Outdated, ...]
+    outdated: tuple[OutdatedApproval, ...]
     refused: tuple[str, ...]
     may_approve: int | None = None
 
 
-def count_voices(proposal: Proposal, digest: str, eligible: Eligible) -> Voices:
-    """Return what the last words of each reviewer amount to.
+def tally_reviews(proposal: Proposal, digest: str, eligible: EligibleReviewers) -> ReviewTally:
+    """Return the sum of each reviewer's last verdict.
 
-    Who may no longer review neither approves nor blocks.
+    Users who may no longer review neither approve nor block.
 
     Args:
-        proposal: with its reviews.
-        digest: of what it would do now.
-        eligible: who may review it now.
+        proposal: the proposal with its reviews.
+        digest: the digest of its current plan.
+        eligible: the users who may review it now.
     """
-    last = {one.who: one for one in proposal.reviews if one.verdict != "commented"}
-    counted = [one for one in last.values() if eligible.counts(one.who, proposal.authors)]
-    agreed = [one for one in counted if one.verdict == "approved"]
-    why = {one.who: _why_outdated(one, proposal, digest) for one in agreed}
-    gone = [
-        Outdated(one.who, _why_gone(one.who, proposal))
-        for one in last.values()
-        if one.verdict == "approved" and one not in counted and one.who != proposal.author
+    last = {review.who: review for review in proposal.reviews if review.verdict != "commented"}
+    counted = [each for each in last.values() if eligible.counts(each.who, proposal.authors)]
+    approvals = [review for review in counted if review.verdict == "approved"]
+    reasons = {review.who: _why_outdated(review, proposal, digest) for review in approvals}
+    former = [
+        OutdatedApproval(review.who, _why_former(review.who, proposal))
+        for review in last.values()
+        if review.verdict == "approved" and review not in counted and review.who != proposal.author
     ]
-    return Voices(
-        tuple(one.who for one in agreed if not why[one.who]),
-        (*(Outdated(one.who, why[one.who]) for one in agreed if why[one.who]), *gone),
-        tuple(one.who for one in counted if one.verdict == "refused"),
+    outdated = (OutdatedApproval(who, why) for who, why in reasons.items() if why)
+    return ReviewTally(
+        tuple(who for who, why in reasons.items() if not why),
+        (*outdated, *former),
+        tuple(review.who for review in counted if review.verdict == "refused"),
         eligible.may_approve(proposal.authors),
     )
 
 
-def _why_gone(who: str, proposal: Proposal) -> str:
+def _why_former(who: str, proposal: Proposal) -> str:
     if who in proposal.pushers:
         return "does not count: they are an author of some commits"
     return "no longer counts: they are no longer allowed to review"
@@ -149,14 +150,14 @@ def _why_outdated(review: Review, proposal: Proposal, digest: str) -> str:
 
 
 def find_unready(proposal: Proposal) -> Iterator[str]:
-    """Yield why nobody may merge it yet, where its author has said so."""
+    """Yield why it is not ready, if its author has marked it so."""
     if not proposal.ready:
         ready = f"bbops proposals ready {proposal.number}"
         yield f"it is not ready; its author can mark it as ready: {ready}"
 
 
-def find_obstacles(demands: Demands, voices: Voices) -> Iterator[str]:
-    """Yield what stands in the way of a merge, for people."""
+def find_obstacles(demands: MergeRequirements, voices: ReviewTally) -> Iterator[str]:
+    """Yield the messages about missing or outdated approvals and other requirements."""
     yield from demands.refused
     if voices.refused:
         yield f"{_list(voices.refused)} requested changes"
@@ -164,17 +165,19 @@ def find_obstacles(demands: Demands, voices: Voices) -> Iterator[str]:
     if missing > 0:
         why = f": {'; '.join(demands.reasons)}" if demands.reasons else ""
         yield f"{missing} more approval{'s' if missing > 1 else ''} needed{why}"
-        yield from (f"the approval of {one.who} {one.why}" for one in voices.outdated)
+        yield from (
+            f"the approval of {outdated.who} {outdated.why}" for outdated in voices.outdated
+        )
         if voices.may_approve is not None and voices.may_approve < demands.approvals:
             yield (
                 f"not enough reviewers: {demands.approvals} must approve, {voices.may_approve} can,"
-                " since authors cannot approve their own work; give somebody else a role that"
+                " since authors cannot approve their own work; give another user a role that"
                 " reviews, or propose the commits of each author separately"
             )
 
 
-def find_missing_person(demands: Demands) -> str:
-    """Return why an agent may not merge; empty where the project lets it."""
+def find_missing_person(demands: MergeRequirements) -> str:
+    """Return why an agent may not merge; empty if the project allows it."""
     if demands.agents == "merge":
         return ""
     return "a person merges it: 'review.agents' of the project is 'propose'"

@@ -1,1 +1,1 @@
-"""Where a project comes from, and one revision on its way to being served."""
+"""The source of a project, and the values of a publication from it."""

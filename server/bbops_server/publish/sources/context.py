@@ -1,4 +1,4 @@
-"""What the stages of a publication work with."""
+"""The context of a publication's stages."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from bbops_server.process.children import LivingChild
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.publish.processes.draft_build import DraftBuild
 from bbops_server.publish.processes.plane import Plane
-from bbops_server.publish.sources.sources import Source
+from bbops_server.publish.sources.sources import RevisionSource
 from bbops_server.settings import ProjectSettings
 
 
 @dataclass(frozen=True, slots=True)
 class PublishContext:
-    """What the stages work with: one project, and what it shares with the others."""
+    """One project, and the objects that it shares with other projects."""
 
     project: ProjectSettings
-    source: Source
+    source: RevisionSource
     plane: Plane
     secrets: Secrets
     draft_of: ProjectSettings | None = None
-    """The project that a draft is of; None of what is live itself."""
+    """The project of a draft; None for a live project."""
 
     hosts: Callable[[str], tuple[str, ...]] | None = None
-    """The hosts that a draft may reach at a commit; None of what is live, which may reach all."""
+    """Returns the hosts that a draft may reach at a commit; None for a live project: all hosts."""
 
     @property
     def is_draft(self) -> bool:
-        """Whether it is a branch that is previewed."""
+        """Whether it is a draft."""
         return self.draft_of is not None
 
     @property
     def url(self) -> str:
-        """Where the project is reached."""
+        """The URL of the project."""
         return self.plane.settings.url_of(self.project)
 
     @property
@@ -47,56 +47,56 @@ class PublishContext:
         return self.plane.settings.mode
 
     @property
-    def tells_callers(self) -> bool:
-        """Whether whoever asks the project is told of its mistakes: they are those who write it."""
+    def exposes_errors(self) -> bool:
+        """Whether responses include errors of the project: its callers are its authors."""
         return self.is_draft or self.mode == "dev"
 
     @property
     def build(self) -> LivingChild | DraftBuild:
-        """Where it is built and its tables are changed; of drafts a process of their own."""
+        """The process that builds it and changes its tables; drafts have their own."""
         return self.plane.awake.build if self.is_draft else self.plane.build
 
     @property
     def artifacts(self) -> Path:
-        """Where artifacts lie, by content."""
+        """The folder of artifacts, named by content."""
         return self.project.state / "artifacts"
 
     @property
     def database(self) -> Place:
-        """The project's data."""
+        """The project's database."""
         return self.project.database
 
     @property
     def engine(self) -> Literal["sqlite", "postgres"]:
-        """What kind of database that is."""
+        """The kind of the database."""
         return "sqlite" if isinstance(self.database, Path) else "postgres"
 
     @property
-    def asked_of(self) -> dict[str, str]:
-        """Where a request to the build process finds the data, and what is beside it."""
+    def request_fields(self) -> dict[str, str]:
+        """The database and the state folder, as fields of requests to the build process."""
         return {"database": write_place(self.database), "state": str(self.project.state)}
 
     def series(self, name: str) -> Series:
-        """Return which versions are those of the project, which calls itself so."""
+        """Return the version tags of the project; `name` is its own name."""
         tag, project = self.plane.settings.version_tag or TAG, self.project
         return Series(project.name or name, project.branch, project.path, tag)
 
     @property
     def history(self) -> Path:
-        """The requests that were answered; the data processes write it."""
+        """The history of requests, written by the data processes."""
         return self.project.history
 
     @property
     def record(self) -> Path:
-        """What went live last."""
+        """The file with the record of the last live release."""
         return self.project.state / "publication.json"
 
     @property
     def intention(self) -> Path:
-        """What goes live with a change of names and types, should the server end in between."""
+        """The file with the release that goes live with a running migration; used after a crash."""
         return self.project.state / "publication-next.json"
 
     @property
     def accepted(self) -> Path:
-        """Which rewritten history somebody has accepted."""
+        """The file with the accepted rewritten history."""
         return self.project.state / "accepted.json"

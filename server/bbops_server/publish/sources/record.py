@@ -1,4 +1,4 @@
-"""Remember what is live, so that a restart serves it before anything else is tried."""
+"""The record of the live release, which a restart serves before any new attempt."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from bbops_server.data_plane.live.recent_frontends import note_live
 from bbops_server.process.messages.builds import BuiltRelease
 from bbops_server.process.messages.tables import FindRelease
 from bbops_server.publish.sources.context import PublishContext
-from bbops_server.publish.sources.values import Built, Fetched
+from bbops_server.publish.sources.values import BuiltRevision, FetchedRevision
 from bbops_server.publish.status.status import Stalled, now
 
 ARTIFACTS_KEPT = 20
 
 RELEASE_SECONDS = 60
-"""How long the build process may take to say which release the tables are for."""
+"""The time that the build process has to find the release of the tables."""
 
 
 class LiveRecord(msgspec.Struct, frozen=True):
-    """What is live, as the state folder remembers it.
+    """The live release in the state folder.
 
-    What an older server did not write has a default. `source` is where it came from and `tagged`
-    the revision of a frontend that was tagged beside it; None where nobody knows.
+    Fields that an older server did not write have a default. `source` is the source of the release,
+    and `tagged` the revision of a separately tagged frontend; None if unknown.
     """
 
     revision: str
@@ -47,8 +47,8 @@ class LiveRecord(msgspec.Struct, frozen=True):
     frontend: str = ""
     tagged: str | None = None
 
-    def built(self) -> Built:
-        """Return it as it was built; where its commit is read is not known any more."""
+    def as_built(self) -> BuiltRevision:
+        """Return it as a built release; the source of its commit is unknown."""
         facts = BuiltRelease(
             ok=True, diagnostics=[], digest=self.digest, revision=self.revision, subject="",
             author="", compiled=0, frontend=self.frontend, tagged=self.tagged or "",
@@ -56,14 +56,14 @@ class LiveRecord(msgspec.Struct, frozen=True):
             durability=self.durability, signs=self.signs, review=self.review,
             reaches=self.reaches,
         )  # fmt: skip
-        return Fetched(self.revision, {}).built(facts)
+        return FetchedRevision(self.revision, {}).with_facts(facts)
 
 
-async def record(built: Built, version: str, at: PublishContext) -> None:
-    """Write what is live now, and by which version tag; empty without one.
+async def record(built: BuiltRevision, version: str, at: PublishContext) -> None:
+    """Record the live release with its version tag; empty without one.
 
     Raises:
-        Stalled: the state folder cannot be written; a restart would serve what was live before.
+        Stalled: the state folder cannot be written, so a restart would serve the previous release.
     """
     try:
         replace_file(at.record, msgspec.json.encode(_describe(built, at, version)))
@@ -80,8 +80,8 @@ async def record(built: Built, version: str, at: PublishContext) -> None:
         ) from None
 
 
-def intend(built: Built, at: PublishContext) -> None:
-    """Write what is about to go live together with a change of the tables.
+def record_intention(built: BuiltRevision, at: PublishContext) -> None:
+    """Record a release that goes live together with a change of the tables.
 
     Raises:
         ServerError: the state folder cannot be written.
@@ -94,20 +94,20 @@ def intend(built: Built, at: PublishContext) -> None:
 
 
 async def read_live(at: PublishContext) -> LiveRecord | None:
-    """Return what was live last, or what the tables have been changed for since.
+    """Return the record of the live release, or of the release of the migrated tables.
 
-    None when nothing was or nobody knows.
+    None if nothing is live, or no record can be read.
     """
     intended = await asyncio.to_thread(_read, at.intention)
     if intended is not None:
-        asked = FindRelease(**at.asked_of)
-        found = await at.plane.build.ask(asked, timeout_seconds=RELEASE_SECONDS)
-        if found.digest == intended.digest:
+        request = FindRelease(**at.request_fields)
+        answer = await at.plane.build.ask(request, timeout_seconds=RELEASE_SECONDS)
+        if answer.digest == intended.digest:
             return intended
     return await asyncio.to_thread(read_record, at)
 
 
-def _describe(built: Built, at: PublishContext, version: str = "") -> LiveRecord:
+def _describe(built: BuiltRevision, at: PublishContext, version: str = "") -> LiveRecord:
     facts = built.facts
     return LiveRecord(
         revision=built.revision, release=built.release, digest=facts.digest,
@@ -118,7 +118,7 @@ def _describe(built: Built, at: PublishContext, version: str = "") -> LiveRecord
 
 
 def read_record(at: PublishContext) -> LiveRecord | None:
-    """Return what was live last, None when nothing was or nobody knows."""
+    """Return the record of the live release; None without a readable one."""
     return _read(at.record)
 
 
@@ -130,24 +130,24 @@ def _read(path: Path) -> LiveRecord | None:
 
 
 def read_live_commit(at: PublishContext) -> str:
-    """Return the commit that is live of a project, also for its drafts; empty without one."""
+    """Return the live commit of a project, also for its drafts; empty without one."""
     state = (at.draft_of or at.project).state
-    found = _read(state / at.record.name)
-    return commit_of(found.revision) if found is not None else ""
+    live = _read(state / at.record.name)
+    return commit_of(live.revision) if live is not None else ""
 
 
 def applied_commit(at: PublishContext) -> str | None:
-    """Return the commit that was live last, if it is of the branch and repository now served."""
-    found = read_record(at)
-    if found is None:
+    """Return the live commit, if its branch and repository are still served; else None."""
+    live = read_record(at)
+    if live is None:
         return None
-    branch, commit = read_revision(found.revision)
-    is_same = found.source in {None, at.source.shown}
+    branch, commit = read_revision(live.revision)
+    is_same = live.source in {None, at.source.shown}
     return commit if is_same and branch == at.project.branch else None
 
 
 def prune(artifacts: Path, live: str) -> None:
-    """Delete all but the newest artifacts; what is live stays, whatever a clock has said."""
+    """Delete all but the newest artifacts; the live artifact stays, whatever its time."""
     files = [file for file in artifacts.iterdir() if file.name != live]
     files.sort(key=lambda file: file.stat().st_mtime, reverse=True)
     for old in files[ARTIFACTS_KEPT - 1 :]:

@@ -1,4 +1,4 @@
-"""A branch of a repository elsewhere, mirrored by the build process and looked at now and then."""
+"""A branch of a remote repository, mirrored by the build process and polled."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from bbops.source.git.series import TAG, find_refs
 from bbops_server.process.children import LivingChild
 from bbops_server.process.host.random import SystemRandom
 from bbops_server.process.messages.repositories import Fetch, ListRemoteBranches, PushTag
-from bbops_server.publish.sources.sources import Source, describe
-from bbops_server.publish.sources.values import Fetched
+from bbops_server.publish.sources.sources import RevisionSource, describe
+from bbops_server.publish.sources.values import FetchedRevision
 from bbops_server.publish.status.status import Stalled
 
 LONGEST_PAUSE_SECONDS = 300.0
 _log = logging.getLogger(__name__)
 FETCH_SECONDS = 3600
-"""More than git itself is given for one look."""
+"""The time for one fetch, more than the limit of git itself."""
 
 
 class RemoteSource:
-    """Asks the repository every `every_seconds`, less often while that fails.
+    """Fetches the repository every `every_seconds`, less often after failures.
 
-    Nothing here waits for a network but the first look, and one that was asked for.
+    Only the first fetch and a requested fetch are waited for.
     """
 
-    poll_seconds = 0.1  # of what is known here; see `every_seconds`
+    poll_seconds = 0.1  # for the local state; see `every_seconds`
     is_elsewhere = True
 
     def __init__(
@@ -39,93 +39,93 @@ class RemoteSource:
     ) -> None:  # fmt: skip
         self.version_tag = version_tag or TAG
         self.holds_rewrites = not is_draft
-        self.has_own_frontends, self.frontend_trouble = False, ""
+        self.has_own_frontends, self.frontend_error = False, ""
         self.address, self.branch, self.mirror, self.path = address, branch, mirror, path
         self.name, self.shown = address.name, address.shown
         self.every_seconds = every_seconds
         self._commit: str | None = None
         self._newest_frontend = ""
-        self._trouble: Stalled | None = None
-        self._has_looked = self._is_hurried = False
+        self._error: Stalled | None = None
+        self._has_fetched = self._fetch_now = False
         self._failures, self._due = 0, 0.0
-        self._looking: asyncio.Task[None] | None = None
+        self._fetching: asyncio.Task[None] | None = None
         self._list_due = 0.0
         self._sharing: set[asyncio.Task[None]] = set()
 
     async def stamp(self, build: LivingChild) -> object:
-        """Return the newest commit and frontend that are known; look when it is time."""
-        is_hurried = self._is_hurried
-        if is_hurried and self._looking is not None:
-            await asyncio.wait({self._looking})  # it may have asked before the push
-        self._is_hurried = False  # a `refresh` from here on may be later than this look
-        if self._looking is None and (is_hurried or monotonic() >= self._due):
-            self._looking = asyncio.create_task(self._look(build))
-        if self._looking is not None and (is_hurried or not self._has_looked):
-            await asyncio.wait({self._looking})
-        if self._trouble is not None:
-            raise self._trouble
+        """Return the last known commit and frontend; fetch if it is time."""
+        fetch_now = self._fetch_now
+        if fetch_now and self._fetching is not None:
+            await asyncio.wait({self._fetching})  # it may have started before the push
+        self._fetch_now = False  # a later `refresh` needs another fetch
+        if self._fetching is None and (fetch_now or monotonic() >= self._due):
+            self._fetching = asyncio.create_task(self._fetch(build))
+        if self._fetching is not None and (fetch_now or not self._has_fetched):
+            await asyncio.wait({self._fetching})
+        if self._error is not None:
+            raise self._error
         return self._commit, self._newest_frontend
 
-    async def revision(self, build: LivingChild) -> Fetched | None:
-        """Return the newest commit that is known."""
+    async def revision(self, build: LivingChild) -> FetchedRevision | None:
+        """Return the last known commit."""
         del build
         if self._commit is None:
             return None
         return describe(self.mirror, self._commit, self.branch, self.path)
 
     def refresh(self) -> None:
-        """Look at once, however long it was to wait after failures."""
-        self._is_hurried, self._list_due = True, 0.0
+        """Fetch at once, without the pause after failures."""
+        self._fetch_now, self._list_due = True, 0.0
 
     async def branches(self, build: LivingChild) -> Mapping[str, str] | None:
-        """Ask the repository, as often as for the newest commit."""
+        """List the remote branches, as often as the newest commit is fetched."""
         if monotonic() < self._list_due:
             return None
         self._list_due = monotonic() + pause_seconds(self.every_seconds, 0)
-        asked = ListRemoteBranches(self.address.url, str(self.mirror))
-        return (await build.ask(asked, timeout_seconds=FETCH_SECONDS)).branches
+        request = ListRemoteBranches(self.address.url, str(self.mirror))
+        return (await build.ask(request, timeout_seconds=FETCH_SECONDS)).branches
 
-    def of_branch(self, branch: str) -> Source:
-        """Return the same mirror's other branch, fetched once it is asked for."""
+    def of_branch(self, branch: str) -> RevisionSource:
+        """Return another branch of the same mirror, fetched on first use."""
         return RemoteSource(
             self.address, branch, self.mirror, path=self.path,
             every_seconds=self.every_seconds, is_draft=True,
         )  # fmt: skip
 
     def share_tag(self, build: LivingChild, name: str) -> None:
-        """Push a tag in the background; a repository that takes none leaves it in the mirror."""
+        """Push a tag in the background; if the repository rejects it, it stays in the mirror."""
         task = asyncio.create_task(self._share(build, name))
         self._sharing.add(task)
         task.add_done_callback(self._sharing.discard)
 
     async def _share(self, build: LivingChild, name: str) -> None:
         try:
-            asked = PushTag(self.address.url, str(self.mirror), name)
-            await build.ask(asked, timeout_seconds=FETCH_SECONDS)
+            request = PushTag(self.address.url, str(self.mirror), name)
+            await build.ask(request, timeout_seconds=FETCH_SECONDS)
         except BbopsError as error:
             _log.warning("version %s stays in the mirror: %s", name, error)
 
-    async def _look(self, build: LivingChild) -> None:
-        asked = Fetch(
+    async def _fetch(self, build: LivingChild) -> None:
+        request = Fetch(
             self.address.url, str(self.mirror), self.branch,
             self.path if self.holds_rewrites else None, self.has_own_frontends,
             find_refs(self.version_tag, self.path) if self.holds_rewrites else (),
         )  # fmt: skip
         try:
-            found = await build.ask(asked, timeout_seconds=FETCH_SECONDS)
-            self._commit, self._newest_frontend = found.commit, found.newest
-            self.frontend_trouble = found.trouble
-            self._trouble, self._failures = None, 0
+            answer = await build.ask(request, timeout_seconds=FETCH_SECONDS)
+            self._commit, self._newest_frontend = answer.commit, answer.newest
+            self.frontend_error = answer.trouble
+            self._error, self._failures = None, 0
         except BbopsError as error:
-            self._trouble = Stalled("FetchFailed", error.message, error.hint, is_passing=True)
+            self._error = Stalled("FetchFailed", error.message, error.hint, is_passing=True)
             self._failures += 1
         finally:
             self._due = monotonic() + pause_seconds(self.every_seconds, self._failures)
-            self._has_looked, self._looking = True, None
+            self._has_fetched, self._fetching = True, None
 
 
 def pause_seconds(every_seconds: float, failures: int) -> float:
-    """Return how long to wait until the next look: ±10 %, doubled by each failure in a row.
+    """Return the pause until the next fetch: ±10 %, doubled by each failure in a row.
 
     Never below `every_seconds`, else at most LONGEST_PAUSE_SECONDS, give or take the 10 %.
     """

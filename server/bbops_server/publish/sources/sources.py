@@ -1,4 +1,4 @@
-"""Where a project comes from: a branch of a repository, or a working tree while it is written."""
+"""Sources of a project: a branch of a local repository, or a working tree."""
 
 from __future__ import annotations
 
@@ -19,75 +19,75 @@ from bbops.source.git.revisions import Revision
 from bbops.source.tree import FolderTree
 from bbops_server.process.children import LivingChild
 from bbops_server.process.messages.repositories import ListBranches, Resolve
-from bbops_server.publish.sources.values import Fetched
+from bbops_server.publish.sources.values import FetchedRevision
 from bbops_server.publish.status.status import Stalled
 
 RESOLVE_SECONDS = 60
 
 
-class Source(Protocol):
-    """Says cheaply whether something may have changed, and then what is there now."""
+class RevisionSource(Protocol):
+    """A source of revisions: `stamp` says cheaply whether there may be a new one."""
 
     poll_seconds: float
     name: str
     shown: str
-    """How people are told of it, without anything secret."""
+    """The source for messages, without secrets."""
 
     is_elsewhere: bool
-    """Whether the repository is somebody else's, which takes pushes by rules of its own."""
+    """Whether another server hosts the repository, with its own rules for pushes."""
 
     has_own_frontends: bool
-    """Whether a frontend that was tagged elsewhere is not taken: it would pass reviews by."""
+    """Whether frontends come from this server only: tags pushed elsewhere would bypass reviews."""
 
     @property
     def holds_rewrites(self) -> bool:
-        """Whether others push there: a history that was rewritten waits for a decision."""
+        """Whether rewritten history waits for a decision, because others push to the branch."""
         ...
 
     @property
-    def frontend_trouble(self) -> str:
-        """Why a frontend that was tagged elsewhere is not served; empty where none is like that."""
+    def frontend_error(self) -> str:
+        """Why a frontend that was tagged elsewhere is rejected; empty without one."""
         ...
 
     async def stamp(self, build: LivingChild) -> object:
         """Return a value that changes whenever the source may have changed.
 
         Raises:
-            Stalled: it cannot be looked at now.
+            Stalled: the source is unreachable.
         """
         ...
 
-    async def revision(self, build: LivingChild) -> Fetched | None:
-        """Return the newest commit, None without one."""
+    async def revision(self, build: LivingChild) -> FetchedRevision | None:
+        """Return the newest commit; None without one."""
         ...
 
     def refresh(self) -> None:
-        """Make the next `stamp` look at once, where it would wait for its turn."""
+        """Make the next `stamp` poll the source at once."""
         ...
 
     async def branches(self, build: LivingChild) -> Mapping[str, str] | None:
-        """Return every branch with its newest commit; None when that is as it was last time.
+        """Return every branch with its newest commit; None if nothing changed since the last call.
 
         Raises:
-            BbopsError: the repository cannot be looked at now.
+            BbopsError: the repository is unreachable.
         """
         ...
 
-    def of_branch(self, branch: str) -> Source:
-        """Return the source of a draft: another branch, where rewriting is everyday work."""
+    def of_branch(self, branch: str) -> RevisionSource:
+        """Return the source of another branch, for a draft; drafts may be rewritten."""
         ...
 
     def share_tag(self, build: LivingChild, name: str) -> None:
-        """Bring a tag to where the repository comes from, soon; where that is here, do nothing."""
+        """Push a tag to a remote repository in the background; do nothing for a local one."""
         ...
 
 
 class BranchSource:
-    """A branch of a local repository; its blobs are read, it is never checked out."""
+    """A branch of a local repository, read from its blobs and never checked out."""
 
     poll_seconds = 0.05
     is_elsewhere = False
-    has_own_frontends, frontend_trouble = False, ""
+    has_own_frontends, frontend_error = False, ""
 
     def __init__(
         self, repository: Path, branch: str, path: str = "", *, is_draft: bool = False
@@ -100,74 +100,74 @@ class BranchSource:
 
     @property
     def place(self) -> Place:
-        """Where git keeps it. Raises: GitError: there is no repository."""
+        """The files of the repository. Raises: GitError: there is no repository."""
         if self._place is None:
             self._place = find_repository(self.repository)
         return self._place
 
     @property
     def holds_rewrites(self) -> bool:
-        """Only of a bare repository: in a work tree amending is everyday work."""
+        """Whether the repository is bare: in a work tree, amending commits is normal."""
         return self.place.is_bare and not self.is_draft
 
     async def stamp(self, build: LivingChild) -> object:
         """Return the stats of the files of the branch and of frontends; five `stat` calls."""
         del build
         try:
-            found = stamp_branch(self.place, self.branch)
-            return found if self.is_draft else found + stamp_frontends(self.place, self.path)
+            stamp = stamp_branch(self.place, self.branch)
+            return stamp if self.is_draft else stamp + stamp_frontends(self.place, self.path)
         except GitError as error:
             raise Stalled("RepositoryGone", error.message, error.hint) from None
 
-    async def revision(self, build: LivingChild) -> Fetched | None:
-        """Ask git for the newest commit."""
-        asked = Resolve(str(self.repository), self.branch)
-        commit = (await build.ask(asked, timeout_seconds=RESOLVE_SECONDS)).commit
+    async def revision(self, build: LivingChild) -> FetchedRevision | None:
+        """Resolve the branch to its newest commit."""
+        request = Resolve(str(self.repository), self.branch)
+        commit = (await build.ask(request, timeout_seconds=RESOLVE_SECONDS)).commit
         return describe(self.repository, commit, self.branch, self.path) if commit else None
 
     def refresh(self) -> None:
-        """Do nothing: it looks all the time."""
+        """Do nothing: every poll reads the repository."""
 
     async def branches(self, build: LivingChild) -> Mapping[str, str] | None:
-        """Ask git, if a branch may have come, gone or moved since it was asked last."""
+        """List the branches, if one may have been added, removed or moved since the last call."""
         stamp = await asyncio.to_thread(stamp_branches, self.place)
         if stamp == self._listed:
             return None
-        asked = ListBranches(str(self.repository))
-        found = (await build.ask(asked, timeout_seconds=RESOLVE_SECONDS)).branches
+        request = ListBranches(str(self.repository))
+        branches = (await build.ask(request, timeout_seconds=RESOLVE_SECONDS)).branches
         self._listed = stamp
-        return found
+        return branches
 
-    def of_branch(self, branch: str) -> Source:
-        """Return the same repository's other branch."""
+    def of_branch(self, branch: str) -> RevisionSource:
+        """Return another branch of the same repository."""
         return BranchSource(self.repository, branch, self.path, is_draft=True)
 
     def share_tag(self, build: LivingChild, name: str) -> None:
-        """Do nothing: it is where it belongs."""
+        """Do nothing: the tag is already in this repository."""
 
 
-def describe(repository: Path, commit: str, branch: str, path: str) -> Fetched:
-    """Return a commit's revision, and what the build process needs to read it."""
+def describe(repository: Path, commit: str, branch: str, path: str) -> FetchedRevision:
+    """Return a commit's revision, with the fields that the build process reads it by."""
     source = {
         "kind": "git", "repository": str(repository), "commit": commit, "branch": branch,
         "path": path,
     }  # fmt: skip
-    return Fetched(str(Revision(branch, commit)), source)
+    return FetchedRevision(str(Revision(branch, commit)), source)
 
 
 class FolderSource:
-    """A working tree, saved or not committed: `bbops dev`."""
+    """A working tree with uncommitted files, for `bbops dev`."""
 
     poll_seconds = 0.2
     holds_rewrites = is_elsewhere = False
-    has_own_frontends, frontend_trouble = False, ""
+    has_own_frontends, frontend_error = False, ""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.tree = folder, FolderTree(folder)
         self.name, self.shown = folder.name, str(folder)
 
     async def stamp(self, build: LivingChild) -> object:
-        """Return every file with its content's id; reads only files that changed."""
+        """Return every file with its content's id; only changed files are read."""
         del build
         try:
             entries = await asyncio.to_thread(self.tree.entries)
@@ -175,21 +175,21 @@ class FolderSource:
             raise Stalled("FolderGone", error.message, error.hint) from None
         return tuple((entry.path, entry.blob) for entry in entries)
 
-    async def revision(self, build: LivingChild) -> Fetched:
-        """Return the tree as it is; its revision counts nothing, git has not seen it."""
+    async def revision(self, build: LivingChild) -> FetchedRevision:
+        """Return the current tree; its revision is a constant, as it has no commit."""
         del build
-        return Fetched("working-tree", {"kind": "folder", "path": str(self.folder)})
+        return FetchedRevision("working-tree", {"kind": "folder", "path": str(self.folder)})
 
     def refresh(self) -> None:
-        """Do nothing: it looks all the time."""
+        """Do nothing: every poll reads the folder."""
 
     async def branches(self, build: LivingChild) -> Mapping[str, str] | None:
-        """Return none: what is saved is all there is."""
+        """Return None: a working tree has no other branches."""
         del build
         return None
 
-    def of_branch(self, branch: str) -> Source:
-        """Return itself: it has no branches."""
+    def of_branch(self, branch: str) -> RevisionSource:
+        """Return the same source: a working tree has no branches."""
         del branch
         return self
 

@@ -1,4 +1,4 @@
-"""A publication as frozen values: each stage takes one and returns the next, which holds more."""
+"""A publication as frozen values: each stage takes one and returns the next, with more."""
 
 from __future__ import annotations
 
@@ -12,90 +12,90 @@ from bbops_server.process.messages.tables import Rehearsal
 from bbops_server.publish.processes.link import Link
 
 UNCHANGED: Final = Rehearsal(is_done=True, is_behind=False, switches=False, hidden=[])
-"""What happens to the tables of a release that was live before."""
+"""The plan for a release that was live before: no changes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
-    """A revision of the source, and what the build process needs to read it."""
+class FetchedRevision:
+    """A revision of the source, with the fields that the build process reads it by."""
 
     revision: str
     source: Mapping[str, Any]
 
     @property
     def commit(self) -> str:
-        """The whole id of the commit; empty of a working tree."""
+        """The full commit id; empty for a working tree."""
         return commit_of(self.revision)
 
-    def built(self, facts: BuiltRelease) -> Built:
-        """Return it with what the build process says of its release."""
-        return Built(self.revision, self.source, facts)
+    def with_facts(self, facts: BuiltRelease) -> BuiltRevision:
+        """Return the built revision with its facts."""
+        return BuiltRevision(self.revision, self.source, facts)
 
 
 @dataclass(frozen=True, slots=True)
-class Built(Fetched):
-    """Loaded, checked and compiled: `facts` names its artifact."""
+class BuiltRevision(FetchedRevision):
+    """A revision that was loaded, checked and compiled; `facts` names its artifact."""
 
     facts: BuiltRelease
 
     @property
     def release(self) -> str:
-        """What answers carry: 12 hex digits of the commit, of the content in a working tree."""
+        """The release name in responses: 12 hex digits of the commit, or of a tree's content."""
         commit = self.revision.rpartition(":")[2]
         return commit[:12] if ":" in self.revision else f"dev-{self.facts.digest[:8]}"
 
-    def prepared(self, env: Mapping[str, str | None]) -> Prepared:
-        """Return it with the values of its environment."""
-        return Prepared(self.revision, self.source, self.facts, env)
+    def with_env(self, env: Mapping[str, str | None]) -> PreparedRevision:
+        """Return the prepared revision with its env values."""
+        return PreparedRevision(self.revision, self.source, self.facts, env)
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared(Built):
-    """Tested where it asks for that, with a value for each variable. Its text shows none."""
+class PreparedRevision(BuiltRevision):
+    """A tested revision with a value for each variable. Its representation shows no values."""
 
     env: Mapping[str, str | None] = field(repr=False)
 
-    def rehearsed(self, plan: Rehearsal) -> Rehearsed:
-        """Return it with what happens to the tables."""
-        return Rehearsed(self.revision, self.source, self.facts, self.env, plan)
+    def with_plan(self, plan: Rehearsal) -> RehearsedRevision:
+        """Return the rehearsed revision with its migration plan."""
+        return RehearsedRevision(self.revision, self.source, self.facts, self.env, plan)
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsed(Prepared):
-    """Tried on empty tables as they will be."""
+class RehearsedRevision(PreparedRevision):
+    """A revision whose release was tried on empty tables with the new schema."""
 
     plan: Rehearsal
 
     @property
     def is_about_tables(self) -> bool:
-        """Whether tables change for it, or have still to be narrowed behind one before it."""
+        """Whether tables change for it, or a previous migration is not finished."""
         return self.plan.is_behind or not self.plan.is_done
 
     @property
     def leaves_work(self) -> bool:
-        """Whether something is left to do in the database once the release before has ended."""
+        """Whether the database needs work after the previous release has ended."""
         return self.is_about_tables or self.plan.listens
 
-    def linked(self, link: Link) -> Linked:
-        """Return it with what the data processes have linked."""
-        return Linked(self.revision, self.source, self.facts, self.env, self.plan, link)
+    def with_link(self, link: Link) -> LinkedRevision:
+        """Return the linked revision with its link."""
+        return LinkedRevision(self.revision, self.source, self.facts, self.env, self.plan, link)
 
 
 @dataclass(frozen=True, slots=True)
-class Linked(Rehearsed):
-    """Linked in every data process: a swap makes it answer."""
+class LinkedRevision(RehearsedRevision):
+    """A revision that every data process has linked; a swap makes it live."""
 
     link: Link
 
-    def migrated(self, changes: list[str]) -> Migrated:
-        """Return it with what was changed in the tables."""
-        return Migrated(
+    def with_changes(self, changes: list[str]) -> MigratedRevision:
+        """Return the migrated revision with the changes of its tables."""
+        return MigratedRevision(
             self.revision, self.source, self.facts, self.env, self.plan, self.link, changes
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Migrated(Linked):
-    """The tables are such that it and the release before can both live with them."""
+class MigratedRevision(LinkedRevision):
+    """A revision whose tables fit both it and the previous release."""
 
     changes: list[str]

@@ -1,1 +1,1 @@
-"""The stages of a publication, and the loop that goes through them."""
+"""The stages of a publication, and the loop that runs them."""

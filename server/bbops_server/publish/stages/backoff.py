@@ -1,4 +1,4 @@
-"""When what failed is tried again, and how long an attempt gives way to newer commits."""
+"""When a failed attempt is retried, and how often an attempt yields to a newer commit."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from time import perf_counter
 
 from bbops_server.publish.status.status import Stalled
 
-MOST_OVERTAKEN = 2
-"""Attempts in a row that give way to a newer commit: commits without a pause must not starve."""
+MAX_YIELDS = 2
+"""Attempts in a row that yield to a newer commit, so that frequent commits do not starve."""
 
 RETRY_SECONDS, LONGEST_RETRY_SECONDS = 5.0, 300.0
-"""A stalled attempt that no commit can mend, such as a full disk, is tried again after this.
+"""The pause before a stalled attempt is retried, if a retry may succeed without a new commit.
 
-Each time it fails again, the pause doubles.
+Each further failure doubles the pause, up to the longest.
 """
 
 
 class Backoff:
-    """Counts what happens in a row: attempts that were tried again, and attempts that gave way."""
+    """Counts retries in a row, and attempts in a row that yielded to a newer commit."""
 
     def __init__(self) -> None:
         self.retries = 0
-        self.overtaken = 0
+        self.yields = 0
 
     def retry_at(self, stalled: Stalled | None) -> float | None:
-        """Return when to try again, by `perf_counter`; None for what only a change can mend."""
+        """Return the `perf_counter` time of the next retry; None if only a change can help."""
         if stalled is None or not stalled.is_passing:
             return None
         pause = RETRY_SECONDS * 2.0 ** min(self.retries, 30)
         return perf_counter() + min(pause, LONGEST_RETRY_SECONDS)
 
-    def give_way(self) -> bool:
-        """Return whether an attempt makes room for a newer one, and count it; never thrice."""
-        gives_way = self.overtaken < MOST_OVERTAKEN
-        self.overtaken += gives_way
-        return gives_way
+    def yield_to_newer(self) -> bool:
+        """Return whether an attempt yields to a newer commit, and count it; False after two."""
+        is_yielding = self.yields < MAX_YIELDS
+        self.yields += is_yielding
+        return is_yielding

@@ -1,4 +1,4 @@
-"""What a project publishes to its callers: of what is live, and of its drafts."""
+"""API contracts of the live release and of drafts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bbops.source.git.revisions import commit_of
 from bbops_server.process.children import LivingChild
 from bbops_server.process.messages.builds import WriteContract
 from bbops_server.publish.sources.context import PublishContext
-from bbops_server.publish.sources.sources import Source
+from bbops_server.publish.sources.sources import RevisionSource
 from bbops_server.publish.status.status import RenderedContract
 
 ASK_SECONDS: Final = 60
@@ -19,26 +19,28 @@ ASK_SECONDS: Final = 60
 async def write_contract(
     context: PublishContext, source: Mapping[str, Any], form: str
 ) -> RenderedContract:
-    """Return the contract of a commit, which the build process writes.
+    """Return the contract of a commit, rendered by the build process.
 
     Args:
-        context: of the project, which knows where it answers.
-        source: of the commit.
-        form: a format.
+        context: the context of the project, with its URL.
+        source: the source of the commit.
+        form: the format.
 
     Raises:
-        BbopsError: the commit has mistakes, or cannot be read.
+        BbopsError: the commit has errors, or cannot be read.
     """
-    asked = WriteContract(source, form, context.url, context.engine)
-    answer = await context.build.ask(asked, timeout_seconds=ASK_SECONDS)
+    request = WriteContract(source, form, context.url, context.engine)
+    answer = await context.build.ask(request, timeout_seconds=ASK_SECONDS)
     return RenderedContract(answer.text, answer.content_type, answer.digest)
 
 
-async def live_source(source: Source, applied: str | None, build: LivingChild) -> dict[str, Any]:
-    """Return where the commit that is live is read; it need not be the newest.
+async def live_source(
+    source: RevisionSource, applied: str | None, build: LivingChild
+) -> dict[str, Any]:
+    """Return the source of the live commit, which may be older than the newest.
 
     Raises:
-        ServerError: nothing is live, or its branch is gone.
+        ServerError: nothing is live, or the branch does not exist.
     """
     newest = await source.revision(build) if applied is not None else None
     if newest is None or applied is None:

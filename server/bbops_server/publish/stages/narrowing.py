@@ -1,4 +1,4 @@
-"""Narrow the tables behind a publication, once the release before has answered its last request."""
+"""Narrow the tables after a publication, once the previous release has no requests left."""
 
 from __future__ import annotations
 
@@ -13,64 +13,65 @@ from bbops_server.publish.stages.stages import MIGRATE_SECONDS
 from bbops_server.publish.status.status import Stalled, StatusBoard
 
 PAUSES_SECONDS = (0.5, 2.0, 5.0, 15.0, 60.0, 300.0)
-"""Between one try and the next while rows break a rule; the last one over and over."""
+"""Pauses between attempts while rows break a rule; the last one repeats."""
 
-TOLD_AFTER = 2
-"""Tries that fail before anybody is told: rows of the release before may go by themselves."""
+REPORT_AFTER = 2
+"""Failed attempts before a report: rows of the previous release may disappear on their own."""
 
 
 class Narrowing:
-    """What a project's publications leave to do; one at a time, in the background."""
+    """Narrows the tables of a project in the background, one attempt at a time."""
 
     def __init__(
         self,
         context: Callable[[], PublishContext],
         board: StatusBoard,
-        tell: Callable[[Stalled], None],
+        report: Callable[[Stalled], None],
     ) -> None:
-        self._context, self._board, self._tell = context, board, tell
+        self._context, self._board, self._report = context, board, report
         self._working: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin, unless it is under way."""
+        """Start narrowing, unless it is running."""
         if self._working is None or self._working.done():
             self._working = asyncio.create_task(self._work())
 
     def stop(self) -> None:
-        """Leave it to the next start of the server; what is under way is made wholly or not."""
+        """Stop narrowing; a change that is running is completed or rolled back as a whole."""
         if self._working is not None:
             self._working.cancel()
 
     async def finish(self) -> None:
-        """Bring it to an end now, done or stalled, before tables change again."""
+        """Narrow now, before tables change again; retry in the background if that fails."""
         self.stop()
         await self._drain()
-        if not await self._is_narrowed(is_told=True):
+        if not await self._narrow(reports=True):
             self.start()
 
     async def _work(self) -> None:
         await self._drain()
-        tries = 0
-        while not await self._is_narrowed(is_told=tries >= TOLD_AFTER):
-            await asyncio.sleep(PAUSES_SECONDS[min(tries, len(PAUSES_SECONDS) - 1)])
-            tries += 1
+        attempts = 0
+        while not await self._narrow(reports=attempts >= REPORT_AFTER):
+            await asyncio.sleep(PAUSES_SECONDS[min(attempts, len(PAUSES_SECONDS) - 1)])
+            attempts += 1
 
     async def _drain(self) -> None:
         at = self._context()
-        with suppress(BbopsError):  # a process that does not answer answers no request either
+        with suppress(BbopsError):  # an unresponsive process does not serve requests either
             await at.plane.drain(at.project.name)
 
-    async def _is_narrowed(self, *, is_told: bool) -> bool:
+    async def _narrow(self, *, reports: bool) -> bool:
+        """Return whether the tables are narrowed; `reports` says whether a failure is reported."""
         at = self._context()
         live = at.plane.find_live(at.project.name)
-        asked = NarrowTables(digest=live, **at.asked_of)
+        request = NarrowTables(digest=live, **at.request_fields)
         try:
-            answer = await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
+            answer = await at.build.ask(request, timeout_seconds=MIGRATE_SECONDS)
         except BbopsError as error:
-            if is_told:
+            if reports:
                 stalled = Stalled("NarrowingStalled", error.message, error.hint)
                 if self._board.stall_narrowing(stalled):
-                    self._tell(stalled)
+                    self._report(stalled)
             return False
         self._board.narrowed(answer.hidden)
         return True

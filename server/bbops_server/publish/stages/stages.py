@@ -49,21 +49,24 @@ from bbops_server.publish.holds.rewritten import hold_rewritten
 from bbops_server.publish.processes.link import Link
 from bbops_server.publish.processes.plane import HOLD_SECONDS
 from bbops_server.publish.sources.context import PublishContext
-from bbops_server.publish.sources.record import intend, read_live_commit
+from bbops_server.publish.sources.record import read_live_commit, record_intention
 from bbops_server.publish.sources.values import (
     UNCHANGED,
-    Built,
-    Fetched,
-    Linked,
-    Migrated,
-    Prepared,
-    Rehearsed,
+    BuiltRevision,
+    FetchedRevision,
+    LinkedRevision,
+    MigratedRevision,
+    PreparedRevision,
+    RehearsedRevision,
 )
-from bbops_server.publish.stages.failed_switch import keep_failed_switch, refuse_failed_switch
-from bbops_server.publish.stages.kept_files import find_files
+from bbops_server.publish.stages.failed_migration import (
+    record_failed_migration,
+    reject_failed_migration,
+)
+from bbops_server.publish.stages.file_storage import find_storage
 from bbops_server.publish.status.status import Stalled
 
-L = TypeVar("L", bound=Linked)
+L = TypeVar("L", bound=LinkedRevision)
 
 BUILD_SECONDS = 120
 TEST_SECONDS = 150
@@ -77,22 +80,22 @@ SWAP_SECONDS = 1.0
 """The part of the hold that is left for the swap after names and types have changed."""
 
 
-async def build(fetched: Fetched, at: PublishContext) -> Built:
+async def build(fetched: FetchedRevision, at: PublishContext) -> BuiltRevision:
     """Read, load, check and compile a commit. Errors are in the record, see `require_valid`."""
     live = await asyncio.to_thread(read_live_commit, at)
     off = await asyncio.to_thread(read_features_off, at.plane.settings)
     settings = at.plane.settings
     stays = bool(settings.database_url) and settings.files.bucket is None and not at.is_draft
     browser = settings.browser
-    trouble = find_trouble(browser.program, sandbox=browser.sandbox)
-    asked = BuildRelease(
+    error = find_trouble(browser.program, sandbox=browser.sandbox)
+    request = BuildRelease(
         fetched.source, str(at.artifacts), at.engine, live, tuple(off), stays,
-        trouble or ("" if browser.sandbox else NO_SANDBOX),
+        error or ("" if browser.sandbox else NO_SANDBOX),
     )  # fmt: skip
-    return fetched.built(await at.build.ask(asked, timeout_seconds=BUILD_SECONDS))
+    return fetched.with_facts(await at.build.ask(request, timeout_seconds=BUILD_SECONDS))
 
 
-async def require_valid(built: Built, at: PublishContext) -> Built:
+async def require_valid(built: BuiltRevision, at: PublishContext) -> BuiltRevision:
     """Reject a project with errors. Raises: Stalled: with all of its diagnostics."""
     del at
     if not built.facts.ok:
@@ -100,22 +103,22 @@ async def require_valid(built: Built, at: PublishContext) -> Built:
     return built
 
 
-def _invalid(reason: str, found: list[JsonDiagnostic]) -> Stalled:
-    errors = [diagnostic for diagnostic in found if diagnostic.severity == "error"]
+def _invalid(reason: str, diagnostics: list[JsonDiagnostic]) -> Stalled:
+    errors = [diagnostic for diagnostic in diagnostics if diagnostic.severity == "error"]
     first = errors[0]
     where = f"{first.file}:{first.line}:{first.column}"
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return Stalled(reason, f"{where}: {first.message}{more}", first.hint, found)
+    return Stalled(reason, f"{where}: {first.message}{more}", first.hint, diagnostics)
 
 
-async def test(built: Built, at: PublishContext) -> Built:
+async def test(built: BuiltRevision, at: PublishContext) -> BuiltRevision:
     """Run the project's tests if `tests.gate` is set; never for drafts and `bbops dev`."""
-    if not built.facts.gate or at.tells_callers:
+    if not built.facts.gate or at.exposes_errors:
         return built
     state = str(at.project.state)
-    asked = RunBuildTests(state, built.facts.digest)
+    request = RunBuildTests(state, built.facts.digest)
     try:
-        answer = await at.build.ask(asked, timeout_seconds=TEST_SECONDS)
+        answer = await at.build.ask(request, timeout_seconds=TEST_SECONDS)
     except asyncio.CancelledError:
         with suppress(BbopsError):
             await at.build.ask(EndTests(state), timeout_seconds=1)
@@ -125,16 +128,16 @@ async def test(built: Built, at: PublishContext) -> Built:
     return built
 
 
-async def fill_env(built: Built, at: PublishContext) -> Prepared:
+async def fill_env(built: BuiltRevision, at: PublishContext) -> PreparedRevision:
     """Read the value of each declared variable, and generate those with `generate`."""
     declared = _sign_with_own_key(built.facts) if at.is_draft else built.facts.env
-    # a key of RSA takes a moment to make
+    # an RSA key takes a moment to generate
     env, missing = await asyncio.to_thread(at.secrets.resolve, declared)
     if missing:
         names = ", ".join(missing)
         raise Stalled("EnvMissing", f"no value for {names}", _env_command(missing[0], at))
     _require_usable(built.facts, env, at)
-    return built.prepared(env)
+    return built.with_env(env)
 
 
 def _require_usable(facts: BuiltRelease, env: Mapping[str, str | None], at: PublishContext) -> None:
@@ -156,7 +159,7 @@ def _env_command(variable: str, at: PublishContext) -> str:
     return command + (" --drafts" if at.is_draft else "")
 
 
-async def search_secrets(prepared: Prepared, at: PublishContext) -> Prepared:
+async def search_secrets(prepared: PreparedRevision, at: PublishContext) -> PreparedRevision:
     """Search the files of the frontend for the values of secrets. Raises: Stalled: one has it."""
     secrets = {
         name: value for name, variable in prepared.facts.env.items()
@@ -164,8 +167,8 @@ async def search_secrets(prepared: Prepared, at: PublishContext) -> Prepared:
     }  # fmt: skip
     if not secrets or not prepared.facts.frontend:
         return prepared
-    asked = FindSecret(str(at.project.state), prepared.facts.frontend, secrets)
-    answer = await at.build.ask(asked, timeout_seconds=BUILD_SECONDS)
+    request = FindSecret(str(at.project.state), prepared.facts.frontend, secrets)
+    answer = await at.build.ask(request, timeout_seconds=BUILD_SECONDS)
     if answer.found:
         file, name = answer.found
         raise Stalled(
@@ -178,71 +181,74 @@ async def search_secrets(prepared: Prepared, at: PublishContext) -> Prepared:
 def _sign_with_own_key(facts: BuiltRelease) -> dict[str, Any]:
     """Return the variables of a draft, with a generated signing key instead of the live one."""
     return {
-        name: {**how, "generate": True} if name == facts.signs else how
-        for name, how in facts.env.items()
+        name: {**variable, "generate": True} if name == facts.signs else variable
+        for name, variable in facts.env.items()
     }
 
 
 async def rehearse(
-    prepared: Prepared, at: PublishContext, *, finish_narrowing: Callable[[], Awaitable[None]]
-) -> Rehearsed:
+    prepared: PreparedRevision,
+    at: PublishContext,
+    *,
+    finish_narrowing: Callable[[], Awaitable[None]],
+) -> RehearsedRevision:
     """Plan the migration, and try the release on empty tables.
 
     `finish_narrowing` completes the previous publication's migration.
     """
-    refuse_failed_switch(prepared, at)
-    asked = RehearseMigration(
-        artifact=prepared.facts.artifact, **_about(prepared, at)
+    reject_failed_migration(prepared, at)
+    request = RehearseMigration(
+        artifact=prepared.facts.artifact, **_release_fields(prepared, at)
     )  # fmt: skip
     try:
-        plan = await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
+        plan = await at.build.ask(request, timeout_seconds=MIGRATE_SECONDS)
         if plan.is_behind and not plan.is_done:
             await finish_narrowing()
-            plan = await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
+            plan = await at.build.ask(request, timeout_seconds=MIGRATE_SECONDS)
     except SwitchTooLong as refused:
-        raise keep_failed_switch(_migration_refused(refused, at), prepared, at) from None
+        raise record_failed_migration(_migration_refused(refused, at), prepared, at) from None
     except MigrationRefused as refused:
         raise _migration_refused(refused, at) from None
     except TriggerRefused as refused:
         raise _trigger_refused(refused) from None
     except DatabaseError as error:
         raise Stalled("SmokeFailed", error.message, error.hint) from None
-    return prepared.rehearsed(plan)
+    return prepared.with_plan(plan)
 
 
-async def skip_rehearsal(prepared: Prepared, at: PublishContext) -> Rehearsed:
+async def skip_rehearsal(prepared: PreparedRevision, at: PublishContext) -> RehearsedRevision:
     """Return a release whose tables need no migration, because it was live before."""
     del at
-    return prepared.rehearsed(UNCHANGED)
+    return prepared.with_plan(UNCHANGED)
 
 
-async def link(rehearsed: Rehearsed, at: PublishContext) -> Linked:
+async def link(rehearsed: RehearsedRevision, at: PublishContext) -> LinkedRevision:
     """Link the release in every data process, without making it live."""
     facts = rehearsed.facts
-    made = Link(
+    linking = Link(
         Path(facts.artifact),
         rehearsed.release,
         at.project.name,
         at.database,
         at.history,
         facts.durability,
-        at.tells_callers,
+        at.exposes_errors,
         rehearsed.env,
         folder_of(at.project.state) / facts.frontend if facts.frontend else None,
         at.url,
         None if at.hosts is None else await asyncio.to_thread(at.hosts, rehearsed.commit),
-        _find_start(rehearsed, at) if at.tells_callers else None,
-        find_files(facts.project, at),
+        _find_start(rehearsed, at) if at.exposes_errors else None,
+        find_storage(facts.project, at),
         at.plane.settings.printer,
     )
     try:
-        await at.plane.link(made)
+        await at.plane.link(linking)
     except BbopsError as error:
         raise Stalled("LinkFailed", error.message, error.hint, is_passing=True) from None
-    return rehearsed.linked(made)
+    return rehearsed.with_link(linking)
 
 
-def _find_start(built: Built, at: PublishContext) -> StartPageTexts:
+def _find_start(built: BuiltRevision, at: PublishContext) -> StartPageTexts:
     """Return the texts of the start page of a draft or of `bbops dev`."""
     control, own = at.plane.settings.control_url, at.project.name
     project, _, slug = own.partition("/~drafts/")
@@ -253,24 +259,24 @@ def _find_start(built: Built, at: PublishContext) -> StartPageTexts:
     return StartPageTexts(name, built.release, branch, f"{page}/reference", control)
 
 
-async def expand(linked: Linked, at: PublishContext) -> Migrated:
+async def expand(linked: LinkedRevision, at: PublishContext) -> MigratedRevision:
     """Expand the tables so that both releases can use them."""
-    asked = ExpandTables(**_about(linked, at))
+    request = ExpandTables(**_release_fields(linked, at))
     try:
-        answer = await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
+        answer = await at.build.ask(request, timeout_seconds=MIGRATE_SECONDS)
     except MigrationRefused as refused:
         raise _migration_refused(refused, at) from None
     except TriggerRefused as refused:
         raise _trigger_refused(refused) from None
-    return linked.migrated(answer.changes)
+    return linked.with_changes(answer.changes)
 
 
-def _about(built: Built, at: PublishContext) -> dict[str, str]:
-    return {"digest": built.facts.digest, **at.asked_of}
+def _release_fields(built: BuiltRevision, at: PublishContext) -> dict[str, str]:
+    return {"digest": built.facts.digest, **at.request_fields}
 
 
 def _trigger_refused(refused: TriggerRefused) -> Stalled:
-    """Return why it stalls; it is tried again, since a permission is granted elsewhere."""
+    """Return the stalled state, which is retried because the permission is granted elsewhere."""
     return Stalled("TriggerRefused", refused.message, refused.hint, is_passing=True)
 
 
@@ -292,13 +298,13 @@ def _complete_command(hint: str, at: PublishContext) -> str:
     return hint.replace(command, command + where)
 
 
-async def smoke(migrated: Migrated, at: PublishContext) -> Migrated:
+async def smoke(migrated: MigratedRevision, at: PublishContext) -> MigratedRevision:
     """Prepare every statement of the release against the expanded tables."""
     if migrated.plan.switches:
         return migrated  # names and types come with the swap; the rehearsal tried them
-    asked = TryStatements(artifact=migrated.facts.artifact, **at.asked_of)
+    request = TryStatements(artifact=migrated.facts.artifact, **at.request_fields)
     try:
-        await at.build.ask(asked, timeout_seconds=BUILD_SECONDS)
+        await at.build.ask(request, timeout_seconds=BUILD_SECONDS)
     except BbopsError as error:
         raise Stalled("SmokeFailed", error.message, error.hint) from None
     return migrated
@@ -308,32 +314,32 @@ async def swap(linked: L, at: PublishContext) -> L:
     """Make the release live in all processes; names and types change while requests are queued."""
     try:
         if linked.is_about_tables:
-            intend(linked, at)  # from here on, a restart goes by what the database says
+            record_intention(linked, at)  # from here on, a restart follows the database
         if linked.plan.switches:
             await _switch(linked, at)
             return linked
         if linked.is_about_tables:
-            asked = SettleTables(**_about(linked, at))
-            await at.build.ask(asked, timeout_seconds=MIGRATE_SECONDS)
+            request = SettleTables(**_release_fields(linked, at))
+            await at.build.ask(request, timeout_seconds=MIGRATE_SECONDS)
         await at.plane.swap(linked.link)
         return linked  # noqa: TRY300 - the errors below are of any statement above
     except MigrationRefused as refused:
         raise _migration_refused(refused, at) from None
-    except DatabaseError as error:  # another try would let requests wait again
+    except DatabaseError as error:  # a retry would make requests wait again
         stalled = Stalled("SwitchFailed", error.message, error.hint)
-        raise keep_failed_switch(stalled, linked, at) from None
+        raise record_failed_migration(stalled, linked, at) from None
     except BbopsError as error:
         raise Stalled("LinkFailed", error.message, error.hint, is_passing=True) from None
 
 
-async def _switch(linked: Linked, at: PublishContext) -> None:
+async def _switch(linked: LinkedRevision, at: PublishContext) -> None:
     async with at.plane.held(at.project.name) as until:
-        asked = SwitchTables(until=until - SWAP_SECONDS, **_about(linked, at))
-        await at.build.ask(asked, timeout_seconds=HOLD_SECONDS)
+        request = SwitchTables(until=until - SWAP_SECONDS, **_release_fields(linked, at))
+        await at.build.ask(request, timeout_seconds=HOLD_SECONDS)
         await at.plane.swap(linked.link)
 
 
-class Stage(NamedTuple):
+class PublishStage(NamedTuple):
     """A stage of a publication.
 
     Attributes:
@@ -345,35 +351,35 @@ class Stage(NamedTuple):
     run: Callable[[Any, PublishContext], Awaitable[Any]]
 
 
-BUILD = (Stage("Comparing", hold_rewritten), Stage("Building", build))
+BUILD = (PublishStage("Comparing", hold_rewritten), PublishStage("Building", build))
 REVIEW = (
-    Stage("Building", require_valid),
-    Stage("Comparing", hold_unreviewed),
-    Stage("Comparing", hold_frozen_frontend),
+    PublishStage("Building", require_valid),
+    PublishStage("Comparing", hold_unreviewed),
+    PublishStage("Comparing", hold_frozen_frontend),
 )
 CHANGE = (
-    Stage("Linking", link),
-    Stage("Expanding", expand),
-    Stage("Smoking", smoke),
-    Stage("Swapping", swap),
+    PublishStage("Linking", link),
+    PublishStage("Expanding", expand),
+    PublishStage("Smoking", smoke),
+    PublishStage("Swapping", swap),
 )
 """The stages that run to their end, whatever happens to the server's loop."""
 
 RELINK = (
-    Stage("Environment", fill_env),
-    Stage("Searching", search_secrets),
-    Stage("Rehearsing", skip_rehearsal),
-    Stage("Linking", link),
-    Stage("Swapping", swap),
+    PublishStage("Environment", fill_env),
+    PublishStage("Searching", search_secrets),
+    PublishStage("Rehearsing", skip_rehearsal),
+    PublishStage("Linking", link),
+    PublishStage("Swapping", swap),
 )
 """The stages of a release that was live before: after a restart, or with changed env values."""
 
 
-def rehearsal(finish_narrowing: Callable[[], Awaitable[None]]) -> tuple[Stage, ...]:
+def rehearsal(finish_narrowing: Callable[[], Awaitable[None]]) -> tuple[PublishStage, ...]:
     """Return the stages that try a release without changing anything. Arguments as `rehearse`."""
     return (
-        Stage("Testing", test),
-        Stage("Environment", fill_env),
-        Stage("Searching", search_secrets),
-        Stage("Rehearsing", partial(rehearse, finish_narrowing=finish_narrowing)),
+        PublishStage("Testing", test),
+        PublishStage("Environment", fill_env),
+        PublishStage("Searching", search_secrets),
+        PublishStage("Rehearsing", partial(rehearse, finish_narrowing=finish_narrowing)),
     )

@@ -1,4 +1,4 @@
-"""Tag what has gone live: the tags of a repository are the history of what was served."""
+"""Version tags: the tags of a repository are the history of its live releases."""
 
 from __future__ import annotations
 
@@ -13,42 +13,41 @@ from bbops_server.process.messages.repositories import TagVersion
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.record import read_record, record
 from bbops_server.publish.sources.sources import BranchSource, describe
-from bbops_server.publish.sources.values import Built
+from bbops_server.publish.sources.values import BuiltRevision
 
 TAG_SECONDS = 60
 
 _log = logging.getLogger(__name__)
 
 
-async def summarize(built: Built, at: PublishContext, live: str | None) -> str:
-    """Return what a release changes in what is live, in one line; empty where nobody can say.
+async def summarize(built: BuiltRevision, at: PublishContext, live: str | None) -> str:
+    """Return the changes to the live release in one line; empty if they cannot be compared.
 
     Args:
-        built: it.
-        at: its project.
-        live: the revision that is live now.
+        built: the new release.
+        at: its context.
+        live: the live revision.
     """
     branch, commit = read_revision(live)
-    if at.tells_callers or not commit or built.source.get("kind") != "git":
+    if at.exposes_errors or not commit or built.source.get("kind") != "git":
         return ""
     base = {**built.source, "commit": commit, "branch": branch}
-    asked = Summarize(built.source, base, at.engine)
+    request = Summarize(built.source, base, at.engine)
     try:
-        return (await at.plane.build.ask(asked, timeout_seconds=TAG_SECONDS)).plan
+        return (await at.plane.build.ask(request, timeout_seconds=TAG_SECONDS)).plan
     except BbopsError:
-        return ""  # the commit that was live may be gone from the repository
+        return ""  # the live commit may be missing from the repository
 
 
 async def tag(
-    built: Built, at: PublishContext, *, plan: str = "", changes: Sequence[str] = ()
+    built: BuiltRevision, at: PublishContext, *, plan: str = "", changes: Sequence[str] = ()
 ) -> str:
-    """Tag the commit of a release that is live; return the version's name.
+    """Tag the commit of a live release; return the version's name.
 
-    What was live before keeps its version, also after a restart and with other values. Empty of
-    what is no commit, of drafts, and where the repository takes no tag: that is logged, and what is
-    live stays live.
+    A commit that was live before keeps its version, also after a restart and with other env values.
+    Empty for working trees and drafts, and if the repository rejects the tag, which is logged.
     """
-    if at.tells_callers or built.source.get("kind") != "git":
+    if at.exposes_errors or built.source.get("kind") != "git":
         return ""
     live = await asyncio.to_thread(read_record, at)
     before = live.version if live is not None else ""
@@ -59,12 +58,12 @@ async def tag(
         facts["Plan"] = plan
     if changes:
         facts["Changes"] = "; ".join(changes)
-    asked = TagVersion(
+    request = TagVersion(
         built.source["repository"], built.source["commit"], facts, before,
         at.series(built.facts.project),
     )  # fmt: skip
     try:
-        name = (await at.plane.build.ask(asked, timeout_seconds=TAG_SECONDS)).version
+        name = (await at.plane.build.ask(request, timeout_seconds=TAG_SECONDS)).version
     except BbopsError as error:
         _log.error("%s is live, but not tagged: %s", built.revision, error)
         return ""
@@ -72,17 +71,17 @@ async def tag(
     return name
 
 
-async def tag_again(built: Built, at: PublishContext) -> str:
-    """Tag what went live just before the server ended, and remember it; return as `tag`.
+async def tag_restored(built: BuiltRevision, at: PublishContext) -> str:
+    """Tag a release that went live just before the server ended, and record it; return as `tag`.
 
     Raises:
-        Stalled: the tag is there, but cannot be remembered.
+        Stalled: the tag exists, but cannot be recorded.
     """
     if not isinstance(at.source, BranchSource):
         return ""
     branch, commit = read_revision(built.revision)
     fetched = describe(at.source.repository, commit, branch, at.source.path)
-    version = await tag(fetched.built(built.facts), at)
+    version = await tag(fetched.with_facts(built.facts), at)
     if version:
         await record(built, version, at)
     return version

@@ -1,1 +1,1 @@
-"""What is said of projects: conditions, events, publications."""
+"""The status of projects: conditions, events, publications."""

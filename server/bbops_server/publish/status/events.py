@@ -1,4 +1,4 @@
-"""What a server says while it works; commands print it."""
+"""Events of a server, which commands print."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bbops_server.publish.status.status import Stalled
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
-    """Said once, when every process runs: where the API and the control plane are.
+class ServerReady:
+    """All processes are running: the URLs of the API and the control plane.
 
-    `setup_url` creates the first account; empty when there is one. `database` is named where data
-    is not in the state folder.
+    `setup_url` creates the first account; empty if there is one. `database` is empty if data is in
+    the state folder.
     """
 
     url: str
@@ -26,8 +26,8 @@ class Serving:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """What a report says of a publication."""
+class ReleasePublished:
+    """A release has gone live."""
 
     revision: str
     release: str
@@ -41,15 +41,15 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Said when the source is in reach again; what is live has not changed by that."""
+class SourceRecovered:
+    """The source is reachable again."""
 
     source: str
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
-    """The server's file has changed, and with it the projects of these names."""
+class SettingsApplied:
+    """A change of the server's file was applied; the projects are listed by name."""
 
     added: list[str]
     changed: list[str]
@@ -58,13 +58,21 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """The server's file has changed and has mistakes: the previous settings stay in effect."""
+class SettingsRejected:
+    """A change of the server's file has errors: the previous settings stay in effect."""
 
     diagnostics: list[JsonDiagnostic]
 
 
-Event = Serving | Published | Stalled | Found | Applied | Refused | Reported
-Report = Callable[[Event], None]
-Tell = Callable[[str, Event], None]
-"""Takes the name the server gives a project, empty for the server itself, and what happened."""
+ServerEvent = (
+    ServerReady
+    | ReleasePublished
+    | Stalled
+    | SourceRecovered
+    | SettingsApplied
+    | SettingsRejected
+    | Reported
+)
+Report = Callable[[ServerEvent], None]
+ReportProject = Callable[[str, ServerEvent], None]
+"""Takes the server's name for a project, empty for the server itself, and an event."""

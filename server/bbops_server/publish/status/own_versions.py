@@ -1,4 +1,4 @@
-"""Which versions of a repository were live in one project. Pure."""
+"""The versions of a repository that were live in one project. Pure."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from bbops.interfaces.answers import Publication
 from bbops.source.git.series import Series, Version, read_owner
 
 
-def find_own(
+def filter_versions(
     versions: Sequence[Version], series: Series, known: Sequence[Publication]
 ) -> list[Version]:
-    """Return those that were live in a project, in their order.
+    """Return the versions that were live in a project, in their order.
 
-    What the project itself remembers counts first, also of a name or a branch that it had before.
-    A tag that names no project is its own if it is of its branch and folder, and was made before
-    the project remembers anything: another one may have followed the same branch.
+    The project's own record has precedence, also for a former name or branch. A tag without a
+    project belongs to it if it has its branch and folder, and is older than the record: another
+    project may have followed the same branch.
 
     Args:
-        versions: all of its repository.
-        series: which are its own, as tags say it.
-        known: what it remembers of its publications.
+        versions: all versions of the repository.
+        series: the tags of the project.
+        known: its recorded publications.
     """
-    remembered = {(one.version, one.revision) for one in known if one.version}
-    since = min((one.at for one in known), default=datetime.max.replace(tzinfo=UTC))
-    return [one for one in versions if _is_own(one, series, remembered, since)]
+    recorded = {(each.version, each.revision) for each in known if each.version}
+    since = min((publication.at for publication in known), default=datetime.max.replace(tzinfo=UTC))
+    return [version for version in versions if _is_own(version, series, recorded, since)]
 
 
 def _is_own(
-    version: Version, series: Series, remembered: set[tuple[str, str]], since: datetime
+    version: Version, series: Series, recorded: set[tuple[str, str]], since: datetime
 ) -> bool:
-    if (version.name, version.facts.get("Revision", "")) in remembered:
+    if (version.name, version.facts.get("Revision", "")) in recorded:
         return True
-    is_told = series.holds(version)
-    return is_told and (bool(read_owner(version).project) or _read_time(version.at) < since)
+    is_in_series = series.holds(version)
+    return is_in_series and (bool(read_owner(version).project) or _read_time(version.at) < since)
 
 
 def _read_time(text: str) -> datetime:

@@ -1,4 +1,4 @@
-"""Wake who waits for a change in this process: nobody has to look again and again."""
+"""Wake tasks that wait for a change in this process, instead of polling."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from contextlib import suppress
 
 
 class Signal:
-    """Each `send` wakes every task that waits then. For one event loop."""
+    """Wakes all waiting tasks with each `send`. For one event loop."""
 
     def __init__(self) -> None:
         self._next = asyncio.Event()
 
     def send(self) -> None:
-        """Wake who waits."""
+        """Wake all waiting tasks."""
         sent, self._next = self._next, asyncio.Event()
         sent.set()
 
     def next(self) -> asyncio.Event:
-        """Return what the next `send` sets; to be taken before one looks whether to wait."""
+        """Return the event that the next `send` sets; to be read before the condition."""
         return self._next
 
     async def wait(self, is_true: Callable[[], bool], seconds: float) -> bool:
-        """Return True once something is true, as it may be after each `send`; False when late."""
+        """Return True once a condition is true, checked after each `send`; False in the end."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not is_true():

@@ -1,4 +1,4 @@
-"""Requests to look at a source now, each with its time."""
+"""Requests to poll a source now, each with its time."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from datetime import datetime, timedelta
 from bbops_server.publish.status.status import now
 
 
-class LookRequests:
-    """The requests for a look.
+class PollRequests:
+    """The times of poll requests.
 
     Attributes:
         newest: the time of the newest request.
-        looked_at: the time of the newest request from before the newest look.
+        polled_at: the time of the newest request before the last poll.
     """
 
     def __init__(self) -> None:
-        self.newest = self.looked_at = now()
+        self.newest = self.polled_at = now()
 
     def add(self) -> datetime:
-        """Return the time of a new request: later than each one before, whatever the clock does."""
+        """Return the time of a new request, later than all before, even if a clock is set back."""
         self.newest = max(now(), self.newest + timedelta.resolution)
         return self.newest

@@ -1,6 +1,6 @@
-"""Follow a server's file: what changes in it is in force within a second, or refused whole.
+"""Follow a server's file: a change is applied within a second, or rejected as a whole.
 
-Projects come, go and move while the others serve on, and no request is dropped.
+Projects are added, removed and moved while others keep serving, without dropped requests.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.messages.projects import EVERYWHERE, ProjectPlace
 from bbops_server.publish.processes.arrangement import Arrangement
 from bbops_server.publish.processes.plane import Plane
-from bbops_server.publish.projects.projects import Projects
+from bbops_server.publish.projects.projects import ServerProjects
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.remote import RemoteSource
-from bbops_server.publish.sources.sources import BranchSource, Source
-from bbops_server.publish.status.events import Applied, Refused
+from bbops_server.publish.sources.sources import BranchSource, RevisionSource
+from bbops_server.publish.status.events import SettingsApplied, SettingsRejected
 from bbops_server.settings import ProjectSettings
 from bbops_server.settings.server_file.load import Read, read_file
 from bbops_server.settings.server_file.model import LoneFile, ServedProject, ServerFile
@@ -41,8 +41,8 @@ from bbops_server.settings.server_file.settings import (
     work_settings,
 )
 
-LOOK_SECONDS = 0.25
-"""A change is read once the file has stayed the same for so long: an editor may still write it."""
+POLL_SECONDS = 0.25
+"""A change is read once the file is unchanged for so long: an editor may still be writing."""
 
 _log = logging.getLogger(__name__)
 
@@ -50,88 +50,86 @@ _Stamp = tuple[int, int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """What the command line says: `given` settings come before the file's."""
+class FileOptions:
+    """The options of the command line; `given` settings override the file."""
 
     path: Path
     every_seconds: float
     given: Mapping[str, Any]
 
 
-class FollowedFile:
-    """A server's file, what of it is in force, and the way from there to what it says now."""
+class FileFollower:
+    """Applies a server's file, and each of its changes."""
 
     form: ClassVar[type[ServerFile]] = ServerFile
 
-    def __init__(self, options: Options, first: ServerFile, plane: Plane) -> None:
+    def __init__(self, options: FileOptions, first: ServerFile, plane: Plane) -> None:
         self.options, self.first, self.plane = options, first, plane
         self.path = options.path
         self.file = ServerFile(projects={})
-        self.asked = asyncio.Event()
+        self.poll_requested = asyncio.Event()
 
-    async def run(self, projects: Projects) -> None:
-        """Keep the projects as the file says until cancelled. SIGHUP makes it look at once."""
+    async def run(self, projects: ServerProjects) -> None:
+        """Apply the file and its changes until cancelled. SIGHUP requests a poll."""
         await self.begin(projects)
-        projects.begun.set()
+        projects.started.set()
         await self.plane.owned.wait()
         await self.follow(projects)
 
-    async def begin(self, projects: Projects) -> None:
-        """Put in force what the file said when the server was started."""
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.asked.set)
+    async def begin(self, projects: ServerProjects) -> None:
+        """Apply the file that was read when the server started."""
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.poll_requested.set)
         projects.settings = ServerStatus(str(self.path))
         await self.apply(self.first, projects)
 
-    async def follow(self, projects: Projects) -> None:
-        """Put each change in force until cancelled."""
-        seen: _Stamp = (
-            None  # so that it is read once more: it may have changed since the first time
-        )
+    async def follow(self, projects: ServerProjects) -> None:
+        """Apply each change until cancelled."""
+        seen: _Stamp = None  # read the file again: it may have changed since the start
         while True:
             seen = await self.wait(seen)
             try:
                 await self.take(await asyncio.to_thread(self.read), projects)
-            except Exception:  # noqa: BLE001 - the projects serve on
+            except Exception:  # noqa: BLE001 - the projects keep serving
                 _log.exception("a change of '%s' failed; the live releases keep serving", self.path)
 
     def read(self) -> Read:
-        """Read what the file says now."""
+        """Read the current file."""
         return read_file(self.path, form=self.form)
 
     async def wait(self, seen: _Stamp) -> _Stamp:
-        """Return the file's stamp once it is another one, and for a moment the same."""
+        """Return the file's stamp once it has changed and is stable."""
         last = seen
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_SECONDS):
-                    await self.asked.wait()
-                self.asked.clear()
+                async with asyncio.timeout(POLL_SECONDS):
+                    await self.poll_requested.wait()
+                self.poll_requested.clear()
                 return _stamp(self.path)
             now = _stamp(self.path)
             if now == last != seen:
                 return now
             last = now
 
-    async def take(self, read: Read, projects: Projects) -> None:
-        """Put what was read in force, or say why not."""
+    async def take(self, read: Read, projects: ServerProjects) -> None:
+        """Apply a file that was read, or report why it is rejected."""
         if read.file is None or read.document is None:
-            told = _told(read.diagnostics)
-            if told != projects.settings.diagnostics:
-                projects.settings = ServerStatus(str(self.path), told)
-                projects.tell("", Refused(told))
+            diagnostics = _as_json(read.diagnostics)
+            if diagnostics != projects.settings.diagnostics:
+                projects.settings = ServerStatus(str(self.path), diagnostics)
+                projects.report("", SettingsRejected(diagnostics))
             return
         warnings = find_restarts(
             self.path.name, read.document, self.first, read.file, self.options.given
         )
-        told = _told([*read.diagnostics, *warnings])
-        is_new = told != projects.settings.diagnostics or read.file != self.file
-        projects.settings = ServerStatus(str(self.path), told)
+        diagnostics = _as_json([*read.diagnostics, *warnings])
+        is_new = diagnostics != projects.settings.diagnostics or read.file != self.file
+        projects.settings = ServerStatus(str(self.path), diagnostics)
         changes = await self.apply(read.file, projects)
         if is_new:
-            projects.tell("", replace(changes, diagnostics=told))
+            projects.report("", replace(changes, diagnostics=diagnostics))
 
-    async def apply(self, new: ServerFile, projects: Projects) -> Applied:
-        """Change what is in force into `new`; return the names of what that touched."""
+    async def apply(self, new: ServerFile, projects: ServerProjects) -> SettingsApplied:
+        """Apply a new file; return the names of the affected projects."""
         old, self.file = self.file, new
         changes = _compare(old, new)
         restarted = [name for name in changes.changed if _follows_other(old, new, name)]
@@ -147,7 +145,7 @@ class FollowedFile:
         return changes
 
     def take_settings(self, new: ServerFile) -> None:
-        """Tell people the addresses that the file names, let in whom it says, freeze, and tell."""
+        """Apply the settings of the whole server: addresses, access, freezes, drafts and egress."""
         data = new.urls.data or ""
         control = self.options.given.get("control_shown") or new.urls.control or ""
         self.plane.settings = replace(
@@ -159,27 +157,29 @@ class FollowedFile:
         )  # fmt: skip
 
     async def arrange(self, new: ServerFile, settings: Mapping[str, ProjectSettings]) -> None:
-        """Let the projects answer where the file says."""
+        """Serve the projects at the addresses of the file."""
         places = {
-            name: ProjectPlace(one.hosts, one.prefix, (one.state / "publication.json").exists())
-            for name, one in settings.items()
+            name: ProjectPlace(
+                project.hosts, project.prefix, (project.state / "publication.json").exists()
+            )
+            for name, project in settings.items()
         }
         await self.notify_plane(_arrangement(places, new))
 
     async def notify_plane(self, arrangement: Arrangement) -> None:
-        """Let the data processes know; one that does not answer is told when it does."""
+        """Send an arrangement to the data processes; unresponsive ones get it later."""
         try:
             await self.plane.arrange(arrangement)
         except BbopsError as error:
             _log.error("a process was not notified of a change of '%s': %s", self.path, error)
 
     def context(self, settings: ProjectSettings, served: ServedProject) -> PublishContext:
-        """Return what a project's loop works with; its secrets come from its own store alone."""
+        """Return the context of a project; its secrets come from its own store only."""
         source = self.source(settings, served)
         return PublishContext(settings, source, self.plane, Secrets(settings.state, environment={}))
 
-    def source(self, settings: ProjectSettings, served: ServedProject) -> Source:
-        """Return what a project follows; a folder is looked for beside the file."""
+    def source(self, settings: ProjectSettings, served: ServedProject) -> RevisionSource:
+        """Return the source of a project; a relative folder is next to the file."""
         address = Address.parse(served.repository)
         if address is None:
             folder = self.path.parent / served.repository
@@ -190,17 +190,17 @@ class FollowedFile:
         )  # fmt: skip
 
 
-class FollowedSettings(FollowedFile):
-    """The file of a server whose command line names its one repository: settings alone."""
+class SettingsFollower(FileFollower):
+    """Applies the file of a server with one repository in its command line: settings only."""
 
     form = LoneFile
 
-    async def apply(self, new: ServerFile, projects: Projects) -> Applied:  # noqa: ARG002 - it has one
-        """Put the settings in force."""
+    async def apply(self, new: ServerFile, projects: ServerProjects) -> SettingsApplied:  # noqa: ARG002 - it has one
+        """Apply the settings."""
         self.file = new
         self.take_settings(new)
         await self.notify_plane(_arrangement({"": EVERYWHERE}, new))
-        return Applied([], [], [], [])
+        return SettingsApplied([], [], [], [])
 
 
 def _arrangement(places: Mapping[str, ProjectPlace], file: ServerFile) -> Arrangement:
@@ -211,23 +211,24 @@ def _arrangement(places: Mapping[str, ProjectPlace], file: ServerFile) -> Arrang
     )  # fmt: skip
 
 
-def _compare(old: ServerFile, new: ServerFile) -> Applied:
-    kept = [name for name in new.projects if name in old.projects]
-    return Applied(
+def _compare(old: ServerFile, new: ServerFile) -> SettingsApplied:
+    common = [name for name in new.projects if name in old.projects]
+    return SettingsApplied(
         added=[name for name in new.projects if name not in old.projects],
-        changed=[name for name in kept if new.projects[name] != old.projects[name]],
+        changed=[name for name in common if new.projects[name] != old.projects[name]],
         removed=[name for name in old.projects if name not in new.projects],
         diagnostics=[],
     )
 
 
 def _follows_other(old: ServerFile, new: ServerFile, name: str) -> bool:
-    one, other = old.projects[name], new.projects[name]
-    return any(getattr(one, key) != getattr(other, key) for key in ("repository", "branch", "path"))
+    before, after = old.projects[name], new.projects[name]
+    keys = ("repository", "branch", "path")
+    return any(getattr(before, key) != getattr(after, key) for key in keys)
 
 
-def _told(diagnostics: Sequence[Diagnostic]) -> list[JsonDiagnostic]:
-    return [JsonDiagnostic.of(one) for one in diagnostics]
+def _as_json(diagnostics: Sequence[Diagnostic]) -> list[JsonDiagnostic]:
+    return [JsonDiagnostic.of(diagnostic) for diagnostic in diagnostics]
 
 
 def _stamp(path: Path) -> _Stamp:

@@ -1,7 +1,7 @@
-"""Run the tests of a project, in a forked process that is bound by `forks.limits`.
+"""Run the tests of a project in a forked process with the limits of `forks.limits`.
 
-What a test runs is what `bbops test` runs: an empty database, a fake world. It is code that nobody
-has reviewed, so the process has nothing else: no repository, no value, no channel but to who waits.
+Tests run as with `bbops test`: with an empty database and a fake host. The code is unreviewed, so
+the process has nothing else: no repository, no env values, and one channel to its parent.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from bbops_server.process.messages.request import MessageReader, write_answer
 from bbops_server.publish.build.build_input import BuildInput
 
 TEST_SECONDS: Final = 120
-"""What all tests of a project may take."""
-MOST_TOLD: Final = 50
-MOST_LETTERS: Final = 2_000
-"""Of one message."""
+"""The time limit for all tests of a project."""
+MAX_DIAGNOSTICS: Final = 50
+MAX_LETTERS: Final = 2_000
+"""The longest message of a diagnostic."""
 
 _SAMPLE: Final = {
     "project.yaml": "bbops: 1\nname: warm\n",
@@ -49,27 +49,27 @@ _SAMPLE: Final = {
     "functions/list.yaml": "steps:\n  - find: { table: notes }\n    as: found\n"
     "  - return: { value: '${ vars.found }' }\n",
     "endpoints/list.yaml": "method: GET\npath: /notes\nfunction: list\nauthentication: None\n"
-    "description: All of them.\n",
+    "description: All notes.\n",
     "tests/list.yaml": "endpoint: list\ncases:\n  - name: warm\n    expect: { status: 200 }\n",
 }
-"""Compiled before anything is forked, which imports what every project needs."""
+"""Compiled before the first fork, to import the modules that every project needs."""
 
 
-class Trial:
-    """One run of a project's tests; `tell` hears of each case before it runs."""
+class ProjectTestRun:
+    """A run of a project's tests; `report` is called before each case."""
 
     def __init__(
         self, built: Built, seconds: float = TEST_SECONDS,
-        tell: Callable[[Chosen], None] = lambda _: None,
+        report: Callable[[Chosen], None] = lambda _: None,
     ) -> None:  # fmt: skip
-        self.built, self.seconds, self._tell = built, seconds, tell
+        self.built, self.seconds, self._report = built, seconds, report
         self.cases = self.failed = 0
-        self.found: list[Diagnostic] = []
+        self.diagnostics: list[Diagnostic] = []
         self._ended = False
         self._running: tuple[asyncio.AbstractEventLoop, asyncio.Task[None]] | None = None
 
     def run(self) -> None:
-        """Run every case, until the time is over or `end` is called. Blocks its thread."""
+        """Run every case, until the time is up or `end` is called. Blocks its thread."""
         if self.built.project is None or not choose(self.built.project):
             return
         with Runner(self.built) as runner:
@@ -80,7 +80,7 @@ class Trial:
         self._ended = True
         if self._running is not None:
             loop, task = self._running
-            with suppress(RuntimeError):  # it has just come to its end
+            with suppress(RuntimeError):  # the loop has just ended
                 loop.call_soon_threadsafe(task.cancel)
 
     async def _run(self, runner: Runner) -> None:
@@ -94,33 +94,34 @@ class Trial:
     async def _run_all(self, runner: Runner) -> None:
         until = asyncio.get_running_loop().time() + self.seconds
         for chosen in choose(runner.project):
-            self._tell(chosen)
+            self._report(chosen)
             try:
                 async with asyncio.timeout_at(until):
                     outcome = await runner.run(chosen)
             except TimeoutError:
-                self.found.append(late(chosen.test.place("cases", chosen.at), self.seconds))
+                late_case = chosen.test.place("cases", chosen.at)
+                self.diagnostics.append(late(late_case, self.seconds))
                 return
             self.cases += 1
             self.failed += bool(outcome.wrong)
-            self.found += as_diagnostics(outcome)
+            self.diagnostics += as_diagnostics(outcome)
 
 
 def late(place: Place, seconds: float) -> Diagnostic:
-    """Return what is said where a case ran when the time was over."""
+    """Return the diagnostic of the case that ran when the time was up."""
     message = f"the tests take longer than {seconds:g} seconds; this case was running"
     return Diagnostic(place, "test-failed", message, "make them faster, or remove some")
 
 
 def warm() -> None:
-    """Import what tests need, before anything is forked."""
+    """Import what tests need, before the first fork."""
     built = build(MemoryTree(_SAMPLE))
     if built.project is None:
         raise ValueError(built.diagnostics)
 
 
 def run(forked: ForkTestRun) -> None:
-    """Run the tests of the project that the parent hands over, and say what came of it."""
+    """Run the tests of a project that the parent sends, and return the results."""
     limits.apply(limits.TRIAL)
     os.umask(0o077)
     tempfile.tempdir = os.environ["TMPDIR"] = os.environ["SQLITE_TMPDIR"] = forked.scratch
@@ -134,20 +135,23 @@ def run(forked: ForkTestRun) -> None:
                 control.sendall(pack(_answer(frame, reader, control)))
 
 
-def _answer(asked: RequestFrame, reader: MessageReader[RunTests], control: socket.socket) -> Frame:
+def _answer(frame: RequestFrame, reader: MessageReader[RunTests], control: socket.socket) -> Frame:
     try:
-        request = reader.read(asked.request)
-        return AnswerFrame(asked.number, write_answer(request, _test(request, control)))
-    except Exception as error:  # noqa: BLE001 - the parent gets an answer to everything
-        return pack_error(asked.number, error)
+        request = reader.read(frame.request)
+        return AnswerFrame(frame.number, write_answer(request, _test(request, control)))
+    except Exception as error:  # noqa: BLE001 - the parent gets an answer to every request
+        return pack_error(frame.number, error)
 
 
 def _test(request: RunTests, control: socket.socket) -> CaseReport:
-    def tell(chosen: Chosen) -> None:
+    def report(chosen: Chosen) -> None:
         place = chosen.test.place("cases", chosen.at)
         control.sendall(pack(EventFrame(encode(CaseStarted(place.file, place.line, place.column)))))
 
-    trial = Trial(BuildInput.unpack(request).build(), request.seconds, tell)
-    trial.run()
-    found = (replace(one, message=one.message[:MOST_LETTERS]) for one in trial.found[:MOST_TOLD])
-    return CaseReport(trial.cases, trial.failed, [*map(JsonDiagnostic.of, found)])
+    test_run = ProjectTestRun(BuildInput.unpack(request).build(), request.seconds, report)
+    test_run.run()
+    shown = (
+        replace(diagnostic, message=diagnostic.message[:MAX_LETTERS])
+        for diagnostic in test_run.diagnostics[:MAX_DIAGNOSTICS]
+    )
+    return CaseReport(test_run.cases, test_run.failed, [*map(JsonDiagnostic.of, shown)])

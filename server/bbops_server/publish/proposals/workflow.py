@@ -1,4 +1,4 @@
-"""Open, look at and merge the proposals of one project."""
+"""Open, check and merge the proposals of one project."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bbops.base.errors import GitError, ServerError
 from bbops.source.git.proposals import PREVIEW, Proposal, Wish
 from bbops_server.publish.projects.protocols import DraftSource
-from bbops_server.publish.proposals.merge_status import Bench, MergeStatus
+from bbops_server.publish.proposals.merge_status import MergeChecker, MergeStatus
 from bbops_server.publish.proposals.proposal_tests import TEST_SECONDS
 from bbops_server.publish.proposals.rules import find_missing_person
 from bbops_server.publish.proposals.snapshots import encode, end, read
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 def propose(forge: LocalForge, wish: Wish, *, is_forced: bool = False) -> tuple[Proposal, str]:
     """Open a proposal, or update the open one of the same author and topic; blocks.
 
-    So is one of somebody else, if its topic is a branch that holds the commit by now: whoever may
-    push to the branch may change what is proposed of it.
+    Another author's proposal is updated if its topic is a branch with the commit: a user who may
+    push to the branch may change its proposal.
 
     Returns:
-        The proposal, and the commit that it proposed before; empty for a new one.
+        The proposal, and the previously proposed commit; empty for a new proposal.
 
     Raises:
-        GitError: the target holds it already; or what it proposed before would be lost, and nobody
-            has said that it may.
-        BbopsError: too many are open.
+        GitError: the target has the commit already; or previously proposed commits would be lost,
+            without `is_forced`.
+        BbopsError: too many proposals are open.
     """
     if forge.holds(wish.target, wish.head):
         raise GitError(f"nothing to propose: '{wish.target}' holds {wish.head[:12]} already")
@@ -48,77 +48,79 @@ def propose(forge: LocalForge, wish: Wish, *, is_forced: bool = False) -> tuple[
     return forge.update(known.number, wish), known.head
 
 
-class Proposing:
-    """Makes and merges the proposals of one project."""
+class ProposalWorkflow:
+    """Opens, checks and merges the proposals of one project."""
 
     def __init__(
-        self, forge: LocalForge, bench: Bench, link: Callable[[str], str],
+        self, forge: LocalForge, checker: MergeChecker, link: Callable[[str], str],
         drafts: DraftSource | None = None,
     ) -> None:  # fmt: skip
-        """`link` makes an address of the control plane of a path."""
-        self.forge, self._bench, self._link, self._drafts = forge, bench, link, drafts
+        """`link` returns the URL of a path of the control plane."""
+        self.forge, self._checker, self._link, self._drafts = forge, checker, link, drafts
 
     def page(self, number: int) -> str:
-        """Return the address of a proposal's page."""
+        """Return the URL of a proposal's page."""
         return self._link(f"/projects/{self.forge.project}/proposals/{number}")
 
     def preview_branch(self, number: int) -> str:
-        """Return the branch that shows it as a draft."""
+        """Return the branch of a proposal's draft."""
         return f"{PREVIEW}{number}"
 
     def prepare_preview(self, number: int) -> None:
-        """Make its draft now, so that who looks at it first need not wait."""
+        """Create a proposal's draft before its first request."""
         if self._drafts is not None:
             self._drafts.prepare(self.preview_branch(number))
 
     async def open(self, wish: Wish) -> Proposal:
-        """Propose a commit of the repository. Raises as `propose`, also when it is live."""
+        """Propose a commit of the repository. Raises as `propose`, also if it is live."""
         made, _ = await asyncio.to_thread(propose, self.forge, wish, is_forced=True)
         self.prepare_preview(made.number)
-        await self.look(made.number)
+        await self.find_status(made.number)
         return made
 
     async def get(self, number: int) -> Proposal:
-        """Return a proposal. Raises: ServerError: there is none."""
-        found = await asyncio.to_thread(self.forge.get, number)
-        if found is None:
+        """Return a proposal. Raises: ServerError: it does not exist."""
+        proposal = await asyncio.to_thread(self.forge.get, number)
+        if proposal is None:
             raise ServerError(f"project '{self.forge.project}' has no proposal #{number}")
-        return found
+        return proposal
 
-    async def look(self, number: int, *, wait_seconds: float = 0.0) -> tuple[Proposal, MergeStatus]:
-        """Return a proposal and how it stands; of one that has ended, how it stood before that.
+    async def find_status(
+        self, number: int, *, wait_seconds: float = 0.0
+    ) -> tuple[Proposal, MergeStatus]:
+        """Return a proposal with its merge status, which is the last one before its end.
 
-        Whoever looks first has its tests run.
+        The first call for a commit starts its tests.
 
         Args:
-            number: of it.
-            wait_seconds: for its tests.
+            number: the number of the proposal.
+            wait_seconds: the time to wait for its tests.
         """
-        found = await self.get(number)
-        if found.state == "open":
-            merge_status = await self._bench.look(
-                found, self.forge.eligible, wait_seconds=wait_seconds
+        proposal = await self.get(number)
+        if proposal.state == "open":
+            merge_status = await self._checker.check(
+                proposal, self.forge.eligible, wait_seconds=wait_seconds
             )
-            found = await self.get(number)  # it may be found to be merged already
-            if found.state == "open":
+            proposal = await self.get(number)  # the check may find that it is merged
+            if proposal.state == "open":
                 await asyncio.to_thread(self.forge.keep, number, encode(merge_status))
-                return found, merge_status
-        return found, await self._recall(found)
+                return proposal, merge_status
+        return proposal, await self._recall(proposal)
 
-    async def _recall(self, found: Proposal) -> MergeStatus:
-        """Return how a proposal stood that has ended, and keep what its tests say since."""
-        kept = read(await asyncio.to_thread(self.forge.kept, found.number))
-        told = self._bench.recall(found, kept)
-        if told != kept:
-            await asyncio.to_thread(self.forge.keep, found.number, encode(told))
-        return end(found, told)
+    async def _recall(self, proposal: Proposal) -> MergeStatus:
+        """Return the stored status of an ended proposal, and update its test results."""
+        stored = read(await asyncio.to_thread(self.forge.kept, proposal.number))
+        current = self._checker.recall(proposal, stored)
+        if current != stored:
+            await asyncio.to_thread(self.forge.keep, proposal.number, encode(current))
+        return end(proposal, current)
 
     async def compare(self, merge_status: MergeStatus, paths: Sequence[str] = ()) -> str:
-        """Return what a proposal changes, as `git diff` does; empty where that cannot be said.
+        """Return the diff of a proposal; empty if it cannot be merged or read.
 
         Args:
-            merge_status: how it stands.
-            paths: pathspecs of the files that may be shown; none for all.
+            merge_status: the proposal's merge status.
+            paths: pathspecs of the files to show; empty for all.
         """
         candidate = merge_status.candidate
         if candidate is None or not candidate.commit:
@@ -127,42 +129,42 @@ class Proposing:
             return await asyncio.to_thread(
                 self.forge.compare, candidate.base, candidate.commit, paths
             )
-        except GitError:  # a repository that was replaced
+        except GitError:  # the repository was replaced
             return ""
 
     async def require_unreviewed(self, commit: str, base: str) -> None:
-        """Demand that a commit on top of `base` may go live without a review.
+        """Require that a commit on top of `base` may go live without a review.
 
         Raises:
-            ServerError: it would not, or the rules of review would be looser by it.
-            BbopsError: that cannot be found out.
+            ServerError: it would not go live, or would relax the rules of review.
+            BbopsError: the repository or the data cannot be read.
         """
-        if refused := await self._bench.weigh_unreviewed(commit, base):
+        if refused := await self._checker.check_unreviewed(commit, base):
             raise ServerError("; ".join(refused))
 
     async def merge(
         self, number: int, who: str, *, head: str = "", by_agent: bool = False
     ) -> Proposal:
-        """Merge a proposal as it was looked at; the target holds it then, and is not yet live.
+        """Merge a proposal into its target branch; it goes live afterwards.
 
         Args:
-            number: of it.
-            who: merges it.
-            head: the commit that was looked at; empty where that does not matter.
-            by_agent: whether an agent merges it for them.
+            number: the number of the proposal.
+            who: the user who merges it.
+            head: the reviewed commit; empty for the newest one.
+            by_agent: whether an agent merges it for the user.
 
         Raises:
-            ServerError: something is in the way.
+            ServerError: a requirement blocks the merge.
             GitError: the branch has moved in the meantime, or its files have changes.
         """
-        found, merge_status = await self.look(number)
+        proposal, merge_status = await self.find_status(number)
         if merge_status.waits_for_tests and not merge_status.obstacles:
-            found, merge_status = await self.look(number, wait_seconds=TEST_SECONDS)
-        if found.state != "open":
-            raise ServerError(f"proposal #{number} is {found.state}")
-        if head and not found.head.startswith(head):
+            proposal, merge_status = await self.find_status(number, wait_seconds=TEST_SECONDS)
+        if proposal.state != "open":
+            raise ServerError(f"proposal #{number} is {proposal.state}")
+        if head and not proposal.head.startswith(head):
             raise ServerError(
-                f"proposal #{number} is {found.head[:12]} by now, not {head[:12]}",
+                f"proposal #{number} is {proposal.head[:12]} by now, not {head[:12]}",
                 hint="review it again",
             )
         if merge_status.obstacles or merge_status.candidate is None:
@@ -175,5 +177,5 @@ class Proposing:
             raise ServerError(
                 f"the tests of proposal #{number} still run", hint="merge it when they are over"
             )
-        await self._bench.agree(merge_status, who)
+        await self._checker.approve_losses(merge_status, who)
         return await asyncio.to_thread(self.forge.merge, number, merge_status.candidate, who)

@@ -1,4 +1,4 @@
-"""Say what a proposal would do: two commits to diagnostics, a plan, and what it takes."""
+"""The effect of a proposal: from two commits to diagnostics, a plan, and requirements."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from bbops.runtime.work.engine import now_ms
 from bbops.source.tree import Tree
 from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.messages.proposals import ProposedChange
-from bbops_server.publish.build.sources import Source, Sources
-from bbops_server.publish.holds.approvals import approve, keep_waiting, read_approved
+from bbops_server.publish.build.sources import OpenSources, SourceFields
+from bbops_server.publish.holds.approvals import approve, read_approved, record_waiting
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """A project as it is now and as it would be; None where it has mistakes."""
+class ProjectPair:
+    """A project before and after a change; None for one with errors."""
 
     before: Tree
     after: Tree
@@ -46,61 +46,68 @@ class Pair:
 
     @property
     def tables(self) -> Mapping[str, Table] | None:
-        """What the data would be in; None where nothing can be planned."""
+        """The tables after the change; None if it cannot be planned."""
         if self.now is None or self.then is None:
             return None
-        return {name: one.model for name, one in self.then.tables.items()}
+        return {name: table.model for name, table in self.then.tables.items()}
 
 
 def read_pair(
-    sources: Sources, base: Source, head: Source, *, off: Sequence[str], engine: Engine
-) -> Pair:
+    sources: OpenSources,
+    base: SourceFields,
+    head: SourceFields,
+    *,
+    off: Sequence[str],
+    engine: Engine,
+) -> ProjectPair:
     """Read two commits of one project."""
     before, cache = sources.open(base)
     now, _ = check(before, cache, database=engine, off=off, base=before)
     after, cache = sources.open(head)
-    then, found = check(after, cache, database=engine, off=off, base=before)
-    return Pair(before, after, now, then, found)
+    then, diagnostics = check(after, cache, database=engine, off=off, base=before)
+    return ProjectPair(before, after, now, then, diagnostics)
 
 
-def judge(
-    pair: Pair, looked: Looked | None, live: Review, work: JobCounts | None
+def assess(
+    pair: ProjectPair, impact: Looked | None, live: Review, work: JobCounts | None
 ) -> ProposedChange:  # fmt: skip
-    """Return what the change would do and takes, by the rules of the project as it is now.
+    """Return the effect and the requirements of a change, by the project's current rules.
 
     Args:
-        pair: what was read.
-        looked: what it would do to the data; None where nothing can be planned.
-        live: the rules of the release that is live, for a project that has mistakes now.
-        work: the jobs that there are; None where nobody could count them.
+        pair: the project before and after the change.
+        impact: the effect on the live data; None if it cannot be planned.
+        live: the rules of the live release, for a project that has errors now.
+        work: the numbers of jobs; None if unknown.
     """
-    whole: dict[str, Any] = {
-        "diagnostics": [JsonDiagnostic.of(one) for one in pair.diagnostics],
+    common: dict[str, Any] = {
+        "diagnostics": [JsonDiagnostic.of(diagnostic) for diagnostic in pair.diagnostics],
         "tree": tree_id(pair.after) if pair.then else "", "gate": _is_gated(pair),
         "loosened": list(_find_loosened(pair, live)),
     }  # fmt: skip
-    if looked is None or pair.now is None or pair.then is None:
-        return ProposedChange(**whole, **_judge_mistakes(pair, live))
-    answer = read_answer(as_json(looked.told, looked.triggers) | {"work": work})
-    found = complete(plan(pair.now, pair.then, now=now_ms()), answer)
-    document: Document = describe(found, pair.before, pair.after)
+    if impact is None or pair.now is None or pair.then is None:
+        return ProposedChange(**common, **_assess_with_errors(pair, live))
+    answer = read_answer(as_json(impact.told, impact.triggers) | {"work": work})
+    planned = complete(plan(pair.now, pair.then, now=now_ms()), answer)
+    document: Document = describe(planned, pair.before, pair.after)
     return ProposedChange(
-        **whole, digest=document.digest, plan=encode(document), text=render_text(document),
-        approvals=found.verdict.approvals, reasons=list(found.verdict.reasons),
-        refused=list(found.verdict.refused), agents=found.rules.agents,
+        **common, digest=document.digest, plan=encode(document), text=render_text(document),
+        approvals=planned.verdict.approvals, reasons=list(planned.verdict.reasons),
+        refused=list(planned.verdict.refused), agents=planned.rules.agents,
     )  # fmt: skip
 
 
-def read_live_rules(kept: Mapping[str, Any]) -> Review:
-    """Return the rules of what is live by its record, which another version may have made."""
-    known = {name: kept[name] for name in Review.model_fields if name in kept}
+def read_live_rules(recorded: Mapping[str, Any]) -> Review:
+    """Return the rules of a live record, which another bbops version may have written."""
+    known = {name: recorded[name] for name in Review.model_fields if name in recorded}
     return Review.model_validate(known, by_name=True)
 
 
-def find_removed(sources: Sources, base: Source, head: Source, engine: Engine) -> str:
-    """Return why a commit removes more than the rules of the one before it let; else nothing."""
+def find_removed(
+    sources: OpenSources, base: SourceFields, head: SourceFields, engine: Engine
+) -> str:
+    """Return why a commit removes more than the rules of its base allow; empty if it does not."""
     if not sources.store(base["repository"], base.get("quarantine", "")).has_commit(base["commit"]):
-        return ""  # rewritten, which is another decision
+        return ""  # the history was rewritten, which is held for another reason
     now, _ = check(*sources.open(base), database=engine, off=())
     if now is None or read_rules(now).most is None:
         return ""
@@ -109,24 +116,24 @@ def find_removed(sources: Sources, base: Source, head: Source, engine: Engine) -
 
 
 def agree(state: Path, migration: Migration, who: str) -> None:
-    """Let the data lose what a migration says, where it waits for that word.
+    """Approve the losses of a migration, if it waits for approval.
 
     Raises:
         ServerError: the state folder cannot be written.
     """
     if migration.is_waiting:
-        keep_waiting(state, migration)
+        record_waiting(state, migration)
         approve(state, migration.hash, who=who, at=SystemClock().now())
 
 
 def find_wait(state: Path, migration: Migration) -> str:
-    """Return why the tables would not follow by themselves; empty where they would."""
+    """Return why the tables cannot be migrated without a decision; empty if they can."""
     is_agreed = migration.is_waiting and migration.hash in read_approved(state)
     return "" if is_agreed or not migration.refused else refusal(migration).message
 
 
-def _find_loosened(pair: Pair, live: Review) -> Iterator[str]:
-    """Yield how changes would need less of a review than now."""
+def _find_loosened(pair: ProjectPair, live: Review) -> Iterator[str]:
+    """Yield messages about relaxed rules of review."""
     if pair.then is None:
         return
     new = pair.then.settings.model
@@ -137,12 +144,13 @@ def _find_loosened(pair: Pair, live: Review) -> Iterator[str]:
     yield from (message for message, _ in looser)
 
 
-def _is_gated(pair: Pair) -> bool:
-    """Return whether tests that fail keep it away: a proposal cannot do away with that itself."""
-    return any(one.settings.model.tests.gate for one in (pair.now, pair.then) if one is not None)
+def _is_gated(pair: ProjectPair) -> bool:
+    """Return whether failing tests block it; a proposal cannot remove that itself."""
+    projects = (each for each in (pair.now, pair.then) if each is not None)
+    return any(project.settings.model.tests.gate for project in projects)
 
 
-def _judge_mistakes(pair: Pair, live: Review) -> dict[str, Any]:
+def _assess_with_errors(pair: ProjectPair, live: Review) -> dict[str, Any]:
     rules = pair.now.settings.model.review if pair.now else live
     approvals, reasons = rules.approvals, list[str]()
     if pair.now is None and rules.destructive.approvals > approvals:

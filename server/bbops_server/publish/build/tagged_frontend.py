@@ -1,4 +1,4 @@
-"""Frontends that are tagged beside the commits of a project, of which the newest is served."""
+"""Frontends that are tagged separately from a project's commits; the newest is served."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from bbops_server.process.messages.builds import (
     PublishFrontend,
     PublishFrontendAnswer,
 )
-from bbops_server.publish.build.sources import Source, Sources
+from bbops_server.publish.build.sources import OpenSources, SourceFields
 
 _PROJECT: Final = "project.yaml"
 
 
-def find_tagged(sources: Sources, built: Built, tree: Tree, source: Source) -> Tree | None:
-    """Return the files that are served beside a release; None where its own commit has them.
+def find_tagged(
+    sources: OpenSources, built: Built, tree: Tree, source: SourceFields
+) -> Tree | None:
+    """Return the files of a separately tagged frontend; None if the commit has its own.
 
     Raises:
         GitError: the repository cannot be read.
@@ -34,38 +36,40 @@ def find_tagged(sources: Sources, built: Built, tree: Tree, source: Source) -> T
     return sources.newest_frontend(source)
 
 
-def check_tagged(built: Built, found: Tree) -> Built:
-    """Return what was built, refused where the files that are tagged beside it are too large.
+def check_tagged(built: Built, frontend: Tree) -> Built:
+    """Return a build, without its project if the tagged files exceed the limits.
 
     Raises:
         GitError: the files cannot be listed.
-        ServerError: they are a project's own, which would be shown to everybody.
+        ServerError: they are the files of a project, which would become public.
     """
     if built.project is None:
         return built
-    name = found.revision.partition("@")[0]
-    if any(entry.path == _PROJECT for entry in found.entries()):
+    name = frontend.revision.partition("@")[0]
+    if any(entry.path == _PROJECT for entry in frontend.entries()):
         raise ServerError(
             f"tag '{name}' holds a project, expected only built files",
             hint="tag a commit of the built files, with the next number",
         )
-    wrong = tuple(check_published(built.project, found, name))
+    wrong = tuple(check_published(built.project, frontend, name))
     if not wrong:
         return built
     return replace(built, project=None, diagnostics=(*built.diagnostics, *wrong))
 
 
-def publish(sources: Sources, project: Project, request: PublishFrontend) -> PublishFrontendAnswer:
-    """Tag a frontend that comes without a commit of the project, where it would be served.
+def publish(
+    sources: OpenSources, project: Project, request: PublishFrontend
+) -> PublishFrontendAnswer:
+    """Tag files as the next frontend of a project, if it would be served.
 
     Args:
-        sources: where to.
-        project: of the `source` of the request.
-        request: what is published.
+        sources: the open repositories.
+        project: the project of the request's `source`.
+        request: the files to publish.
 
     Raises:
-        ServerError: the project has none, its own commits hold it, or a file is a Git LFS
-            pointer.
+        ServerError: the project has no frontend, its commits have the files, or a file is a
+            Git LFS pointer.
     """
     settings = project.settings.model.frontend
     if settings is None:
@@ -81,7 +85,7 @@ def publish(sources: Sources, project: Project, request: PublishFrontend) -> Pub
 
 
 def _refuse_pointers(folder: Path, paths: Sequence[str]) -> None:
-    """Refuse files that stand for others. Raises: ServerError: one is a Git LFS pointer."""
+    """Reject Git LFS pointers. Raises: ServerError: a file is one."""
     for path in paths:
         file = folder / path
         if may_be_pointer(file.stat().st_size) and is_pointer(file.read_bytes()):

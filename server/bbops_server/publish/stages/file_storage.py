@@ -1,4 +1,4 @@
-"""Where a release keeps the files of the addon localStorage."""
+"""Storage for the files of the addon localStorage."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.sources import FolderSource
 
 
-def find_files(project: str, at: PublishContext) -> FileStorage:
-    """Return where: of a draft in its own folder, of `bbops dev` in that of the project.
+def find_storage(project: str, at: PublishContext) -> FileStorage:
+    """Return the storage of a project: a draft has its own folder, `bbops dev` uses the project's.
 
     Args:
-        project: what it calls itself.
-        at: its project.
+        project: the project's own name.
+        at: its context.
     """
     settings, root = at.plane.settings.files, str(at.project.state / FOLDER)
     if at.is_draft:
@@ -22,14 +22,16 @@ def find_files(project: str, at: PublishContext) -> FileStorage:
             root, in_project=False, most_bytes=limits.DRAFT_FILES_BYTES,
             most_files=limits.DRAFT_FILES,
         )  # fmt: skip
-    kept = FileStorage(
+    storage = FileStorage(
         root, in_project=False, most_bytes=settings.most_bytes, most_files=settings.most_files
     )
     if isinstance(at.source, FolderSource):
-        return kept._replace(root=str(at.source.folder), in_project=True)
+        return storage._replace(root=str(at.source.folder), in_project=True)
     if settings.bucket is None:
-        return kept
-    one, prefix = settings.bucket, at.project.name or project
-    return kept._replace(
-        bucket=Bucket(one.endpoint, one.bucket, one.region, one.key_id, one.secret, prefix)
+        return storage
+    bucket, prefix = settings.bucket, at.project.name or project
+    return storage._replace(
+        bucket=Bucket(
+            bucket.endpoint, bucket.bucket, bucket.region, bucket.key_id, bucket.secret, prefix
+        )
     )

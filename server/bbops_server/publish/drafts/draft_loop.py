@@ -1,4 +1,4 @@
-"""One branch that is previewed, and the loop that follows it while it is awake."""
+"""A branch with a preview, and the loop that follows it while it is awake."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Draft:
-    """One branch; `reconciler` follows it while it is awake, and nothing while it `is_emptied`.
+class FollowedDraft:
+    """A branch; `reconciler` follows it while it is awake, but not while it `is_emptied`.
 
-    Others were `told` last of this commit, and this.
+    `notified` is the last commit and event that webhooks were notified of.
     """
 
     branch: str
@@ -29,14 +29,14 @@ class Draft:
     settings: ProjectSettings
     reconciler: Reconciler | None = None
     task: asyncio.Task[None] | None = None
-    asked_at: float = 0.0
+    used_at: float = 0.0
     renewed: str = ""
     is_emptied: bool = False
-    told: tuple[str, WebhookEvent] | None = None
+    notified: tuple[str, WebhookEvent] | None = None
 
 
 def state_of(reconciler: Reconciler | None) -> DraftState:
-    """Return how far a draft is."""
+    """Return the state of a draft by its reconciler."""
     if reconciler is None:
         return "asleep"
     if reconciler.board.stalled:
@@ -45,12 +45,12 @@ def state_of(reconciler: Reconciler | None) -> DraftState:
 
 
 async def follow(reconciler: Reconciler, state: Path) -> None:
-    """Follow a branch until cancelled; what goes wrong is the draft's alone."""
+    """Follow a branch until cancelled; errors affect only this draft."""
     try:
-        Secrets.open(state)  # makes the folder
+        Secrets.open(state)  # creates the folder
         await reconciler.run()
     except BbopsError as error:
         reconciler.stall(Stalled("StateNotWritable", error.message, error.hint))
-    except Exception as error:  # noqa: BLE001 - the others serve on
+    except Exception as error:  # noqa: BLE001 - the other drafts keep serving
         _log.exception("the draft '%s' failed", reconciler.board.branch)
         reconciler.stall(Stalled("InternalError", f"unexpected {type(error).__name__}"))
