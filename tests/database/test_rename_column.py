@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bbops.database.migrate.migrate import apply
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.interfaces.mcp.drafting.changing import change_files
 from bbops.interfaces.mcp.models import Change
 from bbops.source.tree import FolderTree, MemoryTree
@@ -72,7 +72,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def bbops(folder: Path, *arguments: str) -> Result:
-    return CliRunner().invoke(Commands("bbops"), [*arguments, "--path", str(folder)])
+    return CliRunner().invoke(RootGroup("bbops"), [*arguments, "--path", str(folder)])
 
 
 def test_a_column_takes_along_what_names_it(folder: Path) -> None:

@@ -12,7 +12,7 @@ from bbops.edit.authoring.changing import Change
 from bbops.edit.authoring.columns import rename_column
 from bbops.edit.authoring.moving import move
 from bbops.edit.authoring.naming import Name
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.interfaces.lsp.completion import complete
 from bbops.interfaces.lsp.definition import define
 from bbops.interfaces.lsp.folder import Folder
@@ -135,7 +135,7 @@ def test_a_variable_is_renamed_and_found(root: Path) -> None:
 
 # ---- copies for API keys
 def bbops(folder: Path, *arguments: str) -> Result:
-    return CliRunner().invoke(Commands("bbops"), [*arguments, "--path", str(folder)])
+    return CliRunner().invoke(RootGroup("bbops"), [*arguments, "--path", str(folder)])
 
 
 def test_a_copy_for_api_keys_names_a_cure_for_each_user(root: Path) -> None:

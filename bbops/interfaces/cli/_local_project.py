@@ -1,4 +1,4 @@
-"""What the commands about history share: the repository around a folder, and its project in it."""
+"""Find the repository around a folder, and the versions of the project in it."""
 
 from __future__ import annotations
 
@@ -28,56 +28,56 @@ path_option = click.option(
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
-    """A project in a repository.
+class LocalProject:
+    """A project in a local repository.
 
     Attributes:
-        under: its folder, empty where it has the repository to itself.
+        under: its folder; empty if the project is the whole repository.
     """
 
     store: Store
     under: str
 
 
-def read_own_versions(here: Here, project: str = "") -> tuple[Version, ...]:
-    """Return the versions of the project that is meant here, newest first.
+def read_own_versions(local: LocalProject, project: str = "") -> tuple[Version, ...]:
+    """Return the versions of a project, newest first.
 
     Args:
-        here: where.
-        project: its name; empty where the folder and the branch that is checked out tell.
+        local: the repository and the folder.
+        project: its name; empty to choose it by the folder and the checked-out branch.
 
     Raises:
-        GitError: several may be meant, or the repository cannot be read.
+        GitError: several projects match, or the repository cannot be read.
     """
     from bbops.source.git.place import read_head  # noqa: PLC0415 - after --help
     from bbops.source.git.series import choose_versions  # noqa: PLC0415
     from bbops.source.git.versions import read_versions  # noqa: PLC0415
 
-    place = here.store.place
+    place = local.store.place
     return choose_versions(
-        read_versions(place), here.under, branch=read_head(place), project=project
+        read_versions(place), local.under, branch=read_head(place), project=project
     )
 
 
-def find_here(
+def find_local_project(
     folder: Path, *, cannot: str = "it has no history",
-    cure: str = "go to the project's folder, or give --path DIR",
-) -> Here:  # fmt: skip
+    hint: str = "go to the project's folder, or give --path DIR",
+) -> LocalProject:  # fmt: skip
     """Return the repository around a folder.
 
     Args:
-        folder: the project's.
-        cannot: what follows where there is none.
-        cure: of that.
+        folder: the project's folder.
+        cannot: the end of the message if there is no repository.
+        hint: the hint of that message.
 
     Raises:
-        GitError: there is none.
+        GitError: there is no repository.
     """
     from bbops.source.git.base import find_around  # noqa: PLC0415 - after --help
     from bbops.source.git.store import Store  # noqa: PLC0415
 
-    found = find_around(folder)
-    if found is not None:
-        top, under = found
-        return Here(Store.open(top), under)
-    raise GitError(f"'{folder}' is in no git repository, so {cannot}", hint=cure)
+    repository = find_around(folder)
+    if repository is not None:
+        top, under = repository
+        return LocalProject(Store.open(top), under)
+    raise GitError(f"'{folder}' is in no git repository, so {cannot}", hint=hint)

@@ -1,4 +1,4 @@
-"""Commands that compare: 0 says that nothing changes, 2 that something does, 1 that all failed."""
+"""Commands that compare: they exit with 0 without changes, 2 with changes, 1 after a failure."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 import click
 
-CHANGES = 2
+CHANGED_EXIT_CODE = 2
 
-NOTHING_KEPT = (
+NO_RECORDINGS = (
     "nothing to replay: no recorded request has its response",
     "    hint: write 'history: full' in an endpoint's file; its requests are recorded from then on",
 )
-"""Lines for a project whose endpoints keep no answers, or that nobody has asked yet."""
+"""Lines for a project without recorded requests, or whose endpoints record no responses."""
 
 
 @contextmanager
-def _failing_with_1() -> Iterator[None]:
-    """Have every failure exit with 1: 2 says here that there are changes."""
+def _exiting_with_1() -> Iterator[None]:
+    """Make every failure exit with 1: 2 stands for changes."""
     try:
         yield
     except click.exceptions.Exit:
@@ -29,15 +29,15 @@ def _failing_with_1() -> Iterator[None]:
         raise
 
 
-class Comparing(click.Command):
+class CompareCommand(click.Command):
     """A command whose failures exit with 1."""
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         """Read the arguments."""
-        with _failing_with_1():
+        with _exiting_with_1():
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run it."""
-        with _failing_with_1():
+        """Run the command."""
+        with _exiting_with_1():
             return super().invoke(ctx)

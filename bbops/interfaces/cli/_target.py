@@ -1,4 +1,4 @@
-"""Where a command of a project's work asks: a server's project, or a draft of it."""
+"""The target of commands about a project's work: a project of a server, or a draft of it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A project or a draft, and how its answers are printed.
+class ProjectTarget:
+    """A project or a draft on a server, and the output format.
 
     Attributes:
-        project: its name; None for the only one of the server.
-        draft: the branch; None for what is live.
+        project: its name; None for the only project of the server.
+        draft: the branch; None for the live release.
     """
 
     project: str | None
@@ -39,42 +39,42 @@ class Place:
     as_json: bool
 
     def read(self, path: str, kind: type[T]) -> T:
-        """Return what the server knows. Raises: BbopsError: it refuses, or does not answer."""
-        return self._ask("GET", path, kind)
+        """Return a resource of the server. Raises: BbopsError: it refuses, or does not respond."""
+        return self._request("GET", path, kind)
 
     def change(self, path: str, kind: type[T], body: Any = None, **time: float) -> T:
-        """Have the server change something, and return what it did. Raises as `read`.
+        """Send a change to the server and return the result. Raises as `read`.
 
-        `seconds` is how long that may take.
+        `seconds` is the timeout.
         """
-        return self._ask("POST", path, kind, body, **time)
+        return self._request("POST", path, kind, body, **time)
 
-    def _ask(self, method: str, path: str, kind: type[T], *body: Any, **time: float) -> T:
+    def _request(self, method: str, path: str, kind: type[T], *body: Any, **time: float) -> T:
         with open_remote(self.server) as remote:
             name = self.project or remote.only_project()
             return remote.of_project(name, method, remote.path_in(name, self.draft, path), kind,
                                      *body, **time)  # fmt: skip
 
-    def show(self, found: object, *lines: str) -> None:
-        """Print an answer: as JSON where that was asked for, else these lines."""
+    def print(self, result: object, *lines: str) -> None:
+        """Print a result: as JSON if requested, else these lines."""
         if self.as_json:
-            say(msgspec.json.encode(found).decode())
+            say(msgspec.json.encode(result).decode())
             return
         for line in lines:
             say(line)
 
 
-def at_place(function: Callable[..., R]) -> Callable[..., R]:
-    """Give a command the options --draft, --project, --server and --json, as one `place`."""
-    return of_draft(_at(function))
+def with_target(function: Callable[..., R]) -> Callable[..., R]:
+    """Give a command the options --draft, --project, --server and --json, as one `target`."""
+    return of_draft(_with_options(function))
 
 
-def at_project(function: Callable[..., R]) -> Callable[..., R]:
+def with_project_target(function: Callable[..., R]) -> Callable[..., R]:
     """Give a command the same options without --draft."""
-    return _at(function)
+    return _with_options(function)
 
 
-def _at(function: Callable[..., R]) -> Callable[..., R]:
+def _with_options(function: Callable[..., R]) -> Callable[..., R]:
     @of_project
     @of_server
     @as_json_option
@@ -83,13 +83,13 @@ def _at(function: Callable[..., R]) -> Callable[..., R]:
         *args: Any, project: str | None, server: str, as_json: bool, draft: str | None = None,
         **more: Any,
     ) -> R:  # fmt: skip
-        return function(*args, place=Place(project, draft, server, as_json), **more)
+        return function(*args, target=ProjectTarget(project, draft, server, as_json), **more)
 
     return wrapped
 
 
-def started(job: str) -> str:
-    """Return what is said of a job that was made."""
+def describe_started(job: str) -> str:
+    """Return the message about a new job."""
     return f"started {printable(job)}; 'bbops jobs show {printable(job)}' follows it"
 
 

@@ -1,4 +1,4 @@
-"""The `bbops` group: what `bbops --help` teaches, and the way to each command."""
+"""The `bbops` group: the sections of `bbops --help`, and the import of each command."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ SECTIONS = {
     "Learn": ("demo", "doctor", "explain", "schema", "completion"),
 }  # fmt: skip
 MORE = "More"
-"""Where commands are listed that no section names."""
+"""The title for commands that are in no section."""
 FIRST_STEPS = (
     ("bbops init my-backend", "Make a project with accounts and notes"),
     ("bbops dev my-backend", "Run it, and see every change as you save it"),
 )
 
 
-class Commands(click.Group):
-    """A group whose commands are modules, found by name and imported when called."""
+class RootGroup(click.Group):
+    """A group whose commands are modules, imported when they are called."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, help=ABOUT, context_settings={"help_option_names": ["-h", "--help"]})
@@ -64,10 +64,10 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that was asked for.
+        """Return the command with the given name.
 
         Raises:
-            click.exceptions.NoSuchCommand: with the commands it may have meant.
+            click.exceptions.NoSuchCommand: with similar names.
         """
         name = args[0]
         command = self.get_command(ctx, name)
@@ -88,10 +88,10 @@ class Commands(click.Group):
         _write(formatter, "First steps", FIRST_STEPS)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was asked for.
+        """Run the chosen command.
 
         Raises:
-            ClosedPipe: nobody reads on; click would end with the exit code of findings.
+            ClosedPipe: the reader has closed the pipe; click would exit as if problems were found.
         """
         try:
             return super().invoke(ctx)
@@ -109,7 +109,7 @@ class Commands(click.Group):
         """Run; in click's stand-alone mode every failure becomes a message and an exit code."""
 
         def call() -> object:
-            return super(Commands, self).main(
+            return super(RootGroup, self).main(
                 args, prog_name or self.name, complete_var, standalone_mode=False, **extra
             )
 
@@ -123,11 +123,13 @@ def _modules() -> dict[str, str]:
 
 
 def _sections(commands: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the titles with their commands, without those that are not installed."""
-    named = {name for names in SECTIONS.values() for name in names}
-    every = {**SECTIONS, MORE: tuple(sorted(set(commands) - named))}
-    here = {title: [name for name in names if name in commands] for title, names in every.items()}
-    return {title: names for title, names in here.items() if names}
+    """Return the installed commands by the title of their section."""
+    in_sections = {name for names in SECTIONS.values() for name in names}
+    sections = {**SECTIONS, MORE: tuple(sorted(set(commands) - in_sections))}
+    installed = {
+        title: [name for name in names if name in commands] for title, names in sections.items()
+    }
+    return {title: names for title, names in installed.items() if names}
 
 
 def _write(formatter: click.HelpFormatter, title: str, rows: Sequence[tuple[str, str]]) -> None:
@@ -136,7 +138,7 @@ def _write(formatter: click.HelpFormatter, title: str, rows: Sequence[tuple[str,
 
 
 def _padded(name: str, line: str, width: int) -> str:
-    """Return a name as wide as all are, so that sections line up; no blanks before nothing."""
+    """Return a name padded to a width, so that sections line up; unpadded without a summary."""
     return name.ljust(width) if line else name
 
 
