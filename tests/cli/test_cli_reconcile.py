@@ -134,7 +134,7 @@ def test_several_projects_need_a_name(control: Start) -> None:
     assert wait(url, "shop").exit_code == 0
     unnamed = wait(url)
     assert unnamed.exit_code == 2
-    assert "name a project" in unnamed.stderr
+    assert "choose a project" in unnamed.stderr
 
 
 def test_a_timeout_without_a_wait_is_an_error(control: Start) -> None:

@@ -19,7 +19,7 @@ from bbops.base.render import printable
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from bbops.interfaces.answers import Condition, Status
+    from bbops.interfaces.answers import ProjectCondition, Status
 
 POLL_SECONDS = 0.1
 
@@ -60,7 +60,7 @@ def _poll(read: Callable[[], T]) -> Iterator[T]:
 
 def choose_view(
     draw: Callable[[Sequence[Status]], Table],
-    select: Callable[[Status], list[Condition]],
+    select: Callable[[Status], list[ProjectCondition]],
     stack: ExitStack,
     *,
     as_json: bool,
@@ -107,7 +107,9 @@ def _print_json(old: Status | None, new: Status) -> None:
     say(json.dumps(msgspec.to_builtins(new)))
 
 
-def _print_lines(old: Sequence[Condition], new: Sequence[Condition], name: str) -> None:
+def _print_lines(
+    old: Sequence[ProjectCondition], new: Sequence[ProjectCondition], name: str
+) -> None:
     known = {_facts(condition) for condition in old}
     for condition in new:
         if _facts(condition) not in known:
@@ -118,5 +120,5 @@ def _print_lines(old: Sequence[Condition], new: Sequence[Condition], name: str) 
             say("  ".join(printable(word) for word in words if word))
 
 
-def _facts(condition: Condition) -> tuple[str, bool, str, str]:
+def _facts(condition: ProjectCondition) -> tuple[str, bool, str, str]:
     return condition.type, condition.status, condition.reason, condition.message

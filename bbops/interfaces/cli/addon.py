@@ -207,7 +207,7 @@ def read_source(source: str, server: str, headers: Mapping[str, str]) -> Source:
             raise BbopsError("the address of an MCP server is a host and a path", hint=hint)
         return read_tools(read_definitions(url, headers), url, [*headers])
     if source.startswith(("https://", "http://")):
-        from bbops.interfaces.client.outside import fetch  # noqa: PLC0415 - httpx
+        from bbops.interfaces.client.external import fetch  # noqa: PLC0415 - httpx
 
         return read_openapi(fetch(source, headers), _without_keys(source), server)
     from bbops.edit.importing.files import read_document_file  # noqa: PLC0415
@@ -353,12 +353,12 @@ def _test_on_server(target: ProjectTarget, name: str) -> None:
 
 async def _test_addons(project: Project, names: list[str]) -> dict[str, Connection]:
     from bbops.build.testing.connections import try_addon  # noqa: PLC0415
-    from bbops.interfaces.client.outside import Outside, OwnClock  # noqa: PLC0415 - httpx
+    from bbops.interfaces.client.external import ExternalClient, LocalClock  # noqa: PLC0415 - httpx
 
-    client = Outside()
+    client = ExternalClient()
     try:
         return {
-            name: await try_addon(project, name, os.environ.get, client, OwnClock())
+            name: await try_addon(project, name, os.environ.get, client, LocalClock())
             for name in names
         }
     finally:

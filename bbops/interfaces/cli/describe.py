@@ -18,7 +18,7 @@ from bbops.interfaces.cli._examples import examples
 
 if TYPE_CHECKING:
     from bbops.edit.authoring.describing import Draft
-    from bbops.interfaces.client.chat import Chat
+    from bbops.interfaces.client.chat import ChatClient
 
 VARIABLES = ("BBOPS_MODEL_URL", "BBOPS_MODEL_KEY", "BBOPS_MODEL")
 MAX_DRAFTS = 100
@@ -62,7 +62,7 @@ def command(names: tuple[str, ...], folder: Path, *, writes: bool, as_json: bool
     _print_drafts(drafts, writes=writes, as_json=as_json, left=len(resources) - len(drafts))
 
 
-def _open_chat() -> Chat:
+def _open_chat() -> ChatClient:
     """Raises: BbopsError: no model is configured."""
     values = [os.environ.get(name, "") for name in VARIABLES]
     missing = [name for name, value in zip(VARIABLES, values, strict=True) if not value]
@@ -73,9 +73,9 @@ def _open_chat() -> Chat:
             hint="set BBOPS_MODEL_URL to the address of a chat API, BBOPS_MODEL_KEY to its key and"
             " BBOPS_MODEL to the name of a model",
         )
-    from bbops.interfaces.client.chat import Chat  # noqa: PLC0415 - 60 ms that --help does not need
+    from bbops.interfaces.client.chat import ChatClient  # noqa: PLC0415 - 60 ms that --help does not need
 
-    return Chat(*values)
+    return ChatClient(*values)
 
 
 def _print_drafts(drafts: list[Draft], *, writes: bool, as_json: bool, left: int) -> None:

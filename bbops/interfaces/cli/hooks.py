@@ -9,7 +9,7 @@ import msgspec
 
 from bbops.base.console import say
 from bbops.base.render import printable
-from bbops.interfaces.answers import SentMessage
+from bbops.interfaces.answers import WebhookMessage
 from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._listing import print_list
@@ -42,7 +42,7 @@ def command() -> None:
 def show(limit: int, server: str, *, as_json: bool) -> None:
     """List the latest deliveries, newest first, with their results."""
     with open_remote(server) as remote:
-        messages = remote.of_server("GET", f"hooks?limit={limit}", list[SentMessage])
+        messages = remote.of_server("GET", f"hooks?limit={limit}", list[WebhookMessage])
     none = "no deliveries yet; 'bbops hooks test' sends a test message to the receivers"
     print_list(messages, _line, none=none, as_json=as_json)
 
@@ -59,7 +59,7 @@ def test(receiver: str, server: str, *, as_json: bool) -> int:
     """
     with open_remote(server) as remote:
         messages = remote.of_server(
-            "POST", "hooks/test", list[SentMessage], {"receiver": receiver}, RECEIVER_SECONDS
+            "POST", "hooks/test", list[WebhookMessage], {"receiver": receiver}, RECEIVER_SECONDS
         )
     print_list(messages, _line, as_json=as_json)
     return 0 if all(message.outcome == "taken" for message in messages) else 1
@@ -78,12 +78,12 @@ def resend(message: str, server: str, *, as_json: bool) -> int:
     """
     path = f"hooks/{quote(message, safe='')}/resend"
     with open_remote(server) as remote:
-        sent = remote.of_server("POST", path, SentMessage, None, RECEIVER_SECONDS)
+        sent = remote.of_server("POST", path, WebhookMessage, None, RECEIVER_SECONDS)
     say(msgspec.json.encode(sent).decode() if as_json else _line(sent))
     return 0 if sent.outcome == "taken" else 1
 
 
-def _line(message: SentMessage) -> str:
+def _line(message: WebhookMessage) -> str:
     outcome = click.style(f"{message.outcome:<7}", fg=_COLORS.get(message.outcome))
     status = str(message.status or "-")
     event = f"{printable(message.event)} {printable(message.project)}".strip()

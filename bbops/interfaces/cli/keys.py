@@ -13,7 +13,7 @@ import msgspec
 from bbops.base.console import say
 from bbops.base.errors import ServerError
 from bbops.base.render import one_line
-from bbops.interfaces.answers import ApiKey, IssuedKey
+from bbops.interfaces.answers import ApiKeyInfo, IssuedKey
 from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._listing import print_list
@@ -86,7 +86,7 @@ def show(
 ) -> None:
     """List the keys, newest first, with the time of their last use; never the keys themselves."""
     with open_remote(server) as remote:
-        keys = _request(remote, project, draft, "GET", "", list[ApiKey])
+        keys = _request(remote, project, draft, "GET", "", list[ApiKeyInfo])
     now = datetime.now(UTC).timestamp()  # noqa: TID251 - the clock of the user's machine
     listed = [key for key in keys if with_ended or not key.has_ended(now)]
     none = "no API keys; create one with 'bbops keys issue NAME'"
@@ -163,13 +163,13 @@ def _print_key(issued: IssuedKey, *, as_json: bool) -> None:
     click.echo(f"its id is {issued.id}; the key itself cannot be shown again", err=True)
 
 
-def _line(key: ApiKey, now: float) -> str:
+def _line(key: ApiKeyInfo, now: float) -> str:
     channels = "every channel" if key.channels is None else ", ".join(key.channels)
     times = f"{_expiry(key, now):<16}  {_last_use(key):<21}"
     return f"{key.prefix}…  {times}  {one_line(key.name)}  {channels}  {key.id}"
 
 
-def _expiry(key: ApiKey, now: float) -> str:
+def _expiry(key: ApiKeyInfo, now: float) -> str:
     if key.revoked_at is not None:
         return "revoked"
     if key.expires_at is None:
@@ -178,7 +178,7 @@ def _expiry(key: ApiKey, now: float) -> str:
     return f"ended {day}" if key.expires_at <= now else f"until {day}"
 
 
-def _last_use(key: ApiKey) -> str:
+def _last_use(key: ApiKeyInfo) -> str:
     if key.used_at is None:
         return "never used"
     return f"used {datetime.fromtimestamp(key.used_at, UTC):%Y-%m-%d %H:%M}"

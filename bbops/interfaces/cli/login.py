@@ -19,7 +19,7 @@ from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._server import DEFAULT_SERVER
 
 if TYPE_CHECKING:
-    from bbops.interfaces.answers import Login
+    from bbops.interfaces.answers import PendingLogin
     from bbops.interfaces.client import Remote
 
 SCOPES = ("read", "deploy", "admin", "git")
@@ -66,7 +66,9 @@ def command(
         say(f"signed in at {url} as {email}; the token is in '{path}'")
 
 
-def _request_approval(login: Login, *, as_json: bool, opener: Callable[[str], bool] | None) -> None:
+def _request_approval(
+    login: PendingLogin, *, as_json: bool, opener: Callable[[str], bool] | None
+) -> None:
     if as_json:
         say(json.dumps({"event": "approve", "url": login.url, "code": login.code}))
     else:
@@ -79,7 +81,7 @@ def _request_approval(login: Login, *, as_json: bool, opener: Callable[[str], bo
         opener(login.url)
 
 
-def _wait(remote: Remote, login: Login) -> tuple[str, str]:
+def _wait(remote: Remote, login: PendingLogin) -> tuple[str, str]:
     """Return the token and the e-mail address once the user has approved the sign-in.
 
     Raises:

@@ -144,7 +144,7 @@ def _from_server(server: str, name: str) -> _ReadLiveData:
         question = read_question(project)
         with open_remote(server) as remote:
             chosen = name or remote.likely_project(project.settings.model.name)
-            return remote.weigh(chosen, question.tables, question.env)
+            return remote.plan_live_data(chosen, question.tables, question.env)
 
     return read
 

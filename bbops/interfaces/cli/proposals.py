@@ -21,7 +21,7 @@ from bbops.interfaces.cli._server import as_json_option, of_project, of_server, 
 
 if TYPE_CHECKING:
     from bbops.base.json_diagnostics import JsonDiagnostic
-    from bbops.interfaces.answers import OtherProject, ProposalDetail, Replayed
+    from bbops.interfaces.answers import OtherProject, ProposalDetail, ReplayResult
     from bbops.source.git.proposals import Proposal
 
 _COLORS = {"open": "green", "merged": "magenta", "closed": "red"}
@@ -256,7 +256,7 @@ def _lines(detail: ProposalDetail, *, with_diff: bool) -> list[str]:
     return [click.style(title, bold=True), *map(printable, lines)]
 
 
-def _replay_lines(result: Replayed) -> list[str]:
+def _replay_lines(result: ReplayResult) -> list[str]:
     if not result.asked and not result.left:
         return [*NO_RECORDINGS]
     lines = []

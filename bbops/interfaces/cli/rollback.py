@@ -23,7 +23,7 @@ from bbops.interfaces.cli._local_project import (
 from bbops.interfaces.cli._server import of_server, open_remote
 
 if TYPE_CHECKING:
-    from bbops.interfaces.answers import RolledBack
+    from bbops.interfaces.answers import RollbackResult
     from bbops.interfaces.client import Remote
 
 WAIT_SECONDS = 120.0
@@ -148,7 +148,7 @@ def _at_once(
     return 0
 
 
-def _as_dict(result: RolledBack) -> dict[str, Any]:
+def _as_dict(result: RollbackResult) -> dict[str, Any]:
     from msgspec import to_builtins  # noqa: PLC0415 - only for this
 
     values: dict[str, Any] = to_builtins(result)

@@ -22,7 +22,7 @@ from bbops.interfaces.cli._watching import choose_view, watch
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from bbops.interfaces.answers import Condition, ServerStatus, Status
+    from bbops.interfaces.answers import ProjectCondition, ServerStatus, Status
     from bbops.interfaces.client import Remote
 
     _Statuses = tuple[list[Status], ServerStatus]
@@ -130,12 +130,12 @@ def _print_settings(settings: ServerStatus) -> None:
         say(render(diagnostics, "text", color=wants_color(sys.stdout)))
 
 
-def _shown_conditions(status: Status) -> list[Condition]:
+def _shown_conditions(status: Status) -> list[ProjectCondition]:
     """Return the conditions that get a line: Ready always, the others only when they are true."""
     return [item for item in status.conditions if item.type == "Ready" or item.status]
 
 
-def _state(condition: Condition) -> tuple[str, str]:
+def _state(condition: ProjectCondition) -> tuple[str, str]:
     if condition.type == "Ready" and not condition.status:
         return "not Ready", "red"
     return condition.type, _STYLES.get(condition.type, "")

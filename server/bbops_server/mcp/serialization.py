@@ -114,7 +114,7 @@ def is_waiting(merge_status: MergeStatus) -> bool:
         return False
     if merge_status.candidate.conflicts or merge_status.demands.refused:
         return False
-    failed = any(one.is_against for one in merge_status.gates)
+    failed = any(one.blocks_merge for one in merge_status.gates)
     return not failed and not merge_status.voices.refused
 
 

@@ -11,7 +11,7 @@ from litestar.response import Template
 
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.base.render import render
-from bbops.interfaces.answers import Condition, Publication, ServerStatus, Status
+from bbops.interfaces.answers import ProjectCondition, Publication, ServerStatus, Status
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here
@@ -63,7 +63,7 @@ class Line:
     status: Status
     state: State
     newest: Publication | None
-    told: Sequence[Condition]
+    told: Sequence[ProjectCondition]
     wrong: str
 
     @property
@@ -100,7 +100,7 @@ def render_project(status: Status) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _condition(one: Condition) -> str:
+def _condition(one: ProjectCondition) -> str:
     told = f"{one.reason}: {one.message}" if one.message else one.reason
     return f"  {one.type:<12} {'yes' if one.status else 'no':<3} {told}"
 

@@ -10,7 +10,7 @@ from litestar.exceptions import NotFoundException, PermissionDeniedException
 from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.base.errors import BbopsError, ServerError
-from bbops.interfaces.answers import Publication, RolledBack
+from bbops.interfaces.answers import Publication, RollbackResult
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.proposals.review import Reviewing
 from bbops_server.control_plane.web.permissions import demand
@@ -101,7 +101,7 @@ async def exempt(visit: Here, name: FromPath[str]) -> Exempted:
 @change("/api/projects/{name:str}/rollback", Permission.PROPOSE)
 async def roll_back(
     visit: Here, name: FromPath[str], data: Annotated[WayBack, Body()]
-) -> RolledBack:
+) -> RollbackResult:
     """Propose what restores a version; with `now`, put it on the live branch without a proposal."""
     if not data.now:
         return await propose_going_back(visit, name, data)
@@ -112,7 +112,7 @@ async def roll_back(
         await visit.note("roll back", object=f"{name} {data.version}", outcome="refused")
         raise refuse(error) if isinstance(error, BbopsError) else error from None
     await visit.note("roll back", object=f"{name} {data.version}")
-    return RolledBack(found["commit"], found["branch"], found["version"])
+    return RollbackResult(found["commit"], found["branch"], found["version"])
 
 
 async def go_back(visit: Visit, name: str, data: WayBack) -> Mapping[str, str]:
@@ -136,7 +136,7 @@ async def go_back(visit: Visit, name: str, data: WayBack) -> Mapping[str, str]:
     return found
 
 
-async def propose_going_back(visit: Visit, name: str, data: WayBack) -> RolledBack:
+async def propose_going_back(visit: Visit, name: str, data: WayBack) -> RollbackResult:
     """Open a proposal that restores a version.
 
     Raises:
@@ -153,7 +153,7 @@ async def propose_going_back(visit: Visit, name: str, data: WayBack) -> RolledBa
     topic = " ".join(("rollback", found["version"], *data.only))[:MOST_TOPIC]
     made = await reviewing.propose(found["commit"], topic)
     page = reviewing.control.page(made.number)
-    return RolledBack(made.head, made.target, found["version"], made.number, page)
+    return RollbackResult(made.head, made.target, found["version"], made.number, page)
 
 
 def find_versions(visit: Visit, name: str) -> VersionSource:

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from litestar.params import Body, FromPath, QueryParameter
 
-from bbops.interfaces.answers import Merged, OtherProject, ProposalDetail
+from bbops.interfaces.answers import MergeResult, OtherProject, ProposalDetail
 from bbops.source.git.proposals import Proposal, State, Verdict
 from bbops_server.accounts.reviewers import MOST_ASKED
 from bbops_server.accounts.rules import Permission
@@ -105,9 +105,9 @@ async def review_proposal(
 @change("/api/projects/{name:str}/proposals/{number:int}/merge", Permission.MERGE, status=200)
 async def merge_proposal(
     visit: Here, name: FromPath[str], number: FromPath[int], data: Annotated[Merging, Body()]
-) -> Merged:
+) -> MergeResult:
     """Merge a proposal; answers when it is live, or why it is not."""
-    return Merged(*await Reviewing(visit, name).merge(number, data.head))
+    return MergeResult(*await Reviewing(visit, name).merge(number, data.head))
 
 
 @change("/api/projects/{name:str}/proposals/{number:int}/close", Permission.REVIEW, status=200)

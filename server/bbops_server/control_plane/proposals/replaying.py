@@ -11,7 +11,7 @@ from litestar.exceptions import ClientException, NotFoundException
 from litestar.params import FromPath
 
 from bbops.base.errors import BbopsError
-from bbops.interfaces.answers import Replayed
+from bbops.interfaces.answers import ReplayResult
 from bbops.source.git.proposals import Proposal
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.proposals.review import Reviewing
@@ -26,12 +26,12 @@ _TOKEN_SECONDS: Final = 4 * MOST_SECONDS
 
 
 @change("/api/projects/{name:str}/proposals/{number:int}/replay", Permission.REPLAY, status=200)
-async def replay_proposal(visit: Here, name: FromPath[str], number: FromPath[int]) -> Replayed:
+async def replay_proposal(visit: Here, name: FromPath[str], number: FromPath[int]) -> ReplayResult:
     """Ask the proposal's draft what was asked of the live API, and keep which answers change."""
     return await ask_again(visit, name, number)
 
 
-async def ask_again(visit: Visit, name: str, number: int) -> Replayed:
+async def ask_again(visit: Visit, name: str, number: int) -> ReplayResult:
     """Ask the draft of an open proposal again; one at a time, for each is work for the server.
 
     Raises:
@@ -69,14 +69,14 @@ async def ask_again(visit: Visit, name: str, number: int) -> Replayed:
     return done
 
 
-async def read_kept(visit: Visit, name: str, proposal: Proposal) -> Replayed | None:
+async def read_kept(visit: Visit, name: str, proposal: Proposal) -> ReplayResult | None:
     """Return what was found of the proposal as it is; None for who may not read requests."""
     if not visit.may(Permission.READ_REQUESTS, name):
         return None
     kept = await visit.control.ask(
         visit.book.proposals.replay, name, proposal.number, proposal.head
     )  # fmt: skip
-    return None if kept is None else msgspec.json.decode(kept, type=Replayed)
+    return None if kept is None else msgspec.json.decode(kept, type=ReplayResult)
 
 
 def _conflict(message: str) -> ClientException:

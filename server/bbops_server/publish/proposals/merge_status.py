@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bbops.base.errors import BbopsError
 from bbops.base.json_diagnostics import JsonDiagnostic
-from bbops.interfaces.answers import Tests
+from bbops.interfaces.answers import ProposalTestResult
 from bbops.source.git.proposals import Candidate, Forge, Proposal
 from bbops_server.process.messages.proposals import ProposedChange
 from bbops_server.publish.proposals.parts import Part, Parts, Served, of_project
@@ -53,7 +53,7 @@ class MergeStatus:
     diagnostics: tuple[JsonDiagnostic, ...] = ()
     plan: Mapping[str, Any] | None = None
     text: str = ""
-    tests: Tests | None = None
+    tests: ProposalTestResult | None = None
     is_gated: bool = False
     obstacles: tuple[str, ...] = ()
     tested: Key = ()
@@ -63,7 +63,7 @@ class MergeStatus:
     hidden: int = 0
 
     @property
-    def gates(self) -> tuple[Tests, ...]:
+    def gates(self) -> tuple[ProposalTestResult, ...]:
         """What the tests say without which it is not merged."""
         every: tuple[MergeStatus | Part, ...] = (self, *self.others)
         return tuple(one.tests for one in every if one.is_gated and one.tests is not None)
@@ -123,7 +123,9 @@ class Bench:
         Those of a merge run to their end, those of what was closed are ended.
         """
 
-        def find(tests: Tests | None, project: str, tested: Key) -> Tests | None:
+        def find(
+            tests: ProposalTestResult | None, project: str, tested: Key
+        ) -> ProposalTestResult | None:
             if tests != RUNNING:
                 return tests
             place, ends = self._place(proposal, project), proposal.state == "closed"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bbops.base.json_diagnostics import JsonDiagnostic
-from bbops.interfaces.answers import Tests
+from bbops.interfaces.answers import ProposalTestResult
 from bbops_server.accounts.features import read_features_off
 from bbops_server.process.children import LivingChild
 from bbops_server.process.messages.builds import RunCommitTests
@@ -58,7 +58,7 @@ class Part:
     diagnostics: tuple[JsonDiagnostic, ...] = ()
     plan: Mapping[str, Any] | None = None
     text: str = ""
-    tests: Tests | None = None
+    tests: ProposalTestResult | None = None
     is_gated: bool = False
     tested: Key = ()
     obstacles: tuple[str, ...] = ()
@@ -141,7 +141,7 @@ class Parts:
         tests, tested = await self._test(
             one, commit, answer.tree, place, wait_seconds, is_urgent=is_urgent
         )
-        failed = [tests.summary] if answer.gate and tests and tests.is_against else []
+        failed = [tests.summary] if answer.gate and tests and tests.blocks_merge else []
         return Part(
             one.name, tuple(answer.diagnostics), answer.plan, answer.text, tests,
             answer.gate, tested, (*missing, *failed), one.source.path,
@@ -150,7 +150,7 @@ class Parts:
     async def _test(
         self, one: Served, commit: str, tree: str, place: str, wait_seconds: float, *,
         is_urgent: bool,
-    ) -> tuple[Tests | None, Key]:  # fmt: skip
+    ) -> tuple[ProposalTestResult | None, Key]:  # fmt: skip
         """Return what the tests say, and what they were run for; `tree` is empty with mistakes."""
         if not tree:
             return None, ()
@@ -159,7 +159,7 @@ class Parts:
         trial = Trial(place, (one.name, tree, *off), asked, is_urgent)
         return await self._proposal_tests.look(trial, wait_seconds=wait_seconds), trial.tree
 
-    def find_tests(self, place: str, tested: Key, *, ends: bool) -> Tests | None:
+    def find_tests(self, place: str, tested: Key, *, ends: bool) -> ProposalTestResult | None:
         """Return what the tests at a place say, None where nobody knows; `ends` those that run."""
         if ends:
             self._proposal_tests.end(place)

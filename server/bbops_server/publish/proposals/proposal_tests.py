@@ -10,7 +10,7 @@ from typing import Final
 
 from bbops.base.errors import BbopsError
 from bbops.base.json_diagnostics import JsonDiagnostic
-from bbops.interfaces.answers import Tests
+from bbops.interfaces.answers import ProposalTestResult
 from bbops_server.process.children import LivingChild
 from bbops_server.process.messages.builds import EndTests, RunCommitTests
 from bbops_server.process.messages.forks import CaseReport
@@ -23,8 +23,8 @@ MOST_KEPT: Final = 500
 Key = tuple[str, ...]
 
 
-RUNNING: Final = Tests("running", "its tests are running")
-NEVER_OVER: Final = Tests("unknown", "its tests were still running at that time")
+RUNNING: Final = ProposalTestResult("running", "its tests are running")
+NEVER_OVER: Final = ProposalTestResult("unknown", "its tests were still running at that time")
 """Of tests that ended with a server, or with a proposal that was closed."""
 
 
@@ -53,11 +53,11 @@ class ProposalTests:
 
     def __init__(self, build: LivingChild) -> None:
         self._build = build
-        self._known: dict[Key, Tests] = {}
+        self._known: dict[Key, ProposalTestResult] = {}
         self._running: dict[str, tuple[Key, asyncio.Task[None]]] = {}
         self._turn = asyncio.Lock()
 
-    async def look(self, trial: Trial, *, wait_seconds: float = 0.0) -> Tests:
+    async def look(self, trial: Trial, *, wait_seconds: float = 0.0) -> ProposalTestResult:
         """Return what the tests say, which run if they have not yet.
 
         Args:
@@ -73,7 +73,7 @@ class ProposalTests:
             await asyncio.wait({task}, timeout=wait_seconds)
         return self._known.get(trial.tree, RUNNING)
 
-    def find(self, place: str, tree: Key) -> Tests | None:
+    def find(self, place: str, tree: Key) -> ProposalTestResult | None:
         """Return what the tests of a tree say, without running them; None where that is unknown."""
         is_running = self._running.get(place, ((), None))[0] == tree
         return self._known.get(tree, RUNNING if is_running and tree else None)
@@ -110,7 +110,9 @@ class ProposalTests:
                     await self._build.ask(EndTests(trial.asked.state), timeout_seconds=1)
                 raise
             except BbopsError as error:
-                found = Tests("unknown", f"its tests could not be run: {error.message}")
+                found = ProposalTestResult(
+                    "unknown", f"its tests could not be run: {error.message}"
+                )
         self._known.pop(trial.tree, None)
         self._known[trial.tree] = found
         if len(self._known) > MOST_KEPT:
@@ -121,16 +123,16 @@ class ProposalTests:
             del self._running[place]
 
 
-def _read(answer: CaseReport) -> Tests:
+def _read(answer: CaseReport) -> ProposalTestResult:
     cases, failed, seconds = answer.cases, answer.failed, answer.seconds
     found = answer.diagnostics
     passed = cases - failed
     if found:
         summary = f"its tests fail: {_told(found)}"
-        return Tests("failed", summary, passed, failed, seconds, found)
+        return ProposalTestResult("failed", summary, passed, failed, seconds, found)
     counted = f"{cases} case{'s' if cases != 1 else ''}" if cases else ""
     summary = f"its tests pass: {counted} in {seconds:.1f} s" if cases else "it has no tests"
-    return Tests("passed", summary, passed, 0, seconds)
+    return ProposalTestResult("passed", summary, passed, 0, seconds)
 
 
 def _told(found: Sequence[JsonDiagnostic]) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-from bbops.interfaces.answers import ChangedAnswer, ChangedPlace, Replayed
+from bbops.interfaces.answers import ChangedResponse, ChangedValue, ReplayResult
 from bbops.review.replay.comparing import Difference
 from bbops.review.replay.recorded import Recorded, choose
 from bbops_server.data_plane.live.history import find
@@ -29,7 +29,7 @@ _MOST_SHOWN: Final = 200
 
 def rehearse(
     history: Path, url: str, headers: Mapping[str, str], *, head: str, at: float
-) -> Replayed:
+) -> ReplayResult:
     """Ask a draft again; blocks for about MOST_SECONDS at most.
 
     Args:
@@ -50,7 +50,7 @@ def rehearse(
     asking = takewhile(lambda _: monotonic() < until, can)
     found = list(replay(url, asking, headers, timeout_seconds=ANSWER_SECONDS))
     changed = tuple(_tell(one, differences) for one, differences in found if differences)
-    return Replayed(head, at, len(found), len(recorded) - len(found), changed)
+    return ReplayResult(head, at, len(found), len(recorded) - len(found), changed)
 
 
 def sample(requests: Sequence[Mapping[str, Any]]) -> list[Recorded]:
@@ -73,14 +73,14 @@ def _sample(requests: Sequence[Mapping[str, Any]]) -> Iterator[Recorded]:
             yield one
 
 
-def _tell(one: Recorded, differences: Sequence[Difference]) -> ChangedAnswer:
+def _tell(one: Recorded, differences: Sequence[Difference]) -> ChangedResponse:
     now = next((int(each.now) for each in differences if each.at == "status"), one.status)
     places = tuple(
-        ChangedPlace(_cut(each.at), each.before, each.now)
+        ChangedValue(_cut(each.at), each.before, each.now)
         for each in differences
         if each.at != "status"
     )
-    return ChangedAnswer(
+    return ChangedResponse(
         one.method, _cut(one.route), _cut(one.target), one.status, now, places[:_MOST_DIFFERENCES]
     )
 

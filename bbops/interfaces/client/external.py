@@ -1,4 +1,4 @@
-"""Ask servers that are not of bbops, for a person at the command line: documents, MCP servers."""
+"""An HTTP and SMTP client for the command line: for documents, MCP servers and addons."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from bbops.base.host import HttpRequest, HttpResponse, MailRequest
 from bbops.runtime.values.failures import HttpFailure
 from bbops.runtime.vendors._deliver import deliver
 
-MOST_BYTES: Final = 20_000_000
+MAX_BYTES: Final = 20_000_000
 SECONDS: Final = 30.0
 _REDIRECTS: Final = 5
 
 
-class OwnClock:
+class LocalClock:
     """The clock of this machine."""
 
     def now(self) -> datetime:
@@ -28,83 +28,83 @@ class OwnClock:
         return datetime.now(UTC)  # noqa: TID251 - the user's own clock
 
 
-class OutsideError(BbopsError):
-    """Another server cannot be asked, or does not answer with what was asked for."""
+class ExternalError(BbopsError):
+    """A server cannot be reached, or its response is not valid."""
 
 
-class Outside:
-    """A door to other servers, of a person's own machine: also to addresses that are private."""
+class ExternalClient:
+    """A client for other servers, from a user's own machine: also for private addresses."""
 
     def __init__(self, *, follows: bool = False) -> None:
-        """Args: `follows`: redirects are followed; nobody may have given a key then."""
+        """Args: `follows`: follow redirects; only without keys, which would go to other hosts."""
         self.client = httpx.AsyncClient(
             timeout=SECONDS, follow_redirects=follows, max_redirects=_REDIRECTS, trust_env=True
         )
 
     async def send(self, request: HttpRequest) -> HttpResponse:
-        """Return the answer, whatever its status.
+        """Return the response, whatever its status.
 
         Raises:
-            HttpFailure: there is none, or it is too large.
+            HttpFailure: there is no response, or it is too large.
         """
         host = httpx.URL(request.url).host
         body = bytearray()
         try:
             async with self.client.stream(
                 request.method, request.url, headers=dict(request.headers), content=request.body
-            ) as answer:
-                async for chunk in answer.aiter_bytes():
+            ) as response:
+                async for chunk in response.aiter_bytes():
                     body += chunk
-                    if len(body) > MOST_BYTES:
-                        message = f"'{host}' answered with more than {MOST_BYTES:,} bytes"
+                    if len(body) > MAX_BYTES:
+                        message = f"'{host}' answered with more than {MAX_BYTES:,} bytes"
                         raise HttpFailure("httpTooLarge", message)
-                headers = {name.lower(): value for name, value in answer.headers.items()}
-                return HttpResponse(answer.status_code, headers, bytes(body))
-        except httpx.LocalProtocolError:  # its words may repeat a key
+                headers = {name.lower(): value for name, value in response.headers.items()}
+                return HttpResponse(response.status_code, headers, bytes(body))
+        except httpx.LocalProtocolError:  # its message may contain a key
             raise HttpFailure("httpInvalid", f"'{host}' cannot be sent such a header") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             reason = str(error) or type(error).__name__
-            raise HttpFailure("httpUnreachable", f"cannot ask '{host}': {reason[:200]}") from None
+            raise HttpFailure("httpUnreachable", f"cannot reach '{host}': {reason[:200]}") from None
 
     async def send_mail(self, request: MailRequest) -> Sequence[str]:
-        """Give mails to a server over SMTP; return the recipients that it refused.
+        """Send mails over SMTP; return the rejected recipients.
 
         Raises:
-            HttpFailure: it took nothing.
+            HttpFailure: the server accepted no mail.
         """
         loop = asyncio.get_running_loop()
         try:
-            found = await loop.getaddrinfo(request.host, request.port, type=socket.SOCK_STREAM)
+            addresses = await loop.getaddrinfo(request.host, request.port, type=socket.SOCK_STREAM)
         except OSError:
             raise HttpFailure("httpUnreachable", f"'{request.host}' has no address") from None
-        return await deliver(request, [str(one[4][0]) for one in found])
+        return await deliver(request, [str(address[4][0]) for address in addresses])
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         await self.client.aclose()
 
 
 def fetch(url: str, headers: Mapping[str, str]) -> bytes:
-    """Return what is at an address.
+    """Return the content at a URL.
 
     Args:
-        headers: keys that the server wants; redirects are not followed with them.
+        headers: keys that the server requires; redirects are not followed with keys.
 
     Raises:
-        OutsideError: it cannot be read.
+        ExternalError: the content cannot be read.
     """
     return asyncio.run(_fetch(url, headers))
 
 
 async def _fetch(url: str, headers: Mapping[str, str]) -> bytes:
-    door = Outside(follows=not headers)
+    client = ExternalClient(follows=not headers)
     try:
         request = HttpRequest("GET", url, {"accept": "*/*", **headers}, b"", SECONDS)
-        answer = await door.send(request)
+        response = await client.send(request)
     except (HttpFailure, ValueError) as failure:
-        raise OutsideError(str(failure)) from None
+        raise ExternalError(str(failure)) from None
     finally:
-        await door.close()
-    if not 200 <= answer.status <= 299:
-        raise OutsideError(f"'{httpx.URL(url).host}' answered {answer.status}")
-    return answer.body
+        await client.close()
+    if not 200 <= response.status <= 299:
+        raise ExternalError(f"'{httpx.URL(url).host}' answered {response.status}")
+    return response.body
