@@ -16,7 +16,7 @@ from bbops.build.check import validate
 from bbops.edit.authoring.codes import Code, read_codes
 from bbops.edit.authoring.topics import Topic, read_topics
 from bbops.interfaces.cli._root_group import RootGroup
-from bbops.interfaces.lsp.slots import fields
+from bbops.interfaces.lsp.schema import fields
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.expressions.related import RELATED_WORDS
 from bbops.language.expressions.windows import WINDOWS

@@ -1,4 +1,4 @@
-"""What expressions outside functions may read: conditions of triggers, topics, tables and tests."""
+"""Scopes of expressions outside functions: in triggers, topics, tables and tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from bbops.build.check import CheckedProject
 from bbops.build.check._before import left_by_chain
 from bbops.build.check._ways import rows_of
-from bbops.interfaces.lsp.slots import Path, node_at
+from bbops.interfaces.lsp.schema import Path, node_at
 from bbops.language.expressions import types as t
 from bbops.language.expressions.known import Known
 from bbops.language.expressions.scope import Scope
@@ -16,13 +16,13 @@ from bbops.language.expressions.types import Type
 from bbops.language.resources.trigger import DatabaseTrigger
 
 
-def scope_outside(
+def find_outer_scope(
     project: CheckedProject, folder: str, name: str, root: Any, path: Path
 ) -> Scope | None:  # fmt: skip
-    """Return what an expression at a place of a file may read; None where there is none.
+    """Return the scope of an expression at a path of a file; None outside expressions.
 
     Args:
-        root: what the file says now; it may be half written.
+        root: the content of the file, which may be unfinished.
     """
     if folder == "tables" and (path[0] == "checks" or path[-1] in {"where", "computed"}):
         table = project.stored_tables.get(name)
@@ -45,17 +45,17 @@ def _of_rule(project: CheckedProject, name: str, *, is_scope: bool) -> Scope:
     table = project.sql_tables.get(name)
     if table is None or is_scope:
         return _scope({}, table.column_types if table else {}, name)
-    nobody = {root: of.or_null() for root, of in project.caller_types.items()}
-    scope = _scope(nobody, table.query_types(), name)
+    callers = {root: value_type.or_null() for root, value_type in project.caller_types.items()}
+    scope = _scope(callers, table.query_types(), name)
     scope.related = table
     return scope
 
 
-def _of_rows(project: CheckedProject, around: Any) -> Scope | None:
-    table = project.stored_tables.get(str(around.get("table")))
+def _of_rows(project: CheckedProject, parent: Any) -> Scope | None:
+    table = project.stored_tables.get(str(parent.get("table")))
     if table is None:
         return None
-    operation = around.get("operation") or ["update"]
+    operation = parent.get("operation") or ["update"]
     try:
         trigger = DatabaseTrigger.model_validate({"table": table.name, "operation": operation})
     except ValueError:
@@ -68,10 +68,10 @@ def _of_topic(project: CheckedProject, root: Any) -> Scope:
     roots = {"params": t.map_of(dict.fromkeys(names, t.TEXT), "params")}
     if root.get("authentication") == "JWT":
         roots["auth"] = project.caller_types["auth"]
-    given = root.get("middleware")
-    chain = tuple(map(str, given)) if isinstance(given, list) else ()
+    middleware = root.get("middleware")
+    chain = tuple(map(str, middleware)) if isinstance(middleware, list) else ()
     scope = _scope(roots)
-    scope.known = left_by_chain(project, chain, lambda one: _left_by(project, one))
+    scope.known = left_by_chain(project, chain, lambda name: _left_by(project, name))
     return scope
 
 
