@@ -20,7 +20,7 @@ from bbops.interfaces.cli._server import as_json_option, of_server, open_remote
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bbops.interfaces.mcp.installing.steps import Step
+    from bbops.interfaces.mcp.installing.steps import InstallStep
 
 NAME = "bbops"
 of_clients = click.option(
@@ -97,9 +97,9 @@ def connect(
 @as_json_option
 def status(names: tuple[str, ...], workspace: Path, name: str, *, as_json: bool) -> None:
     """Show which clients are configured for the server, and whether it responds."""
-    from bbops.interfaces.mcp.installing.looking import look  # noqa: PLC0415 - httpx: 100 ms
+    from bbops.interfaces.mcp.installing.status import read_status  # noqa: PLC0415 - httpx: 100 ms
 
-    result = look(workspace, names, name)
+    result = read_status(workspace, names, name)
     if as_json:
         say(json.dumps(result, indent=2))
         return
@@ -175,7 +175,7 @@ def _install(
     say(_next(steps, name, yes=yes))
 
 
-def _next(steps: Sequence[Step], name: str, *, yes: bool) -> str:
+def _next(steps: Sequence[InstallStep], name: str, *, yes: bool) -> str:
     if not yes and any(not step.done and step.kind != "ask_user" for step in steps):
         return "no file was written; run the command with --yes to change these files"
     check = "bbops mcp status" + (f" --name {name}" if name != NAME else "")

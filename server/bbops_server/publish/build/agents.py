@@ -17,9 +17,9 @@ from bbops.base.errors import DatabaseError
 from bbops.build.compile.release import Cache
 from bbops.database.migrate.serialization import as_json
 from bbops.database.schema.place import Place, read_place
-from bbops.interfaces.mcp.drafting.bench import Bench
-from bbops.interfaces.mcp.drafting.performing import perform
-from bbops.interfaces.mcp.tool import Refused
+from bbops.interfaces.mcp.drafting.operations import run_operation
+from bbops.interfaces.mcp.drafting.project_repository import ProjectRepository
+from bbops.interfaces.mcp.tool import ToolError
 from bbops.language.project import Project
 from bbops.source.git.store import Store
 from bbops.source.git.writing import Identity
@@ -55,21 +55,21 @@ class Agents:
         loop = asyncio.get_running_loop()
         try:
             done = await loop.run_in_executor(self._thread, self._do, request, loop)
-        except Refused as refused:
+        except ToolError as refused:
             calls = [msgspec.to_builtins(one) for one in refused.next]
             return WorkDone(refused=WorkRefusal(refused.message, refused.hint, calls))
         return WorkDone(done)
 
     def _do(self, request: DoWork, loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
         bench = self._bench(request.bench, loop)
-        return perform(bench, request.work, request.taken)
+        return run_operation(bench, request.work, request.taken)
 
-    def _bench(self, about: Workbench, loop: asyncio.AbstractEventLoop) -> Bench:
+    def _bench(self, about: Workbench, loop: asyncio.AbstractEventLoop) -> ProjectRepository:
         repository, folder = about.repository, about.folder
         if repository not in self._stores:
             self._stores[repository] = Store.open(Path(repository))
         place = read_place(about.database)
-        return Bench(
+        return ProjectRepository(
             self._stores[repository], about.live, folder, Identity(*about.who),
             frozenset(about.taken), about.published, about.elsewhere, about.url,
             about.engine, about.off, self._cache(repository, folder),

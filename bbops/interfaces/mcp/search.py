@@ -1,4 +1,4 @@
-"""Find sections of the documentation by words: an index in memory, made when it is first asked."""
+"""Search the sections of the documentation: an index in memory, built by the first search."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Final
 
 from bbops.interfaces.mcp.handbook import Section, read_pages
 
-MOST_WORDS: Final = 16
+MAX_WORDS: Final = 16
 _WORD: Final = re.compile(r"\w+")
 _NAME: Final = re.compile(r"\b[a-z]+(?:[A-Z][a-z]+)+\b")
 _CODE: Final = re.compile(r"[a-z]+(?:-[a-z]+)+")
-_SMALL: Final = frozenset({
+_STOP_WORDS: Final = frozenset({
     "a", "an", "and", "are", "as", "at", "be", "by", "can", "do", "does", "for", "how", "i", "in",
     "is", "it", "make", "my", "of", "on", "or", "the", "to", "use", "what", "with",
 })  # fmt: skip
@@ -29,12 +29,12 @@ _FIND: Final = (
     " ORDER BY heading = ? COLLATE NOCASE DESC,"
     " bm25(sections, 6.0, 4.0, 1.0, 0.5) * iif(page LIKE 'errors/%', ?, 1) LIMIT ?"
 )
-"""What is asked for by its heading comes first; what says how, before what says what is wrong."""
+"""Order by an equal heading first, then by relevance; pages about errors come later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A section that was found, with the words around those that were asked for."""
+    """A matching section, with a snippet around the matching words."""
 
     title: str
     heading: str
@@ -44,29 +44,29 @@ class Hit:
 
 
 def search(query: str, limit: int) -> list[Hit]:
-    """Return the sections that fit best, the best first.
+    """Return the best matching sections, best first.
 
-    Those that have every word come first; a query without words finds nothing. Blocks for a
-    millisecond, the first time for some 100.
+    Sections with every word come first; a query without words has no matches. Blocks for about a
+    millisecond, the first time for about 100.
     """
-    words = [word for word in _WORD.findall(query.lower()) if word not in _SMALL][:MOST_WORDS]
+    words = [word for word in _WORD.findall(query.lower()) if word not in _STOP_WORDS][:MAX_WORDS]
     if not words:
         return []
     heading = query.strip(" []'`")
-    found = _ask(" AND ", words, heading, limit)
-    if len(found) < limit:
-        known = {(one.page, one.anchor) for one in found}
-        more = _ask(" OR ", words, heading, limit)
-        found += [one for one in more if (one.page, one.anchor) not in known]
-    return found[:limit]
+    hits = _select(" AND ", words, heading, limit)
+    if len(hits) < limit:
+        known = {(hit.page, hit.anchor) for hit in hits}
+        more = _select(" OR ", words, heading, limit)
+        hits += [hit for hit in more if (hit.page, hit.anchor) not in known]
+    return hits[:limit]
 
 
-def _ask(joint: str, words: list[str], heading: str, limit: int) -> list[Hit]:
+def _select(operator: str, words: list[str], heading: str, limit: int) -> list[Hit]:
     connection, lock = _index()
-    mistakes = 1.0 if _CODE.fullmatch(heading) else 0.5
-    asked = joint.join(f'"{word}"' for word in words)
+    error_weight = 1.0 if _CODE.fullmatch(heading) else 0.5
+    match = operator.join(f'"{word}"' for word in words)
     with lock:
-        rows = connection.execute(_FIND, (asked, heading, mistakes, limit)).fetchall()
+        rows = connection.execute(_FIND, (match, heading, error_weight, limit)).fetchall()
     return [Hit(*row) for row in rows]
 
 
@@ -83,7 +83,7 @@ def _index() -> tuple[sqlite3.Connection, threading.Lock]:
 
 
 def _row(title: str, section: Section) -> tuple[str, str, str, str, str, str]:
-    """Return a row; names such as rateLimit are found by their words, too."""
+    """Return a row; names such as rateLimit are also found by their words."""
     names = " ".join({*_NAME.findall(section.text)})
     names = re.sub("(?=[A-Z])", " ", names)
     return title, section.heading, section.text, names, section.page, section.anchor
