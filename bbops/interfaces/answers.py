@@ -1,4 +1,4 @@
-"""What a server answers: the shapes of its control plane's API, for those who ask it."""
+"""The responses of a server's control-plane API."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class ProjectLine(msgspec.Struct, frozen=True):
     ready: bool
 
 
-class Condition(msgspec.Struct, frozen=True):
-    """One thing that is true or not, since when and why: `type` is Ready, Reconciling or Stalled.
+class ProjectCondition(msgspec.Struct, frozen=True):
+    """A condition of a project: `type` is Ready, Reconciling or Stalled.
 
     `reason` is CamelCase, for machines.
     """
@@ -34,9 +34,10 @@ class Condition(msgspec.Struct, frozen=True):
 
 
 class Publication(msgspec.Struct, frozen=True):
-    """An attempt that ended: live, or stalled with its reason.
+    """A finished publication: live, or stalled with its reason.
 
-    `version` is its tag, `author` and `subject` are those of its commit, `changes` those of tables.
+    `version` is its tag; `author` and `subject` come from its commit; `changes` are changes of
+    tables.
     """
 
     revision: str
@@ -50,15 +51,15 @@ class Publication(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-class ReconcileAnswer(msgspec.Struct, frozen=True):
-    """The answer to a request to publish the newest commit, with the time of that request."""
+class ReconcileResponse(msgspec.Struct, frozen=True):
+    """The response to a request to publish the newest commit, with the time of that request."""
 
     requested_at: datetime
     status: str = "accepted"
 
 
 class Status(msgspec.Struct, frozen=True):
-    """How a project is: what is live, what was tried last, and what stands in its way.
+    """The status of a project: its live release, the last attempt, and the reason for a failure.
 
     `handled_at` is the `requested_at` of the newest request whose attempt has ended, None before
     the first attempt.
@@ -70,7 +71,7 @@ class Status(msgspec.Struct, frozen=True):
     attempted_revision: str | None
     applied_revision: str | None
     release: str | None
-    conditions: list[Condition]
+    conditions: list[ProjectCondition]
     diagnostics: list[JsonDiagnostic]
     publications: list[Publication]
     version: str | None = None
@@ -88,29 +89,30 @@ class Status(msgspec.Struct, frozen=True):
 
     @property
     def is_settled(self) -> bool:
-        """Whether what is live is what the newest commit holds, and nothing is under way."""
+        """Whether the newest commit is live, and no attempt is under way."""
         return self.is_ready and not self.is_reconciling
 
     @property
     def attempted_subject(self) -> str:
-        """The subject of the commit that was tried last; empty where it was not read."""
-        tried = (one for one in reversed(self.publications) if one.subject)
-        return next((one.subject for one in tried if one.revision == self.attempted_revision), "")
+        """The subject of the last attempted commit; empty if the commit was not read."""
+        tried = (item for item in reversed(self.publications) if item.subject)
+        revision = self.attempted_revision
+        return next((item.subject for item in tried if item.revision == revision), "")
 
-    def find(self, kind: str) -> Condition | None:
-        """Return a condition by its type, such as Stalled; None when it does not hold."""
-        return next((one for one in self.conditions if one.type == kind and one.status), None)
+    def find(self, kind: str) -> ProjectCondition | None:
+        """Return a condition by its type, such as Stalled; None if it is not true."""
+        return next((item for item in self.conditions if item.type == kind and item.status), None)
 
 
 class ServerStatus(msgspec.Struct, frozen=True):
-    """How a server's own settings are: the file they come from, and what is wrong in it."""
+    """The status of a server's own settings: their file, and the diagnostics of that file."""
 
     file: str | None = None
     diagnostics: list[JsonDiagnostic] = []
 
 
-class Oneself(msgspec.Struct, frozen=True):
-    """Whom a server takes one for: `how` is session, token or local."""
+class SignedInUser(msgspec.Struct, frozen=True):
+    """The user of a request: `how` is session, token or local."""
 
     how: str
     email: str
@@ -120,8 +122,8 @@ class Oneself(msgspec.Struct, frozen=True):
     scopes: list[str]
 
 
-class Login(msgspec.Struct, frozen=True):
-    """A sign-in that somebody approves at `url`; `device` is for polling alone."""
+class PendingLogin(msgspec.Struct, frozen=True):
+    """A sign-in that the user approves at `url`; `device` is the secret for polling."""
 
     device: str
     code: str
@@ -130,7 +132,7 @@ class Login(msgspec.Struct, frozen=True):
 
 
 class LoginOutcome(msgspec.Struct, frozen=True):
-    """How it is with it: pending, approved, denied or expired."""
+    """The status of a sign-in: pending, approved, denied or expired."""
 
     status: str
     token: str = ""
@@ -141,13 +143,13 @@ DraftState = Literal["asleep", "waking", "live", "stalled"]
 
 
 class DraftStatus(msgspec.Struct, frozen=True):
-    """A branch that is previewed: where, and how far that is.
+    """A branch with a preview: its address and its state.
 
     Attributes:
-        slug: as its address has it.
-        commit: the newest one.
-        state: `asleep` until it is asked for; `stalled` with a message and diagnostics.
-        release: what answers there, None while nothing does.
+        slug: the branch in the address.
+        commit: the newest commit.
+        state: `asleep` until the first request; `stalled` with a message and diagnostics.
+        release: the release that serves the draft, None without one.
     """
 
     branch: str
@@ -160,21 +162,21 @@ class DraftStatus(msgspec.Struct, frozen=True):
     diagnostics: list[JsonDiagnostic]
 
 
-class Preview(msgspec.Struct, frozen=True):
-    """What lets a program into a draft, and until when."""
+class DraftAccess(msgspec.Struct, frozen=True):
+    """A token for a draft, with its expiry."""
 
     url: str
     token: str
     expires_at: str
 
 
-class Tests(msgspec.Struct, frozen=True):
-    """What the tests of a proposal say.
+class ProposalTestResult(msgspec.Struct, frozen=True):
+    """The test results of a proposal.
 
     Attributes:
-        state: `unknown` where they could not be run; `summary` says why.
-        summary: all of it in a line.
-        diagnostics: what fails, and where.
+        state: `unknown` if the tests could not be run; `summary` has the reason.
+        summary: the results in a line.
+        diagnostics: the failures, with their places.
     """
 
     state: Literal["running", "passed", "failed", "unknown"]
@@ -185,70 +187,70 @@ class Tests(msgspec.Struct, frozen=True):
     diagnostics: list[JsonDiagnostic] = []
 
     @property
-    def is_against(self) -> bool:
-        """Whether they speak against what they were run for."""
+    def blocks_merge(self) -> bool:
+        """Whether the results block a merge."""
         return self.state in {"failed", "unknown"}
 
 
-class ChangedPlace(msgspec.Struct, frozen=True):
-    """Where an answer differs: a JSON pointer, empty for all of it, and both as masked text."""
+class ChangedValue(msgspec.Struct, frozen=True):
+    """A difference between two responses: a JSON pointer, empty for the body, and masked values."""
 
     at: str
     before: str
     now: str
 
 
-class ChangedAnswer(msgspec.Struct, frozen=True):
-    """A request whose answer would change: its status before and after, and what differs in it."""
+class ChangedResponse(msgspec.Struct, frozen=True):
+    """A request whose response would change: its status before and after, and the differences."""
 
     method: str
     route: str
     target: str
     before: int
     now: int
-    places: tuple[ChangedPlace, ...]
+    places: tuple[ChangedValue, ...]
 
 
-class Replayed(msgspec.Struct, frozen=True):
-    """What a proposal's draft answered otherwise than the live API.
+class ReplayResult(msgspec.Struct, frozen=True):
+    """The differences between the responses of a proposal's draft and of the live API.
 
     Attributes:
         head: the commit that the draft served.
-        at: when, in seconds since 1970.
-        asked: how many requests were asked.
-        left: how many were not, for they were signed in, hold a secret or took too long.
-        changed: those whose responses would change.
+        at: the time of the replay, in seconds since 1970.
+        asked: the number of replayed requests.
+        left: the number of skipped requests: signed in, with a secret, or too slow.
+        changed: the requests whose responses would change.
     """
 
     head: str
     at: float
     asked: int
     left: int
-    changed: tuple[ChangedAnswer, ...]
+    changed: tuple[ChangedResponse, ...]
 
 
 class OtherProject(msgspec.Struct, frozen=True):
-    """What a proposal would do to another project of the repository; its files are in `folder`."""
+    """The effects of a proposal on another project of the repository; its files are in `folder`."""
 
     project: str
     folder: str
     plan: dict[str, Any] | None
     text: str
     diagnostics: list[JsonDiagnostic]
-    tests: Tests | None
+    tests: ProposalTestResult | None
 
 
 class ProposalDetail(msgspec.Struct, frozen=True):
-    """A proposal, what merging it would do now, and what blocks it.
+    """A proposal, the effects of merging it now, and the reasons that block it.
 
-    `obstacles` is empty when it can be merged. `digest` names what it would do: an approval is of
-    that alone, and `outdated` are those whose approval was of something else. `tests` run when a
-    change of it is looked at first; null where it has mistakes or conflicts. `diff` is what `git
-    diff` writes of it, at most 256 kB. For one that was merged or closed, all of these are as they
-    were when it was last looked at before that. `replayed` is what its draft answered differently;
-    null where that was not asked of this commit, or may not be read. `others` are the other
-    projects of the repository that it changes, `hidden` how many more there are that may not be
-    read; then `diff` is of this project alone.
+    `obstacles` is empty when it can be merged. `digest` identifies its effects: an approval is for
+    one digest, and the approvals of the users in `outdated` are for an older one. `tests` run when
+    a change of the proposal is first viewed; null if it has errors or conflicts. `diff` is the
+    output of `git diff`, at most 256 kB. For a merged or closed proposal, all of these are as they
+    were when it was last viewed before that. `replayed` has the changed responses of its draft;
+    null if requests were not replayed for this commit, or the user may not read the result.
+    `others` are the other projects of the repository that it changes, `hidden` the number of
+    projects that the user may not read; then `diff` only has the changes of this project.
     """
 
     proposal: Proposal
@@ -264,17 +266,17 @@ class ProposalDetail(msgspec.Struct, frozen=True):
     diagnostics: list[JsonDiagnostic]
     plan: dict[str, Any] | None
     text: str
-    tests: Tests | None = None
+    tests: ProposalTestResult | None = None
     diff: str = ""
-    replayed: Replayed | None = None
+    replayed: ReplayResult | None = None
     others: tuple[OtherProject, ...] = ()
     hidden: int = 0
 
 
-class RolledBack(msgspec.Struct, frozen=True):
-    """The commit that restores a version: in proposal `proposal`, or on the branch where that is 0.
+class RollbackResult(msgspec.Struct, frozen=True):
+    """The commit that restores a version: in proposal `proposal`, or on the branch if that is 0.
 
-    `page` is the address of the proposal. The project's status says when it is live.
+    `page` is the address of the proposal. The project's status shows when it is live.
     """
 
     commit: str
@@ -284,8 +286,8 @@ class RolledBack(msgspec.Struct, frozen=True):
     page: str = ""
 
 
-class PublishedFrontend(msgspec.Struct, frozen=True):
-    """A frontend that was published; `message` says why it is not live, where it is not."""
+class FrontendResult(msgspec.Struct, frozen=True):
+    """A published frontend; `message` has the reason if it is not live."""
 
     version: str
     commit: str
@@ -293,16 +295,16 @@ class PublishedFrontend(msgspec.Struct, frozen=True):
     message: str
 
 
-class Merged(msgspec.Struct, frozen=True):
-    """What became of a merge."""
+class MergeResult(msgspec.Struct, frozen=True):
+    """The result of a merge."""
 
     proposal: Proposal
     lines: list[str]
     is_live: bool
 
 
-class Reply(msgspec.Struct, frozen=True):
-    """An answer of a project's API; `value` is its JSON, null without any."""
+class ApiResponse(msgspec.Struct, frozen=True):
+    """A response of a project's API; `value` is its JSON, null without a body."""
 
     status: int
     release: str
@@ -310,22 +312,22 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class McpAddress(msgspec.Struct, frozen=True):
-    """Where agents reach one project; opaque, and never made from its name."""
+    """The MCP address of a project; opaque, and never built from its name."""
 
     mcp_url: str
 
 
 class IssuedKey(msgspec.Struct, frozen=True):
-    """An API key that was just made, the only time it is shown: only its hash is kept."""
+    """A new API key, in the only response that contains it: the server stores a hash."""
 
     id: str
     key: str
 
 
-class ApiKey(msgspec.Struct, frozen=True):
-    """What is known of an API key; times are seconds since 1970, `channels` null means all.
+class ApiKeyInfo(msgspec.Struct, frozen=True):
+    """An API key without its secret; times are seconds since 1970, `channels` null means all.
 
-    `used_at` is when it opened something last, up to a minute late; null where it never did.
+    `used_at` is the time of its last use, up to a minute late; null if it was never used.
     """
 
     id: str
@@ -339,14 +341,14 @@ class ApiKey(msgspec.Struct, frozen=True):
     used_at: float | None = None
 
     def has_ended(self, now: float) -> bool:
-        """Return whether it opens nothing any more."""
+        """Return whether the key has expired or was revoked."""
         return self.revoked_at is not None or (self.expires_at or now + 1) <= now
 
 
-class SentMessage(msgspec.Struct, frozen=True):
-    """A message to a receiver of webhooks and its last try; see `bbops hooks`.
+class WebhookMessage(msgspec.Struct, frozen=True):
+    """A message to a webhook receiver with its last attempt; see `bbops hooks`.
 
-    `outcome` is waiting, taken or dropped, `status` what the receiver answered, if it did.
+    `outcome` is waiting, taken or dropped, `status` the status of the receiver's response, if any.
     """
 
     id: str
@@ -362,7 +364,7 @@ class SentMessage(msgspec.Struct, frozen=True):
 
 
 def error_text(content: bytes) -> str:
-    """Return a server's own words: of `{"error": "…"}` or `{"error": {"message": "…"}}`."""
+    """Return the message in `{"error": "…"}` or `{"error": {"message": "…"}}`; empty without."""
     try:
         body: Any = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError):

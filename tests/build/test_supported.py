@@ -16,7 +16,7 @@ from bbops.base.model import _unsupported_keys
 from bbops.build.check import Cache, validate
 from bbops.build.check._language import find_unsupported_parts
 from bbops.build.compile.release import build
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.language.loading.load import kinds
 from bbops.language.steps._base import step_kinds
 from bbops.runtime import work
@@ -167,7 +167,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def validated(folder: Path) -> list[str]:
-    result = CliRunner().invoke(Commands("bbops"), ["validate", str(folder), "--json"])
+    result = CliRunner().invoke(RootGroup("bbops"), ["validate", str(folder), "--json"])
     found = json.loads(result.stdout)["diagnostics"]
     return [one["severity"] for one in found if one["code"] == CODE]
 

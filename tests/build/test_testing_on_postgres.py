@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from bbops.build.compile.release import build
 from bbops.build.testing.running import Runner, choose
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import ROOT, with_function
 from tests.support.patience import wait_for
@@ -94,7 +94,7 @@ def test_rows_stand_in_any_order_and_wrong_ones_are_named(
 
 
 def bbops_test(folder: Path, *arguments: str) -> Result:
-    return CliRunner().invoke(Commands("bbops"), ["test", "--path", str(folder), *arguments])
+    return CliRunner().invoke(RootGroup("bbops"), ["test", "--path", str(folder), *arguments])
 
 
 @pytest.mark.long

@@ -14,9 +14,9 @@ from pathlib import Path
 import click
 import pytest
 
-from bbops.interfaces.cli import python_complaint
+from bbops.interfaces.cli import check_python
 from bbops.interfaces.cli._catalog import load_command, own_commands
-from bbops.interfaces.cli._family import Family
+from bbops.interfaces.cli._command_group import CommandGroup
 from tests.conftest import ROOT
 from tests.support.command_line import add_entry_points, bbops, environment
 
@@ -168,7 +168,7 @@ def test_every_noun_that_lists_does_so_without_a_command() -> None:
     assert {name for name, group in groups.items() if "list" not in group.commands} <= {
         "contract", "db", "mcp", "workspace",
     }  # fmt: skip
-    assert all(isinstance(group, Family) for group in groups.values())
+    assert all(isinstance(group, CommandGroup) for group in groups.values())
 
 
 def test_an_added_command_is_listed_without_importing_it(plugin: Path) -> None:
@@ -292,8 +292,8 @@ def test_text_that_the_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:
 
 
 def test_an_old_python_is_named_with_the_cure() -> None:
-    assert python_complaint((3, 11)) == ""
-    assert python_complaint((3, 9)) == (
+    assert check_python((3, 11)) == ""
+    assert check_python((3, 9)) == (
         "error: Python 3.9 is too old, expected 3.11 or newer\n"
         "    hint: reinstall bbops with Python 3.11 or newer"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.language.addons._base import kinds
 from tests.bench.imports import figures
 from tests.support.vendors import OPENAI, STRIPE
@@ -19,7 +19,7 @@ from tests.vendors.stand_in import Answer, StandIn
 def bbops(root: Path, *arguments: str) -> Result:
     """Run `bbops addon` in a folder."""
     command = ["addon", arguments[0], *arguments[1:], "--path", str(root)]
-    return CliRunner().invoke(Commands("bbops"), command)
+    return CliRunner().invoke(RootGroup("bbops"), command)
 
 
 @pytest.fixture

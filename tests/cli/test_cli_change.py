@@ -17,7 +17,7 @@ from bbops.edit.authoring.making import make
 from bbops.edit.authoring.moving import move
 from bbops.edit.authoring.naming import Name
 from bbops.edit.authoring.setting import as_yaml
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.source.tree import FolderTree
 from bbops.source.yaml.document import load
 from bbops.source.yaml.edit import CannotEdit, remove_key, set_value, splice
@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def bbops(folder: Path, *arguments: str) -> Result:
-    return CliRunner().invoke(Commands("bbops"), [*arguments, "--path", str(folder)])
+    return CliRunner().invoke(RootGroup("bbops"), [*arguments, "--path", str(folder)])
 
 
 def test_a_column_in_use_is_renamed_by_force_as_the_refusal_says(folder: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_rename_takes_every_reference_along(folder: Path, old: str, new: str) 
     assert "moved   " in result.stdout
     assert is_right(folder)
     assert len(files(folder)) == before
-    assert CliRunner().invoke(Commands("bbops"), ["fmt", "--check", str(folder)]).exit_code == 0
+    assert CliRunner().invoke(RootGroup("bbops"), ["fmt", "--check", str(folder)]).exit_code == 0
 
 
 def test_a_renamed_table_remembers_its_rows(folder: Path) -> None:
@@ -309,7 +309,7 @@ def test_what_is_made_is_right_and_in_our_style(folder: Path, kind: str, name: s
     assert result.exit_code == 0, result.stderr
     assert "made    " in result.stdout
     assert is_right(folder)
-    assert CliRunner().invoke(Commands("bbops"), ["fmt", "--check", str(folder)]).exit_code == 0
+    assert CliRunner().invoke(RootGroup("bbops"), ["fmt", "--check", str(folder)]).exit_code == 0
 
 
 def test_a_new_endpoint_is_one_file_unless_its_function_is_there(folder: Path) -> None:

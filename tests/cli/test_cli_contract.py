@@ -7,14 +7,14 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from tests.conftest import ROOT, TEMPLATE, sample
 
 GOLDEN = ROOT / "tests/golden/contract"
 
 
 def export(*arguments: object) -> Result:
-    return CliRunner().invoke(Commands("bbops"), ["contract", "export", *map(str, arguments)])
+    return CliRunner().invoke(RootGroup("bbops"), ["contract", "export", *map(str, arguments)])
 
 
 def test_it_prints_openapi_where_nothing_else_is_said() -> None:

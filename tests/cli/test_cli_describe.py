@@ -19,7 +19,7 @@ from bbops.build.check import validate
 from bbops.edit.authoring.changing import Change
 from bbops.edit.authoring.describing import MAX_LENGTH, MAX_QUESTION, Draft, describe, read_sentence
 from bbops.edit.authoring.naming import Name
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.source.tree import FolderTree
 from bbops.source.yaml.document import load
 from tests.conftest import TEMPLATE
@@ -93,7 +93,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def ask(folder: Path, *arguments: str) -> Result:
-    return CliRunner().invoke(Commands("bbops"), ["describe", *arguments, "--path", str(folder)])
+    return CliRunner().invoke(RootGroup("bbops"), ["describe", *arguments, "--path", str(folder)])
 
 
 def test_it_shows_and_writes_nothing_unless_told(folder: Path, model: Model) -> None:

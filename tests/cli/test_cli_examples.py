@@ -12,9 +12,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bbops.interfaces.cli._comparing import CHANGES, Comparing
+from bbops.interfaces.cli._compare import CHANGED_EXIT_CODE, CompareCommand
 from bbops.interfaces.cli._examples import examples_of
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.interfaces.cli.init import template_files
 from bbops.source.git import store
 from tests.support.served import git
@@ -35,7 +35,7 @@ def walk(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, c
             yield from walk(inner, (*path, name))
 
 
-COMMANDS = dict(walk(Commands("bbops"), ()))
+COMMANDS = dict(walk(RootGroup("bbops"), ()))
 EXAMPLES = [(path, line) for path, one in COMMANDS.items() for line in examples_of(one)]
 HERE = [
     (path, line) for path, line in EXAMPLES
@@ -48,7 +48,7 @@ def parse(line: str) -> click.Context:
     """Read a command line as the program does, and return the context of its last command."""
     program, *words = shlex.split(line)
     assert program == "bbops"
-    command: click.Command = Commands("bbops")
+    command: click.Command = RootGroup("bbops")
     context = command.make_context("bbops", words)
     while isinstance(command, click.Group):
         name, *words = [*context._protected_args, *context.args]
@@ -62,7 +62,7 @@ def parse(line: str) -> click.Context:
 @pytest.mark.parametrize("path", COMMANDS)
 def test_help_shows_one_or_two_examples(path: str) -> None:
     assert 1 <= len(examples_of(COMMANDS[path])) <= 2
-    shown = CliRunner().invoke(Commands("bbops"), [*path.split(), "--help"]).stdout
+    shown = CliRunner().invoke(RootGroup("bbops"), [*path.split(), "--help"]).stdout
     lines = [line.strip() for line in shown.partition("Examples:")[2].splitlines()]
     assert [line for line in lines if line] == examples_of(COMMANDS[path])
 
@@ -92,7 +92,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     store.init(tmp_path / "shop", template_files("shop"), message="Start")
     monkeypatch.chdir(tmp_path / "shop")
     monkeypatch.setenv("HOME", str(tmp_path))
-    CliRunner().invoke(Commands("bbops"), ["new", "table", "tags", "--crud"])
+    CliRunner().invoke(RootGroup("bbops"), ["new", "table", "tags", "--crud"])
     git(Path(), "add", "-A")
     git(Path(), "commit", "-qm", "Tags")
     git(Path(), "tag", "-am", "The first", "v1")
@@ -107,6 +107,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.long
 @pytest.mark.parametrize(("path", "line"), HERE)
 def test_an_example_runs_in_a_new_project(project: Path, path: str, line: str) -> None:
-    done = CliRunner().invoke(Commands("bbops"), shlex.split(line)[1:])
-    fine = {0, CHANGES} if isinstance(COMMANDS[path], Comparing) else {0}
+    done = CliRunner().invoke(RootGroup("bbops"), shlex.split(line)[1:])
+    fine = {0, CHANGED_EXIT_CODE} if isinstance(COMMANDS[path], CompareCommand) else {0}
     assert done.exit_code in fine, done.output

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.interfaces.cli.init import rename, slug
 from bbops.source.yaml.document import load
 from tests.conftest import ROOT
@@ -20,7 +20,7 @@ from tests.support.command_line import bbops, environment
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(Commands("bbops"), list(map(str, arguments)))
+    return CliRunner().invoke(RootGroup("bbops"), list(map(str, arguments)))
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -99,7 +99,7 @@ def test_an_empty_project_lists_its_files_as_json(tmp_path: Path) -> None:
 def test_what_to_do_next_can_be_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     lines = run("init", "My Shop").stdout.splitlines()
-    assert lines[0] == "made project 'my-shop' in 'My Shop'"
+    assert lines[0] == "created project 'my-shop' in 'My Shop'"
     assert "  cd 'My Shop'" in lines
     assert any(line.startswith("  bbops dev ") for line in lines)
     assert any(line.startswith("  bbops serve ") for line in lines)
@@ -140,7 +140,7 @@ def test_a_file_in_the_way_is_an_error(tmp_path: Path) -> None:
 def test_a_name_that_no_project_may_have_is_refused_with_a_near_one(tmp_path: Path) -> None:
     result = run("init", tmp_path / "x", "--name", "My Shop")
     assert result.exit_code == 2
-    assert "'My Shop' is not a project's name" in result.stderr
+    assert "'My Shop' is not a valid project name" in result.stderr
     assert "hint: for example 'my-shop'" in result.stderr
     assert not (tmp_path / "x").exists()
 

@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from tests.conftest import TEMPLATE
 
 pytestmark = pytest.mark.quick
@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def bbops(*arguments: str) -> Result:
-    return CliRunner().invoke(Commands("bbops"), arguments)
+    return CliRunner().invoke(RootGroup("bbops"), arguments)
 
 
 def walk(command: click.Command, name: str = "") -> Iterator[tuple[str, click.Command]]:
@@ -46,7 +46,7 @@ def walk(command: click.Command, name: str = "") -> Iterator[tuple[str, click.Co
 
 def test_every_command_takes_json() -> None:
     silent = {
-        name for name, one in walk(Commands("bbops"))
+        name for name, one in walk(RootGroup("bbops"))
         if not any("--json" in each.opts for each in one.params)
     }  # fmt: skip
     assert silent == OWN_WORDS

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from tests.support.planning import starting_files
 
 NAMED = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false")
@@ -47,7 +47,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str, given: str = "") -> Result:
-    return CliRunner().invoke(Commands("bbops"), ["plan", *arguments], input=given)
+    return CliRunner().invoke(RootGroup("bbops"), ["plan", *arguments], input=given)
 
 
 def open_route(folder: Path) -> None:
@@ -155,7 +155,7 @@ def test_mistakes_are_told_as_validate_tells_them(shop: Path) -> None:
     (shop / "endpoints/users.yaml").write_text("method: GET\n")
     done = run()
     assert done.exit_code == 1
-    assert done.stderr.startswith("this folder has mistakes, so nothing can be compared:\n")
+    assert done.stderr.startswith("this folder has errors, so nothing can be compared:\n")
     assert "endpoints/users.yaml:1:1: error: 'path' is missing [missing-key]" in done.stderr
 
 
@@ -165,7 +165,7 @@ def test_mistakes_of_the_old_project_say_which_it_is(shop: Path) -> None:
     git(shop, "checkout", "-q", "HEAD~1", "--", ".")
     done = run()
     assert done.exit_code == 1
-    assert done.stderr.startswith(f"main {git(shop, 'rev-parse', 'HEAD')[:12]} has mistakes")
+    assert done.stderr.startswith(f"main {git(shop, 'rev-parse', 'HEAD')[:12]} has errors")
 
 
 @pytest.mark.parametrize(

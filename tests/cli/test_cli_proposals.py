@@ -42,8 +42,8 @@ def test_a_proposal_goes_its_way_on_the_command_line(world: World) -> None:
     assert (refused.code, "bbops proposals ready 1" in refused.text) == (2, True), refused.text
     assert mine.run("propose", "--ready").code == 0
     asked = mine.run("proposals", "ask", "1", "maintainer@example.com")
-    assert asked.text == "asked for a review of proposal #1: maintainer@example.com\n"
-    assert "asked for a review: maintainer@" in others.run("proposals", "show", "1").text
+    assert asked.text == "review of proposal #1 requested from: maintainer@example.com\n"
+    assert "review requested from: maintainer@" in others.run("proposals", "show", "1").text
     assert others.run("proposals", "comment", "1", "well").code == 0
     assert others.run("proposals", "refuse", "1", "-m", "not yet").code == 0
     refused = others.run("proposals", "merge", "1")
@@ -93,7 +93,7 @@ def test_the_server_proposes_to_go_back(world: World) -> None:
     mine = Terminal(world, "developer", clone)
     done = mine.run("rollback", "v1", "--propose")
     assert done.code == 0, done.text
-    assert re.match(r"proposal #\d+ goes back to v1: http://.*/proposals/\d+\n", done.text)
+    assert re.match(r"proposal #\d+ rolls back to v1: http://.*/proposals/\d+\n", done.text)
     both = mine.run("rollback", "v1", "--propose", "--now")
     assert (both.code, "'--now' and '--propose' exclude each other" in both.text) == (2, True), (
         both.text

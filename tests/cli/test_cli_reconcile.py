@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from tests.support.statuses import READY, STALLED, Answers, Start, answers_of, control
 
 __all__ = ["control"]
@@ -38,7 +38,7 @@ class Story(dict[str, tuple[int, Any]]):
 
 def wait(url: str, *arguments: str) -> Result:
     return CliRunner().invoke(
-        Commands("bbops"), ["reconcile", "--wait", "--server", url, *arguments]
+        RootGroup("bbops"), ["reconcile", "--wait", "--server", url, *arguments]
     )
 
 
@@ -134,11 +134,11 @@ def test_several_projects_need_a_name(control: Start) -> None:
     assert wait(url, "shop").exit_code == 0
     unnamed = wait(url)
     assert unnamed.exit_code == 2
-    assert "name a project" in unnamed.stderr
+    assert "choose a project" in unnamed.stderr
 
 
 def test_a_timeout_without_a_wait_is_an_error(control: Start) -> None:
     arguments = ["reconcile", "--timeout", "5", "--server", control(answers_of(READY))]
-    done = CliRunner().invoke(Commands("bbops"), arguments)
+    done = CliRunner().invoke(RootGroup("bbops"), arguments)
     assert done.exit_code == 2
     assert "'--timeout' has no effect without '--wait'" in done.stderr

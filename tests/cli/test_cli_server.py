@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.interfaces.cli._server import DEFAULT_SERVER, default_server
 
 
 @pytest.mark.parametrize("name", ["status", "suspend", "resume", "reconcile", "requests", "replay"])
 def test_a_project_is_named_with_or_without_the_option(name: str) -> None:
-    done = CliRunner().invoke(Commands("bbops"), [name, "shop", "--project", "blog"])
+    done = CliRunner().invoke(RootGroup("bbops"), [name, "shop", "--project", "blog"])
     assert done.exit_code in {1, 2}  # replay says with 1 that it could not
     assert "two projects are given: 'shop' and --project 'blog'" in done.output
 
@@ -31,5 +31,5 @@ def test_the_server_of_the_folder_is_asked(tmp_path: Path, monkeypatch: pytest.M
         (state / "control.json").write_text(json.dumps({"url": foreign, "token": "x"}))
         assert default_server() == DEFAULT_SERVER  # a clone names no server for our token
     (state / "control.json").write_text('{"url": "http://127.0.0.1:18999", "token": "x"}')
-    done = CliRunner().invoke(Commands("bbops"), ["status"], env={"BBOPS_SERVER": None})
+    done = CliRunner().invoke(RootGroup("bbops"), ["status"], env={"BBOPS_SERVER": None})
     assert "http://127.0.0.1:18999" in done.stderr

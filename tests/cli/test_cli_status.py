@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bbops.base.errors import ServerError
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.interfaces.client import Remote
 from tests.support.command_line import bbops, environment
 from tests.support.statuses import READY, STALLED, Start, answers_of, control
@@ -19,7 +19,7 @@ __all__ = ["control"]
 
 
 def run(*arguments: str, **env: str) -> Result:
-    return CliRunner().invoke(Commands("bbops"), ["status", *arguments], env=env)
+    return CliRunner().invoke(RootGroup("bbops"), ["status", *arguments], env=env)
 
 
 def test_a_ready_project_is_one_line(control: Start) -> None:
@@ -140,19 +140,19 @@ def test_reconcile_is_accepted_or_refused(control: Start) -> None:
 def test_a_commit_is_accepted_for_the_one_project_or_the_named_one(control: Start) -> None:
     accepted = {"POST /api/projects/blog/accept": (202, {})}
     one = control({**answers_of(STALLED), **accepted})
-    done = CliRunner().invoke(Commands("bbops"), ["accept", "b" * 12, "--server", one])
+    done = CliRunner().invoke(RootGroup("bbops"), ["accept", "b" * 12, "--server", one])
     assert (done.exit_code, done.stdout[:22]) == (0, "accepted bbbbbbbbbbbb;")
     two = control({**answers_of(READY, STALLED), **accepted})
-    done = CliRunner().invoke(Commands("bbops"), ["accept", "b" * 12, "--server", two])
+    done = CliRunner().invoke(RootGroup("bbops"), ["accept", "b" * 12, "--server", two])
     assert done.exit_code == 2
     assert "has 2 projects\n    hint: choose one with --project: shop, blog" in done.stderr
     arguments = ["accept", "b" * 12, "--server", two, "--project", "blog"]
-    assert CliRunner().invoke(Commands("bbops"), arguments).exit_code == 0
+    assert CliRunner().invoke(RootGroup("bbops"), arguments).exit_code == 0
 
 
 def test_a_commit_that_does_not_wait_is_said(control: Start) -> None:
     refused = {"error": {"message": "commit 'c' does not wait"}}
     url = control({**answers_of(STALLED), "POST /api/projects/blog/accept": (409, refused)})
-    done = CliRunner().invoke(Commands("bbops"), ["accept", "c", "--server", url])
+    done = CliRunner().invoke(RootGroup("bbops"), ["accept", "c", "--server", url])
     assert done.exit_code == 2
     assert "refused: commit 'c' does not wait" in done.stderr

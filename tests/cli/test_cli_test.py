@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from tests.conftest import TEMPLATE
 from tests.support.cases import RIGHT, WRONG, bbops_test, project
 from tests.support.served import git
@@ -210,7 +210,7 @@ def test_a_function_behind_middleware_is_tested_by_its_endpoint(tmp_path: Path) 
     result = bbops_test(project(tmp_path, cases, "endpoint: show\n", **files))
     assert result.exit_code == 0, result.output
     folder = project(tmp_path / "other", cases, "function: show\n", **files)
-    told = CliRunner().invoke(Commands("bbops"), ["validate", str(folder)]).stdout
+    told = CliRunner().invoke(RootGroup("bbops"), ["validate", str(folder)]).stdout
     assert "reads 'vars.team', which is set only by middleware [test-case]" in told
 
 

@@ -13,8 +13,8 @@ from urllib.parse import unquote
 import pytest
 from click.testing import CliRunner, Result
 
-from bbops.interfaces.cli._group import Commands
-from bbops.interfaces.cli._remembered import KEPT
+from bbops.interfaces.cli._check_cache import MAX_RESULTS
+from bbops.interfaces.cli._root_group import RootGroup
 from tests.conftest import ROOT
 from tests.support.command_line import bbops, environment
 from tests.support.served import git
@@ -32,7 +32,7 @@ PLACES = {
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(Commands("bbops"), list(map(str, arguments)))
+    return CliRunner().invoke(RootGroup("bbops"), list(map(str, arguments)))
 
 
 @pytest.fixture
@@ -232,13 +232,13 @@ def test_what_was_kept_badly_is_checked_again(good: Path, kept: Path, text: str)
 
 def test_only_the_newest_results_are_kept(good: Path, kept: Path) -> None:
     kept.mkdir(parents=True)
-    for number in range(KEPT + 5):
+    for number in range(MAX_RESULTS + 5):
         file = kept / str(number)
         file.write_text("{}")
         os.utime(file, (number, number))
     assert run("validate", good).exit_code == 0
     names = {file.name for file in kept.iterdir()}
-    assert len(names) == KEPT
+    assert len(names) == MAX_RESULTS
     assert not {"0", "1", "5"} & names
 
 

@@ -56,7 +56,7 @@ def test_install_adds_one_line_and_keeps_what_is_there(
     assert (mine, more) == ("# mine, does not expire", [])
     assert f"bbops completion {shell}" in added
     second = bbops("completion", shell, "--install", env=at_home(tmp_path))
-    assert second.stdout == f"completion is in '{target}' already\n"
+    assert second.stdout == f"completion is already in '{target}'\n"
     assert len(target.read_text().splitlines()) == 2
 
 

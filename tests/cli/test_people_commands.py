@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from bbops.base.errors import ServerError
 from bbops.interfaces.cli import _credentials
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.interfaces.client import Remote
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.rules import Role, Scope
@@ -186,7 +186,7 @@ def listening(tried: Tried) -> Iterator[Listening]:
 
 
 def run(*arguments: str, given: str = "") -> Result:
-    return CliRunner().invoke(Commands("bbops"), arguments, input=given)
+    return CliRunner().invoke(RootGroup("bbops"), arguments, input=given)
 
 
 def approve(browser: Browser, code: str, decision: str) -> str:

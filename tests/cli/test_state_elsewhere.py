@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 
 PROJECT = "bbops: 1\nname: shop\n"
 
@@ -24,7 +24,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(Commands("bbops"), arguments)
+    return CliRunner().invoke(RootGroup("bbops"), arguments)
 
 
 @pytest.mark.parametrize(

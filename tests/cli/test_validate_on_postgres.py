@@ -13,13 +13,13 @@ from bbops.base.errors import DatabaseError
 from bbops.build.check import validate
 from bbops.build.testing.own_statements import try_statements
 from bbops.database.schema.place import PostgresPlace
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.source.tree import MemoryTree
 from tests.conftest import NOTES, with_function
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(Commands("bbops"), list(map(str, arguments)))
+    return CliRunner().invoke(RootGroup("bbops"), list(map(str, arguments)))
 
 
 HEAD = "input: { since?: datetime, id?: integer }\nsteps:\n"

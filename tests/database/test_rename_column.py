@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bbops.database.migrate.migrate import apply
-from bbops.interfaces.cli._group import Commands
-from bbops.interfaces.mcp.drafting.changing import change_files
-from bbops.interfaces.mcp.models import Change
+from bbops.interfaces.cli._root_group import RootGroup
+from bbops.interfaces.mcp.drafting.file_changes import change_files
+from bbops.interfaces.mcp.models import DraftChange
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import PROJECT
 from tests.support.checkouts import Agent, make_repository
@@ -72,7 +72,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def bbops(folder: Path, *arguments: str) -> Result:
-    return CliRunner().invoke(Commands("bbops"), [*arguments, "--path", str(folder)])
+    return CliRunner().invoke(RootGroup("bbops"), [*arguments, "--path", str(folder)])
 
 
 def test_a_column_takes_along_what_names_it(folder: Path) -> None:
@@ -140,14 +140,14 @@ def test_what_functions_say_of_it_is_told_and_stays(folder: Path) -> None:
 
 
 def test_an_agent_that_renames_a_column_keeps_its_values() -> None:
-    one = Change("rename", "table/posts", path=["columns", "title"], to="heading")
+    one = DraftChange("rename", "table/posts", path=["columns", "title"], to="heading")
     found = change_files(MemoryTree(FILES), [one])
     assert found["tables/posts.yaml"] == RENAMED.encode()
 
 
 def test_an_agent_cannot_write_yaml_by_a_name(folder: Path) -> None:
     for name in ("a: 1 }", "heading\nx", "", "a" * 64):
-        one = Change("rename", "table/posts", path=["columns", "title"], to=name)
+        one = DraftChange("rename", "table/posts", path=["columns", "title"], to=name)
         with pytest.raises(Exception, match="is not the name of a column"):
             change_files(FolderTree(folder), [one])
 

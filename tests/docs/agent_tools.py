@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbops.interfaces.mcp.tool import Tool, find_tools
+from bbops.interfaces.mcp.tool import McpTool, find_tools
 from tests.conftest import ROOT
 
 PAGE = ROOT / "docs/agent-tools.md"
@@ -19,7 +19,7 @@ def agent_tools_page() -> str:
     ])  # fmt: skip
 
 
-def _row(tool: Tool[object]) -> str:
+def _row(tool: McpTool[object]) -> str:
     changes = (
         "nothing" if tool.hints.reads_only else "may destroy" if tool.hints.destroys else "adds"
     )

@@ -11,8 +11,8 @@ from pydantic.fields import FieldInfo
 
 from bbops.base.model import Model
 from bbops.interfaces.lsp.descriptions import NOT_YET, about_key
-from bbops.interfaces.lsp.slots import Slot, fields, slot_of
-from bbops.interfaces.lsp.takes import takes
+from bbops.interfaces.lsp.schema import SchemaNode, annotation_schema, fields
+from bbops.interfaces.lsp.value_descriptions import describe_value
 from bbops.language.expressions.nodes import Literal
 from bbops.language.expressions.values import Constant, Expression
 from bbops.language.shape import Field
@@ -29,7 +29,9 @@ def key_table(model: type[BaseModel], *, keys: Mapping[str, FieldInfo] | None = 
     """Return the keys of a model as a table, needed ones first as the model has them."""
     rows = ["| key | takes | when left out | |", "| --- | --- | --- | --- |"]
     for key, field in (fields(model) if keys is None else keys).items():
-        rows.append(f"| `{key}` | {takes(field, key)} | {left_out(field)} | {said(model, key)} |")
+        rows.append(
+            f"| `{key}` | {describe_value(field, key)} | {left_out(field)} | {said(model, key)} |"
+        )
     return "\n".join(rows).replace(" |  |", " | |")
 
 
@@ -67,20 +69,20 @@ def sections(model: type[BaseModel]) -> Iterator[str]:
 def maps(model: type[BaseModel], path: str = "") -> Iterator[tuple[str, type[BaseModel]]]:
     """Yield where each map inside a model stands, and its own model."""
     for key, field in fields(model).items():
-        for inner, suffix in inside(slot_of(field.annotation, field.metadata)):
+        for inner, suffix in inside(annotation_schema(field.annotation, field.metadata)):
             if inner not in ELSEWHERE and not issubclass(inner, Step):
                 yield f"{path}{key}{suffix}", inner
                 yield from maps(inner, f"{path}{key}{suffix}.")
 
 
-def inside(slot: Slot) -> Iterator[tuple[type[BaseModel], str]]:
+def inside(slot: SchemaNode) -> Iterator[tuple[type[BaseModel], str]]:
     """Yield the models that a key leads to, and how the path to each goes on."""
     if slot.model is not None:
         yield slot.model, ""
-    for arm in slot.arms:
-        origin: Any = get_origin(arm.of)
+    for arm in slot.alternatives:
+        origin: Any = get_origin(arm.annotation)
         if origin in {dict, list, tuple}:
-            for found, suffix in inside(slot_of(get_args(arm.of)[-1])):
+            for found, suffix in inside(annotation_schema(get_args(arm.annotation)[-1])):
                 yield found, (".<name>" if origin is dict else "[]") + suffix
 
 

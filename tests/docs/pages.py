@@ -9,7 +9,7 @@ from textwrap import indent
 from pydantic import BaseModel
 
 from bbops.interfaces.lsp.descriptions import is_run
-from bbops.interfaces.lsp.slots import field_slot, fields
+from bbops.interfaces.lsp.schema import field_schema, fields
 from bbops.language.addons._base import Action, AddonKind, Parameter
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.expressions.types import Type
@@ -147,7 +147,7 @@ def kind_index() -> str:
 def step_page(key: str, kind: type[Step]) -> str:
     """Return the page of a step."""
     own = {name: field for name, field in fields(kind).items() if name not in fields(Step)}
-    inner = field_slot(kind, key).model
+    inner = field_schema(kind, key).model
     others = {name: field for name, field in own.items() if name != key}
     table = key_table(inner) if inner else key_table(kind, keys=own)
     beside = key_table(kind, keys=others) if inner and others else ""

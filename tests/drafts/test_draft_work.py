@@ -115,7 +115,7 @@ def test_a_draft_works_by_itself_for_as_long_as_somebody_lets_it(shop: Shop) -> 
         wait_for(lambda: len(jobs(served)) == 1)
         on = served.bbops("drafts", "work", TOPIC, "--for", "2h")
         assert on.stdout == (
-            "jobs and tasks of topic run by themselves for 2h\nreleased 1 job\n"
+            "jobs and tasks of topic run automatically for 2h\nreleased 1 job\n"
         ), on.stderr
         wait_for(lambda: client.get("marks").json().count("beat") >= 2)
         wait_for(lambda: "done" in client.get("marks").json())

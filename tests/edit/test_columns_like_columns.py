@@ -15,8 +15,8 @@ from bbops.edit.authoring.columns import rename_column
 from bbops.edit.authoring.moving import move
 from bbops.edit.authoring.naming import Name
 from bbops.interfaces.lsp.completion import complete
-from bbops.interfaces.lsp.folder import Folder
-from bbops.interfaces.lsp.text import Lines
+from bbops.interfaces.lsp.project import EditorProject
+from bbops.interfaces.lsp.text import SourceLines
 from bbops.language.project import Project
 from bbops.source.tree import FolderTree
 
@@ -98,6 +98,6 @@ def test_renames_are_followed(root: Path) -> None:
 def test_columns_are_offered(root: Path) -> None:
     text = CHANGES.replace("like: tickets.state", "like: ¦")
     (root / "tables/changes.yaml").write_text(text.replace("¦", ""))
-    lines, offset = Lines(text.replace("¦", "")), text.index("¦")
-    found = complete(Folder.at(root), "tables/changes.yaml", lines, offset)
+    lines, offset = SourceLines(text.replace("¦", "")), text.index("¦")
+    found = complete(EditorProject.at(root), "tables/changes.yaml", lines, offset)
     assert {"tickets.state", "tickets.price"} <= {one.label for one in found}

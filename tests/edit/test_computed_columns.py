@@ -10,9 +10,9 @@ from bbops.edit.authoring.changing import Change
 from bbops.edit.authoring.columns import rename_column
 from bbops.edit.authoring.naming import Name
 from bbops.interfaces.lsp.completion import complete
-from bbops.interfaces.lsp.folder import Folder
 from bbops.interfaces.lsp.hover import explain
-from bbops.interfaces.lsp.text import Lines
+from bbops.interfaces.lsp.project import EditorProject
+from bbops.interfaces.lsp.text import SourceLines
 
 LINES = """columns:
   id: { type: integer, primaryKey: true, auto: increment }
@@ -53,7 +53,9 @@ def test_hovering_says_how_it_is_computed(root: Path) -> None:
     run = "steps:\n  - find: { table: lines, where: total > 2 }\n    as: lines\n"
     (root / "functions").mkdir()
     (root / "functions/run.yaml").write_text(run)
-    found = explain(Folder.at(root), "functions/run.yaml", Lines(run), run.index("total") + 2)
+    found = explain(
+        EditorProject.at(root), "functions/run.yaml", SourceLines(run), run.index("total") + 2
+    )
     assert "`lines.total` — type: decimal, computed: quantity * price" in str(found)
 
 
@@ -63,6 +65,6 @@ def test_columns_are_offered(root: Path, place: str) -> None:
     old = next(line for line in LINES.splitlines() if f"{key}:" in line)
     text = LINES.replace(old[old.index(f"{key}:") :], f"{place} }}")
     (root / "tables/lines.yaml").write_text(text.replace("¦", ""))
-    lines, offset = Lines(text.replace("¦", "")), text.index("¦")
-    found = complete(Folder.at(root), "tables/lines.yaml", lines, offset)
+    lines, offset = SourceLines(text.replace("¦", "")), text.index("¦")
+    found = complete(EditorProject.at(root), "tables/lines.yaml", lines, offset)
     assert "price" in {one.label for one in found}

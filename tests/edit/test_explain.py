@@ -15,8 +15,8 @@ from bbops.base.diagnostics import Diagnostic
 from bbops.build.check import validate
 from bbops.edit.authoring.codes import Code, read_codes
 from bbops.edit.authoring.topics import Topic, read_topics
-from bbops.interfaces.cli._group import Commands
-from bbops.interfaces.lsp.slots import fields
+from bbops.interfaces.cli._root_group import RootGroup
+from bbops.interfaces.lsp.schema import fields
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.expressions.related import RELATED_WORDS
 from bbops.language.expressions.windows import WINDOWS
@@ -68,7 +68,7 @@ EXAMPLES = [
 
 
 def explain(*arguments: str) -> Result:
-    return CliRunner().invoke(Commands("bbops"), ["explain", *arguments])
+    return CliRunner().invoke(RootGroup("bbops"), ["explain", *arguments])
 
 
 # ---- examples

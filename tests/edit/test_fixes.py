@@ -13,11 +13,11 @@ from bbops.build.check import validate
 from bbops.edit.authoring.changing import ChangedTree
 from bbops.edit.authoring.codes import read_codes
 from bbops.edit.fixes import find_edit
-from bbops.interfaces.mcp.drafting.changing import change_files
-from bbops.interfaces.mcp.drafting.fixing import Fixes
-from bbops.interfaces.mcp.drafting.inside import delete_in, put_in, rename_in
-from bbops.interfaces.mcp.models import Change
-from bbops.interfaces.mcp.tool import Refused
+from bbops.interfaces.mcp.drafting.entries import delete_in, put_in, rename_in
+from bbops.interfaces.mcp.drafting.file_changes import change_files
+from bbops.interfaces.mcp.drafting.fixes import Fixes
+from bbops.interfaces.mcp.models import DraftChange
+from bbops.interfaces.mcp.tool import ToolError
 from bbops.source.tree import MemoryTree
 from bbops.source.yaml.document import load
 from bbops.source.yaml.edit import splice
@@ -41,7 +41,7 @@ FIXED = {
 
 
 @cache
-def offered() -> list[tuple[Diagnostic, Change, Shown, set[str]]]:
+def offered() -> list[tuple[Diagnostic, DraftChange, Shown, set[str]]]:
     """Return each fix that a wrong example of docs/errors is offered, with all of its codes."""
     wrong = [one for code in read_codes().values() for one in read_examples(code.examples)
              if one.verdict == "wrong"]  # fmt: skip
@@ -136,7 +136,7 @@ def test_a_finding_without_an_exact_cure_has_no_fix(agent: Agent) -> None:
 def test_a_change_inside_of_a_resource_keeps_its_comments() -> None:
     text = "# why\nsteps: # one\n  - return:\n      value: 1 # told\n"
     tree = MemoryTree({"project.yaml": "bbops: 1\nname: a\n", "functions/a.yaml": text})
-    inside = Change("put", "function/a", path=["steps", 0, "return", "value"], value=2)
+    inside = DraftChange("put", "function/a", path=["steps", 0, "return", "value"], value=2)
     written = text.replace("value: 1", "value: 2").encode()
     assert change_files(tree, [inside]) == {"functions/a.yaml": written}
 
@@ -144,8 +144,8 @@ def test_a_change_inside_of_a_resource_keeps_its_comments() -> None:
 def test_a_key_with_another_name_keeps_its_comments() -> None:
     text = "# why\ndescripton: a # told\nstpes:\n  # first\n  - return:\n      value: 1 # one\n"
     tree = MemoryTree({"project.yaml": "bbops: 1\nname: a\n", "functions/a.yaml": text})
-    changes = [Change("rename", "function/a", path=["descripton"], to="description"),
-               Change("rename", "function/a", path=["stpes"], to="steps")]  # fmt: skip
+    changes = [DraftChange("rename", "function/a", path=["descripton"], to="description"),
+               DraftChange("rename", "function/a", path=["stpes"], to="steps")]  # fmt: skip
     written = text.replace("descripton", "description").replace("stpes", "steps").encode()
     assert change_files(tree, changes) == {"functions/a.yaml": written}
 
@@ -153,13 +153,17 @@ def test_a_key_with_another_name_keeps_its_comments() -> None:
 @pytest.mark.parametrize(
     ("file", "change", "words"),
     [
-        ("steps: []\n", Change("delete", "function/a", path=["steps"]), "remove everything"),
-        ("a: &b 1\n", Change("put", "function/a", path=["a"], value=1), "separately: line 1: "),
+        ("steps: []\n", DraftChange("delete", "function/a", path=["steps"]), "remove everything"),
+        (
+            "a: &b 1\n",
+            DraftChange("put", "function/a", path=["a"], value=1),
+            "separately: line 1: ",
+        ),
     ],
 )
-def test_what_cannot_be_changed_inside_says_why(file: str, change: Change, words: str) -> None:
+def test_what_cannot_be_changed_inside_says_why(file: str, change: DraftChange, words: str) -> None:
     tree = MemoryTree({"project.yaml": "bbops: 1\nname: a\n", "functions/a.yaml": file})
-    with pytest.raises(Refused, match=words):
+    with pytest.raises(ToolError, match=words):
         change_files(tree, [change])
 
 
@@ -187,7 +191,7 @@ def test_what_is_no_entry_is_refused() -> None:
         put_in({"a": 1}, ["a", "b"], 1)
     with pytest.raises(BbopsError, match="is a list, not a map"):
         rename_in(BODY, ["a", "b", 0], "c")
-    with pytest.raises(BbopsError, match="has 2 entries, and none is 3"):
+    with pytest.raises(BbopsError, match="has 2 entries, but not 3"):
         put_in(BODY, ["a", "b", 3], 1)
     with pytest.raises(BbopsError, match="none is '0'"):
         put_in(BODY, ["a", "b", "0"], 1)

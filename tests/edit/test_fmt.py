@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.edit.authoring.formatting import format_file
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.source.yaml.document import load
 from bbops.source.yaml.format import format_document, read_source
 from bbops.source.yaml.quotes import may_be_plain, quoted
@@ -26,7 +26,7 @@ FILES = sorted(path for folder in SAMPLES for path in folder.rglob("*.yaml"))
 
 
 def fmt(*arguments: object, stdin: bytes | None = None) -> Result:
-    return CliRunner().invoke(Commands("bbops"), ["fmt", *map(str, arguments)], input=stdin)
+    return CliRunner().invoke(RootGroup("bbops"), ["fmt", *map(str, arguments)], input=stdin)
 
 
 def formatted(text: str, path: str = "") -> str:

@@ -12,12 +12,12 @@ from bbops.edit.authoring.changing import Change
 from bbops.edit.authoring.columns import rename_column
 from bbops.edit.authoring.moving import move
 from bbops.edit.authoring.naming import Name
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.interfaces.lsp.completion import complete
 from bbops.interfaces.lsp.definition import define
-from bbops.interfaces.lsp.folder import Folder
+from bbops.interfaces.lsp.project import EditorProject
 from bbops.interfaces.lsp.rename import plan_rename
-from bbops.interfaces.lsp.text import Lines
+from bbops.interfaces.lsp.text import SourceLines
 from bbops.source.tree import FolderTree
 
 FILES = {
@@ -101,8 +101,8 @@ def offered(root: Path, old: str, new: str) -> set[str]:
     text = FILES[MINE].replace(old, new, 1)
     offset = text.index("¦")
     (root / MINE).write_text(text.replace("¦", ""))
-    folder = Folder.at(root)
-    return {one.label for one in complete(folder, MINE, Lines(text.replace("¦", "")), offset)}
+    folder = EditorProject.at(root)
+    return {one.label for one in complete(folder, MINE, SourceLines(text.replace("¦", "")), offset)}
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_what_may_stand_there_is_offered(
 
 
 def test_a_variable_is_renamed_and_found(root: Path) -> None:
-    folder, text = Folder.at(root), FILES[MINE]
-    lines, offset = Lines(text), text.index("vars.number") + 6
+    folder, text = EditorProject.at(root), FILES[MINE]
+    lines, offset = SourceLines(text), text.index("vars.number") + 6
     plan = plan_rename(folder, MINE, lines, offset, "total")
     assert sorted(text[site.start : site.end] for site, _ in plan.edits) == ["number", "number"]
     (site,) = define(folder, MINE, lines, offset)
@@ -135,7 +135,7 @@ def test_a_variable_is_renamed_and_found(root: Path) -> None:
 
 # ---- copies for API keys
 def bbops(folder: Path, *arguments: str) -> Result:
-    return CliRunner().invoke(Commands("bbops"), [*arguments, "--path", str(folder)])
+    return CliRunner().invoke(RootGroup("bbops"), [*arguments, "--path", str(folder)])
 
 
 def test_a_copy_for_api_keys_names_a_cure_for_each_user(root: Path) -> None:

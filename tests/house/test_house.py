@@ -22,7 +22,7 @@ FILE_DOORS = {
     "bbops/interfaces/cli/_catalog.py",
     "bbops/interfaces/cli/_credentials.py", "bbops/interfaces/cli/completion.py",
     "bbops/interfaces/cli/frontend.py",
-    "bbops/interfaces/cli/_remembered.py", "bbops/interfaces/cli/init.py",
+    "bbops/interfaces/cli/_check_cache.py", "bbops/interfaces/cli/init.py",
     "bbops/database/sqlite/connection.py",
     "bbops/database/files/files.py", "bbops/database/sqlite/gate.py",
     "bbops/database/files/restore.py",

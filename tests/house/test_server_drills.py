@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING
 from bbops.interfaces.mcp.models import Draft
 from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import Gives, Takes, Tool
-from bbops.interfaces.mcp.work import Work
+from bbops.interfaces.mcp.operation import Work
 
 if TYPE_CHECKING:
-    from bbops.interfaces.mcp.drafting.bench import Bench
+    from bbops.interfaces.mcp.drafting.project_repository import Bench
 
 
 class Counting(Takes, frozen=True):

@@ -8,7 +8,7 @@ import pytest
 
 from bbops.database.postgres.ddl import PostgresDdl
 from bbops.database.sqlite.ddl import SqliteDdl
-from bbops.interfaces.mcp.searching import search
+from bbops.interfaces.mcp.search import search
 from bbops.language.expressions.nodes import Binary, Choice, Compare, Index, Logic, Unary, walk
 from bbops.language.expressions.related import RELATED_WORDS
 from bbops.language.expressions.syntax import parse

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from bbops.build.compile.release import validate
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.source.tree import FolderTree
 from tests.conftest import ROOT, TEMPLATE
 
@@ -17,7 +17,7 @@ PROJECTS = [*SAMPLES, TEMPLATE]
 
 
 def run(*arguments: object) -> tuple[int, str]:
-    found = CliRunner().invoke(Commands("bbops"), [*map(str, arguments)])
+    found = CliRunner().invoke(RootGroup("bbops"), [*map(str, arguments)])
     return found.exit_code, found.output
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 
-from bbops.interfaces.lsp.text import Lines
+from bbops.interfaces.lsp.text import SourceLines
 from tests.conftest import run
 from tests.support.command_line import environment
 
@@ -147,7 +147,7 @@ def typed(editor: Client, path: str, old: str, new: str) -> lsp.Position:
 
 def applied(text: str, edits: Any) -> str:
     """Return a text with edits, as an editor that counts in UTF-16 puts them in."""
-    lines = Lines(text)
+    lines = SourceLines(text)
     places = [(lines.offset(e.range.start), lines.offset(e.range.end), e.new_text) for e in edits]
     for start, end, new in sorted(places, reverse=True):
         text = text[:start] + new + text[end:]

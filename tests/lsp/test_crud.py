@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from bbops.interfaces.lsp.completion import complete
-from bbops.interfaces.lsp.folder import Folder
 from bbops.interfaces.lsp.hover import explain
-from bbops.interfaces.lsp.text import Lines
+from bbops.interfaces.lsp.project import EditorProject
+from bbops.interfaces.lsp.text import SourceLines
 from tests.support.crud import write_project
 
 NOTES = "endpoints/notes.yaml"
@@ -20,7 +20,7 @@ def root(tmp_path: Path) -> Path:
     return write_project(tmp_path)
 
 
-def opened(root: Path, before: str, after: str) -> tuple[Folder, Lines, int]:
+def opened(root: Path, before: str, after: str) -> tuple[EditorProject, SourceLines, int]:
     """Return the folder with a change at which the cursor, `¦`, is."""
     text = (root / NOTES).read_text()
     assert before in text
@@ -28,7 +28,7 @@ def opened(root: Path, before: str, after: str) -> tuple[Folder, Lines, int]:
     at = typed.index("¦")
     typed = typed.replace("¦", "")
     (root / NOTES).write_text(typed)
-    return Folder.at(root), Lines(typed), at
+    return EditorProject.at(root), SourceLines(typed), at
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_keys_and_columns_are_offered(
 @pytest.mark.parametrize(
     ("place", "words"),
     [
-        ("ow¦ner: user_id", "signed-in user"), ("max¦Limit: 5", "how many rows"),
+        ("ow¦ner: user_id", "signed-in user"), ("max¦Limit: 5", "most rows"),
         ("table: no¦tes", "notes"), ("owner: user¦_id", "integer"),
     ],
 )  # fmt: skip

@@ -10,7 +10,7 @@ from lsprotocol import types as lsp
 from pydantic import BaseModel
 
 from bbops.interfaces.lsp.descriptions import about_key
-from bbops.interfaces.lsp.slots import Slot, field_slot, fields
+from bbops.interfaces.lsp.schema import SchemaNode, field_schema, fields
 from bbops.language.loading.load import kinds
 from bbops.language.steps._base import step_kinds
 from tests.conftest import ROOT
@@ -141,10 +141,10 @@ def test_every_key_of_the_language_is_explained() -> None:
         seen.add(model)
         for key in fields(model):
             unexplained += [] if about_key(model, key) else [f"{model.__name__}.{key}"]
-            models += models_in(field_slot(model, key))
+            models += models_in(field_schema(model, key))
     assert unexplained == []
 
 
-def models_in(slot: Slot) -> list[type[BaseModel]]:
-    inner = [slot.inside({}, 0), slot.inside({}, "any")] if slot.model is None else []
+def models_in(slot: SchemaNode) -> list[type[BaseModel]]:
+    inner = [slot.member({}, 0), slot.member({}, "any")] if slot.model is None else []
     return [one.model for one in (slot, *inner) if one.model is not None]

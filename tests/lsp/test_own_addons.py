@@ -9,10 +9,10 @@ import pytest
 from bbops.base.errors import BbopsError
 from bbops.interfaces.lsp.completion import complete
 from bbops.interfaces.lsp.definition import define, uses
-from bbops.interfaces.lsp.folder import Folder
 from bbops.interfaces.lsp.hover import explain
+from bbops.interfaces.lsp.project import EditorProject
 from bbops.interfaces.lsp.rename import plan_rename
-from bbops.interfaces.lsp.text import Lines
+from bbops.interfaces.lsp.text import SourceLines
 
 FUNCTION = "functions/notes/list.yaml"
 TEXT = """
@@ -52,11 +52,13 @@ def root(project: Path) -> Path:
     return project
 
 
-def at(root: Path, text: str, place: str, path: str = FUNCTION) -> tuple[Folder, Lines, int]:
+def at(
+    root: Path, text: str, place: str, path: str = FUNCTION
+) -> tuple[EditorProject, SourceLines, int]:
     """Return a folder with a text in a file, and the place of the cursor `¦` in it."""
     (root / path).write_text(text)
-    folder = Folder.at(root)
-    return folder, Lines(text), text.index(place.replace("¦", "")) + place.index("¦")
+    folder = EditorProject.at(root)
+    return folder, SourceLines(text), text.index(place.replace("¦", "")) + place.index("¦")
 
 
 def labels(root: Path, text: str, place: str) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from bbops.build.check import validate
 from bbops.build.check._flows import CheckedFlow
-from bbops.interfaces.lsp.folder import Folder
+from bbops.interfaces.lsp.project import EditorProject
 from tests.lsp.editing import LIST
 
 EDITS = [
@@ -33,7 +33,7 @@ EDITS = [
 
 @pytest.mark.long
 def test_what_is_reused_after_an_edit_is_what_a_whole_check_finds(project: Path) -> None:
-    folder = Folder.at(project)
+    folder = EditorProject.at(project)
     folder.refresh()
     for path, old, new in [*EDITS, *reversed(EDITS)]:
         text = folder.source(path)
@@ -43,7 +43,7 @@ def test_what_is_reused_after_an_edit_is_what_a_whole_check_finds(project: Path)
 
 
 def test_an_edit_of_one_function_leaves_the_results_of_others(project: Path) -> None:
-    folder = Folder.at(project)
+    folder = EditorProject.at(project)
     folder.refresh()
     before = flows_of(folder)
     folder.files.put(LIST, folder.source(LIST) + "# more\n")
@@ -63,7 +63,7 @@ SETTINGS = [
 def test_an_edit_of_the_settings_leaves_what_does_not_read_them(
     project: Path, old: str, new: str, touched: set[str]
 ) -> None:
-    folder = Folder.at(project)
+    folder = EditorProject.at(project)
     settings = folder.source("project.yaml").replace("env:", "env:\n  PAGE: { default: '1' }")
     folder.files.put("project.yaml", settings)
     folder.files.put(
@@ -77,6 +77,6 @@ def test_an_edit_of_the_settings_leaves_what_does_not_read_them(
     assert {name for name in after if after[name] is not before[name]} == touched
 
 
-def flows_of(folder: Folder) -> dict[str, CheckedFlow]:
+def flows_of(folder: EditorProject) -> dict[str, CheckedFlow]:
     assert folder.project is not None
     return {name: folder.project.flows.of(name) for name in folder.project.functions}

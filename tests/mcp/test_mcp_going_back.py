@@ -23,7 +23,7 @@ def test_a_snapshot_is_a_tag_and_stays_one(agent: Agent) -> None:
     assert agent.call("recovery_snapshot", name="before-sale") == done
     assert [one["tag"] for one in agent.call("recovery_history")["snapshots"]] == [done["tag"]]
     git(agent.folder, "commit", "-qm", "More", "--allow-empty")
-    assert "of another commit" in agent.refused("recovery_snapshot", name="before-sale").message
+    assert "for another commit" in agent.refused("recovery_snapshot", name="before-sale").message
 
 
 def test_a_reset_can_be_undone(agent: Agent) -> None:

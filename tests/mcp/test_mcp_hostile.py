@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from bbops.interfaces.mcp.drafting.bench import Bench
+from bbops.interfaces.mcp.drafting.project_repository import ProjectRepository
 from bbops.interfaces.mcp.models import FOLDERS
 from bbops.interfaces.mcp.refs import parse_ref, ref_of
-from bbops.interfaces.mcp.tool import Refused
+from bbops.interfaces.mcp.tool import ToolError
 from bbops.source.git.proposals import PREVIEW
 from bbops.source.git.writing import NOTHING, make_commit, put_files, write_blobs
 from tests.support.checkouts import HELLO, TOOLS, Agent, agent, make_repository, small_repository
@@ -48,7 +48,7 @@ def test_no_name_of_a_draft_leads_to_what_is_live(agent: Agent) -> None:
     plan = agent.call("preview_changes", changes=[CHANGE])["plan"]
     for draft in LIVE:
         agent.refused("apply_changes", draft=draft, plan=plan, message="x")
-        for more in ({}, {"delete": True}, {"to": agent.place._bench.head}):
+        for more in ({}, {"delete": True}, {"to": agent.place._repository.head}):
             agent.refused("recovery_reset_draft", draft=draft, **more)
     assert agent.refs() == before
 
@@ -94,7 +94,7 @@ class Machine(RuleBasedStateMachine):
     def call(self, tool: str, **arguments: Any) -> dict[str, Any] | None:
         try:
             return self.agent.call(tool, **arguments)
-        except Refused:
+        except ToolError:
             return None
 
     @rule(draft=st.sampled_from(["", "one", "two", "main"]), version=st.integers(1, 9))
@@ -144,8 +144,8 @@ def test_no_series_of_calls_moves_what_is_live(tmp_path: Path, series: int) -> N
 @given(st.text("abv10./-_@{~^:*? [\\\n", max_size=8) | texts)
 def test_a_name_is_refused_or_one_that_git_takes_for_a_branch(text: str) -> None:
     try:
-        name = Bench.require_name(None, text)  # type: ignore[arg-type]
-    except Refused:
+        name = ProjectRepository.require_name(None, text)  # type: ignore[arg-type]
+    except ToolError:
         return
     assert name == text
     assert name not in LIVE[1:]  # which branch is live is known to a bench alone
@@ -154,11 +154,11 @@ def test_a_name_is_refused_or_one_that_git_takes_for_a_branch(text: str) -> None
 
 # ---- plans that somebody made up
 @pytest.fixture
-def bench(agent: Agent) -> Bench:
-    return agent.place._bench
+def bench(agent: Agent) -> ProjectRepository:
+    return agent.place._repository
 
 
-def forge(bench: Bench, files: dict[str, tuple[str, bytes]]) -> str:
+def forge(bench: ProjectRepository, files: dict[str, tuple[str, bytes]]) -> str:
     """Return a plan that no preview made."""
     place = bench.store.place
     blobs = write_blobs(place, [data for _, data in files.values()])
@@ -177,7 +177,7 @@ STRAY = (
 
 
 @pytest.mark.long
-def test_a_plan_changes_resources_alone(agent: Agent, bench: Bench) -> None:
+def test_a_plan_changes_resources_alone(agent: Agent, bench: ProjectRepository) -> None:
     for path, mode in STRAY:
         plan = forge(bench, {path: (mode, b"steps: []\n")})
         refused = agent.refused("apply_changes", draft="topic", plan=plan, message="x")
@@ -188,12 +188,12 @@ def test_a_plan_changes_resources_alone(agent: Agent, bench: Bench) -> None:
 def test_a_plan_stays_in_the_folder_of_the_project(tmp_path: Path) -> None:
     make_repository(tmp_path / "shop")
     one = Agent(tmp_path / "shop", under="functions")
-    plan = forge(one.place._bench, {"endpoints/hello.yaml": ("100644", b"method: GET\n")})
+    plan = forge(one.place._repository, {"endpoints/hello.yaml": ("100644", b"method: GET\n")})
     refused = one.refused("apply_changes", draft="topic", plan=plan, message="x")
     assert "not a resource of the project" in refused.message
 
 
-def test_a_plan_is_not_as_large_as_anybody_likes(agent: Agent, bench: Bench) -> None:
+def test_a_plan_is_not_as_large_as_anybody_likes(agent: Agent, bench: ProjectRepository) -> None:
     files = {
         f"docs/page{number}.md": ("100644", bytes([97 + number]) * (1 << 20)) for number in range(9)
     }
@@ -201,7 +201,9 @@ def test_a_plan_is_not_as_large_as_anybody_likes(agent: Agent, bench: Bench) -> 
     assert "too large" in refused.message
 
 
-def test_a_plan_builds_on_what_is_live_or_on_the_draft(agent: Agent, bench: Bench) -> None:
+def test_a_plan_builds_on_what_is_live_or_on_the_draft(
+    agent: Agent, bench: ProjectRepository
+) -> None:
     place = bench.store.place
     tree = bench.store.trees([bench.head])[bench.head]
     aside = make_commit(place, tree, [], "Nobody's")
@@ -226,7 +228,7 @@ def test_what_is_no_plan_is_refused(agent: Agent) -> None:
 def test_a_ref_is_refused_or_names_a_file_of_its_kind(text: str) -> None:
     try:
         ref = parse_ref(text)
-    except Refused:
+    except ToolError:
         return
     assert ref_of(ref.file) == ref == parse_ref(str(ref))
     parts = ref.file.split("/")

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from bbops.base.errors import BbopsError
 from bbops.interfaces.cli.mcp import command
 from bbops.interfaces.mcp.clients._base import find_clients
-from bbops.interfaces.mcp.installing.steps import Step, carry_out, check_name, choose, plan
+from bbops.interfaces.mcp.installing.steps import InstallStep, carry_out, check_name, choose, plan
 from tests.support.statuses import Start, control
 
 __all__ = ["control"]
@@ -42,7 +42,7 @@ def workspace(tmp_path: Path) -> Path:
     return found
 
 
-def install(workspace: Path, *names: str, **more: Any) -> list[Step]:
+def install(workspace: Path, *names: str, **more: Any) -> list[InstallStep]:
     return carry_out(workspace, plan(workspace, choose(names, workspace), URL, **more))
 
 
@@ -194,4 +194,4 @@ def test_binding_a_workspace_says_how_to_look_at_it(workspace: Path, control: St
     url = control({"GET /api/projects/shop/mcp": (200, address)})
     given = ["--client", "claude-code", "--path", str(workspace), "--server", url, "--yes"]
     told = CliRunner().invoke(command, ["connect", "shop", *given])
-    assert "'bbops mcp status --name bbops-shop' shows how it is" in told.stdout
+    assert "'bbops mcp status --name bbops-shop' shows the connection" in told.stdout

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bbops.build.check._language import find_unsupported_parts
-from bbops.interfaces.mcp.drafting.performing import every_work, find_doing, perform
+from bbops.interfaces.mcp.drafting.operations import find_function, list_operations, run_operation
 from bbops.interfaces.mcp.models import FOLDERS, KINDS
 from bbops.interfaces.mcp.tool import call, find_tool
 from bbops.language.addons._base import kinds as addon_kinds
@@ -67,7 +67,7 @@ def test_kinds_are_those_of_the_language() -> None:
 
 
 def test_all_work_is_done_by_somebody() -> None:
-    assert all(callable(find_doing(name)) for name in every_work())
+    assert all(callable(find_function(name)) for name in list_operations())
 
 
 # ---- reading
@@ -364,7 +364,7 @@ def test_a_project_sees_and_changes_its_folder_alone(tmp_path: Path) -> None:
 
 
 def test_work_crosses_processes_as_json(agent: Agent) -> None:
-    bench = agent.place._bench
-    found = perform(bench, "context_list", {"kind": "table"})
+    bench = agent.place._repository
+    found = run_operation(bench, "context_list", {"kind": "table"})
     assert json.loads(json.dumps(found))["total"] == 1
     assert Store.open(agent.folder).resolve("main") == found["commit"]

@@ -9,21 +9,29 @@ import msgspec
 import pytest
 
 from bbops.base.errors import GitError
-from bbops.interfaces.mcp.tool import Call, Gives, Refused, Takes, Tool, call, find_tool
+from bbops.interfaces.mcp.tool import (
+    McpTool,
+    NextCall,
+    ToolError,
+    ToolParams,
+    ToolResult,
+    call,
+    find_tool,
+)
 from tests.support.checkouts import TOOLS
 
 pytestmark = pytest.mark.quick
 
 
-class Wanted(Takes):
+class Wanted(ToolParams):
     """A docstring for readers of the code."""
 
     draft_name: Annotated[str, msgspec.Meta(description="a branch", max_length=5)]
     title: str = ""
-    calls: list[Call] = []
+    calls: list[NextCall] = []
 
 
-class Found(Gives):
+class Found(ToolResult):
     """What is found."""
 
     found_name: str
@@ -32,10 +40,10 @@ class Found(Gives):
 async def find(place: str, wanted: Wanted) -> Found:
     if wanted.draft_name == "gone":
         raise GitError("there is no branch 'gone'", hint="make it")
-    return Found(found_name=place + wanted.draft_name, next=[Call("other_tool")])
+    return Found(found_name=place + wanted.draft_name, next=[NextCall("other_tool")])
 
 
-FIND = Tool("context_find", "Find", "Finds.", Wanted, Found, find)
+FIND = McpTool("context_find", "Find", "Finds.", Wanted, Found, find)
 
 
 def ask(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -71,7 +79,7 @@ def test_a_result_is_whole() -> None:
     ],
 )
 def test_wrong_arguments_are_refused_in_words(arguments: dict[str, Any], said: str) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ToolError) as caught:
         ask(arguments)
     assert said in caught.value.message
     assert caught.value.message.startswith("arguments of context_find: ")
@@ -93,18 +101,18 @@ def test_wrong_arguments_are_refused_in_words(arguments: dict[str, Any], said: s
 def test_wrong_arguments_are_told_what_is_wanted(
     tool: str, arguments: dict[str, Any], hint: str
 ) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ToolError) as caught:
         asyncio.run(call(find_tool(TOOLS, tool), None, arguments))
     assert caught.value.hint == hint
 
 
 def test_an_error_of_ours_is_a_refusal_with_its_cure() -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ToolError) as caught:
         ask({"draftName": "gone"})
     assert (caught.value.message, caught.value.hint) == ("there is no branch 'gone'", "make it")
 
 
 def test_an_unknown_tool_is_answered_with_the_nearest_name() -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ToolError) as caught:
         find_tool({"context_find": FIND}, "context_fnid")
     assert "context_find" in caught.value.hint

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bbops.interfaces.mcp.tool import Refused
+from bbops.interfaces.mcp.tool import ToolError
 from bbops_server.mcp import fair_queue
 from bbops_server.mcp.fair_queue import OneAtATime
 
@@ -36,7 +36,7 @@ def test_who_waits_too_long_for_themselves_is_told(monkeypatch: pytest.MonkeyPat
         async with turns.turn("ada"):
             async with turns.turn("bob"):
                 pass
-            with pytest.raises(Refused, match="your other agents have used"):
+            with pytest.raises(ToolError, match="your other agents have used"):
                 async with turns.turn("ada"):
                     pass
         async with turns.turn("ada"):

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from bbops.build.check import validate
 from bbops.build.check._language import find_unsupported_parts
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.language.loading.load import kinds
 from bbops.language.steps._base import step_kinds
 from bbops.source.tree import MemoryTree
@@ -124,12 +124,12 @@ def test_what_is_sent_and_answered_is_json(path: str) -> None:
 def test_the_example_passes_its_tests_as_the_page_shows() -> None:
     (shown,) = re.findall(r"```console\n\$ bbops (.*)\n…\n(.*) …\n", PAGES["README.md"])
     arguments = shown[0].replace("docs/example", str(EXAMPLE)).split()
-    result = CliRunner().invoke(Commands("bbops"), arguments)
+    result = CliRunner().invoke(RootGroup("bbops"), arguments)
     assert (result.exit_code, shown[1] in result.stdout) == (0, True), result.stdout
 
 
 def test_the_example_is_formatted() -> None:
-    assert CliRunner().invoke(Commands("bbops"), ["fmt", "--check", str(EXAMPLE)]).exit_code == 0
+    assert CliRunner().invoke(RootGroup("bbops"), ["fmt", "--check", str(EXAMPLE)]).exit_code == 0
 
 
 # ---- links

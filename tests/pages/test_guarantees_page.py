@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs/guarantees.md").read_text()
@@ -25,6 +25,6 @@ def test_its_example_writes_one_row_wherever_the_process_ends(tmp_path: Path) ->
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
-    done = CliRunner().invoke(Commands("bbops"), ["test", "--path", str(tmp_path)])
+    done = CliRunner().invoke(RootGroup("bbops"), ["test", "--path", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert "1 passed in" in done.output

@@ -230,7 +230,7 @@ def test_how_ended_proposals_stood_is_kept_of_the_newest(
 
 def test_a_merge_status_that_is_too_long_is_kept_without_what_makes_it_so() -> None:
     wrong = JsonDiagnostic("error", "x", "a.yaml", 1, 1, "a" * 500)
-    tests = answers.Tests("failed", "its tests fail", diagnostics=[wrong] * 900)
+    tests = answers.ProposalTestResult("failed", "its tests fail", diagnostics=[wrong] * 900)
     long = MergeStatus(
         None, MergeRequirements("plan", 1), ReviewTally((), (), ()), (wrong,) * 900,
         {"plan": "p" * 300_000},

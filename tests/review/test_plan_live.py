@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bbops.build.check import validate
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.review.plan.question import make_tree, read_question
 from bbops.source.tree import MemoryTree
 from tests.support.served import Served, make_project
@@ -42,7 +42,7 @@ def project(server: Served, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def run(server: Served, *arguments: str) -> Result:
     url = server.serving["control_url"]
-    return CliRunner().invoke(Commands("bbops"), ["plan", "--live", "--server", url, *arguments])
+    return CliRunner().invoke(RootGroup("bbops"), ["plan", "--live", "--server", url, *arguments])
 
 
 def test_a_plan_says_how_many_rows_are_touched(server: Served, project: Path) -> None:
@@ -69,7 +69,7 @@ def test_only_variables_without_a_value_are_missing(server: Served, project: Pat
 
 
 def test_a_file_of_rows_is_not_asked_for_twice(server: Served, project: Path) -> None:
-    done = CliRunner().invoke(Commands("bbops"), ["plan", "--live", "--rows", "-"], input="{}")
+    done = CliRunner().invoke(RootGroup("bbops"), ["plan", "--live", "--rows", "-"], input="{}")
     assert done.exit_code == 1
     assert "'--live' and '--rows' exclude each other" in done.output
 

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from bbops.build.testing.client import Client, serve
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.source.tree import FolderTree
 from bbops_server.data_plane.gateway.forwarded import Proxies
 from tests.conftest import ENV, Serving, run
@@ -153,7 +153,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_copied_channel_is_a_version_that_changes_by_itself(folder: Path, tmp_path: Path) -> None:
     arguments = ["copy", "channels/web-v1", "channels/web-v2", "--path", str(folder)]
-    result = CliRunner().invoke(Commands("bbops"), arguments)
+    result = CliRunner().invoke(RootGroup("bbops"), arguments)
     assert result.exit_code == 0, result.output
     (folder / "functions/hello2.yaml").write_text("steps:\n  - return: { value: second }\n")
     changed = folder / "endpoints/web-v2/hello.yaml"

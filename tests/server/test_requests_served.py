@@ -115,7 +115,7 @@ def test_a_draft_is_asked_what_was_asked_before(served: Served) -> None:
     same = served.bbops("replay", "--endpoint", "try/show")
     assert same.returncode == 0, same.stdout + same.stderr
     assert "0 of " in same.stdout
-    assert "not asked: its address holds a secret" in same.stdout
+    assert "not replayed: its address holds a secret" in same.stdout
     git(served.repository, "checkout", "-qb", "other")
     served.edit("functions/try/show.yaml", "'${ query.name }'", "hello")
     served.commit("Change")

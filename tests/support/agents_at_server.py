@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 import httpx
 import pytest
 
-from bbops.interfaces.mcp.tool import Refused, call, find_tool
+from bbops.interfaces.mcp.tool import ToolError, call, find_tool
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Caller, Role
@@ -153,9 +153,9 @@ class ServedAgent:
         done = self.house.run(call(find_tool(TOOLS, tool), self.place, arguments))
         return checked(tool, done)
 
-    def refused(self, tool: str, **arguments: Any) -> Refused:
+    def refused(self, tool: str, **arguments: Any) -> ToolError:
         """Call a tool that refuses, and return how."""
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(ToolError) as caught:
             self.call(tool, **arguments)
         return caught.value
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from tests.conftest import PROJECT, Files, sample
 
 BOARD = """
@@ -87,5 +87,5 @@ def project(folder: Path, cases: str, head: str = "function: board\n", **files: 
 
 def bbops_test(folder: Path, *arguments: object) -> Result:
     return CliRunner().invoke(
-        Commands("bbops"), ["test", "--path", str(folder), *map(str, arguments)]
+        RootGroup("bbops"), ["test", "--path", str(folder), *map(str, arguments)]
     )

@@ -11,9 +11,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from bbops.interfaces.mcp.drafting.bench import Bench
+from bbops.interfaces.mcp.drafting.project_repository import ProjectRepository
 from bbops.interfaces.mcp.local import Checkout
-from bbops.interfaces.mcp.tool import Refused, call, find_tool, find_tools
+from bbops.interfaces.mcp.tool import ToolError, call, find_tool, find_tools
 from bbops.source.git.store import Store
 from tests.support.served import git
 from tests.support.small_project import write_project
@@ -38,15 +38,15 @@ class Agent:
 
     def __init__(self, folder: Path, *, under: str = "", **bench: Any) -> None:
         self.folder = folder
-        self.place = Checkout(Bench(Store.open(folder), "main", under, **bench))
+        self.place = Checkout(ProjectRepository(Store.open(folder), "main", under, **bench))
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Call a tool and return its result."""
         return checked(tool, asyncio.run(call(find_tool(TOOLS, tool), self.place, arguments)))
 
-    def refused(self, tool: str, **arguments: Any) -> Refused:
+    def refused(self, tool: str, **arguments: Any) -> ToolError:
         """Call a tool that refuses, and return how."""
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(ToolError) as caught:
             self.call(tool, **arguments)
         return caught.value
 

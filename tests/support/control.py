@@ -17,7 +17,13 @@ from litestar import Litestar
 
 from bbops.base.errors import ServerError
 from bbops.base.json_diagnostics import JsonDiagnostic
-from bbops.interfaces.answers import Condition, DraftStatus, Publication, ServerStatus, Status
+from bbops.interfaces.answers import (
+    DraftStatus,
+    ProjectCondition,
+    Publication,
+    ServerStatus,
+    Status,
+)
 from bbops.review.contract.contract import Contract
 from bbops.review.contract.export import render_json
 from bbops_server.accounts.book import Book
@@ -54,7 +60,7 @@ class OneProject:
         return OneHook()
 
     def projects(self) -> list[Status]:
-        ready = Condition(
+        ready = ProjectCondition(
             type="Ready", status=True, reason="Published", message="<b>r1</b> is live", since=SINCE
         )
         return [

@@ -125,7 +125,7 @@ class House:
 COMPLETE = """
 from pathlib import Path
 from bbops.interfaces.lsp.completion import complete
-from bbops.interfaces.lsp.folder import Folder
+from bbops.interfaces.lsp.project import Folder
 from bbops.interfaces.lsp.hover import explain
 from bbops.interfaces.lsp.text import Lines
 

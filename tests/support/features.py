@@ -35,7 +35,7 @@ from bbops.build.compile.work import compile_work
 from bbops.build.testing.running import Runner, choose
 from bbops.database.migrate.migrate import apply
 from bbops.interfaces.lsp.descriptions import about_key
-from bbops.interfaces.lsp.slots import fields
+from bbops.interfaces.lsp.schema import fields
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.addons._base import step_keys
 from bbops.language.loading.load import kinds

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bbops.base.errors import BbopsError
 from bbops.base.json_diagnostics import JsonDiagnostic
-from bbops.interfaces.answers import Condition, ServerStatus, Status
+from bbops.interfaces.answers import ProjectCondition, ServerStatus, Status
 from bbops_server.commands._main import run
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.messages.builds import BuildRelease
@@ -39,7 +39,7 @@ class Follower:
         return ServerStatus()
 
     def projects(self) -> list[Status]:
-        ready = Condition("Ready", bool(self.count), "Published", "ok", datetime.now(UTC))
+        ready = ProjectCondition("Ready", bool(self.count), "Published", "ok", datetime.now(UTC))
         return [
             Status("small", self.settings.data_url, "", None, None, None, [ready], [], [])
         ]  # fmt: skip

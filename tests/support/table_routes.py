@@ -11,7 +11,7 @@ import msgspec
 from pydantic import BaseModel
 
 from bbops.base.model import plain
-from bbops.interfaces.lsp.slots import fields
+from bbops.interfaces.lsp.schema import fields
 from bbops.language.loading.crud import parts_of
 from bbops.language.loading.load import load
 from bbops.language.resources._crud import ACTIONS, Actions, Crud

@@ -10,7 +10,7 @@ import pytest
 
 from bbops.build.check import validate
 from bbops.build.testing.connections import try_addon
-from bbops.interfaces.client.outside import Outside, OwnClock
+from bbops.interfaces.client.external import ExternalClient, LocalClock
 from bbops.language.addons._base import kinds
 from bbops.runtime.vendors import find_probe, find_steps
 from bbops.runtime.vendors._mcp import digest_of
@@ -69,9 +69,9 @@ def run(files: dict[str, str], addon: str, given: dict[str, str]) -> Connection:
     assert project is not None, [str(one) for one in found]
 
     async def ask() -> Connection:
-        door = Outside()
+        door = ExternalClient()
         try:
-            return await try_addon(project, addon, given.get, door, OwnClock())
+            return await try_addon(project, addon, given.get, door, LocalClock())
         finally:
             await door.close()
 

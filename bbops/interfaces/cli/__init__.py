@@ -11,46 +11,46 @@ INTERRUPTED = 130
 
 
 def start() -> None:
-    """Run the command line as a program of its own, which then ends at once.
+    """Run the command line as a program of its own, and end the process at once.
 
-    To take down all that was imported takes longer than many a command.
+    Unloading all imported modules takes longer than many commands.
     """
     try:
         main()
-    except SystemExit as ended:
-        if not isinstance(ended.code, int | None):
+    except SystemExit as exit_request:
+        if not isinstance(exit_request.code, int | None):
             raise
-        with suppress(OSError, ValueError):  # nobody reads any more
+        with suppress(OSError, ValueError):  # the reader has closed the pipe
             sys.stdout.flush()
             sys.stderr.flush()
-        os._exit(ended.code or 0)
+        os._exit(exit_request.code or 0)
 
 
 def main() -> None:
-    """Run the command line and exit: 0 fine, 1 findings, 2 could not run."""
-    complaint = python_complaint(sys.version_info[:2])
-    if complaint:
-        sys.exit(complaint)
+    """Run the command line and exit: 0 success, 1 problems found, 2 the command could not run."""
+    problem = check_python(sys.version_info[:2])
+    if problem:
+        sys.exit(problem)
     try:
-        from bbops.interfaces.cli._group import Commands  # noqa: PLC0415 - newer syntax than the check needs
+        from bbops.interfaces.cli._root_group import RootGroup  # noqa: PLC0415 - newer syntax than the check needs
 
-        _forgive_odd_text()
-        Commands("bbops")()
-    except KeyboardInterrupt:  # before the first command could begin
+        _escape_unprintable_text()
+        RootGroup("bbops")()
+    except KeyboardInterrupt:  # before the first command has begun
         sys.exit(INTERRUPTED)
 
 
-def python_complaint(version: tuple[int, int]) -> str:
-    """Return why this Python cannot run bbops; empty when it can."""
+def check_python(version: tuple[int, int]) -> str:
+    """Return the reason why this Python cannot run bbops; empty if it can."""
     if version >= OLDEST_PYTHON:
         return ""
-    found, wanted = (".".join(map(str, pair)) for pair in (version, OLDEST_PYTHON))
-    cure = f"reinstall bbops with Python {wanted} or newer"
-    return f"error: Python {found} is too old, expected {wanted} or newer\n    hint: {cure}"
+    current, oldest = (".".join(map(str, pair)) for pair in (version, OLDEST_PYTHON))
+    hint = f"reinstall bbops with Python {oldest} or newer"
+    return f"error: Python {current} is too old, expected {oldest} or newer\n    hint: {hint}"
 
 
-def _forgive_odd_text() -> None:
-    """Print a file name or sign that the terminal cannot show as an escape instead of failing."""
+def _escape_unprintable_text() -> None:
+    """Escape characters that the terminal cannot print, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -1,4 +1,4 @@
-"""Find the commands, and what each is for, without importing any of them."""
+"""Find the commands and their summaries without importing their modules."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ ENTRY_POINTS = "bbops.commands"
 
 def own_commands() -> dict[str, str]:
     """Return the module of each command in `bbops.interfaces.cli`, by the command's name."""
-    names = [found.name for found in pkgutil.iter_modules(cli.__path__)]
+    names = [module.name for module in pkgutil.iter_modules(cli.__path__)]
     return {
-        _spelled(name): f"bbops.interfaces.cli.{name}" for name in names if not name.startswith("_")
-    }
+        _command_name(name): f"bbops.interfaces.cli.{name}"
+        for name in names if not name.startswith("_")
+    }  # fmt: skip
 
 
 def added_commands() -> dict[str, str]:
     """Return the module of each command that an installed package adds."""
     from importlib.metadata import entry_points  # noqa: PLC0415 - 10 ms that few commands need
 
-    return {found.name: found.value for found in entry_points(group=ENTRY_POINTS)}
+    return {entry.name: entry.value for entry in entry_points(group=ENTRY_POINTS)}
 
 
 def load_command(name: str, module: str) -> click.Command:
     """Import a command's module and return the command in it.
 
     Raises:
-        BbopsError: an added command cannot be imported or is none.
+        BbopsError: an added command cannot be imported, or is not a click command.
     """
     if module.startswith(f"{cli.__name__}."):
         return _command_in(module)
@@ -67,7 +68,7 @@ def _command_in(module: str) -> click.Command:
 
 
 def _find_file(module: str) -> Path | None:
-    """Return a module's file. `find_spec` would import the packages around it; we only look."""
+    """Return a module's file. `find_spec` would import the packages around it, so search here."""
     top, *inner = module.split(".")
     spec = find_spec(top)
     if spec is None:
@@ -82,5 +83,5 @@ def _find_file(module: str) -> Path | None:
     return None
 
 
-def _spelled(module: str) -> str:
+def _command_name(module: str) -> str:
     return module.rstrip("_").replace("_", "-")

@@ -1,4 +1,4 @@
-"""What the commands that change files share: where the project is, and what they say."""
+"""Find a project, and apply a change to its files, for the commands that edit one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def open_change(folder: Path) -> Change:
     """Return an empty change of the project around a folder.
 
     Raises:
-        BbopsError: there is none.
+        BbopsError: there is no project.
     """
     from bbops.edit.authoring.changing import Change  # noqa: PLC0415 - pydantic and the compiler
     from bbops.edit.authoring.folder import find_root  # noqa: PLC0415
@@ -42,41 +42,41 @@ def open_change(folder: Path) -> Change:
     return Change.open(root or folder)
 
 
-def finish(
-    change: Change, *, force: bool = False, as_json: bool, cure: str = "",
+def apply_change(
+    change: Change, *, force: bool = False, as_json: bool, hint: str = "",
     more: Mapping[str, list[str]] | None = None,
 ) -> None:  # fmt: skip
-    """Write a change, and say which files it is.
+    """Write a change, and print the changed files.
 
     Args:
-        cure: what to do where it would break the project; said above the errors.
+        hint: the fix to suggest if the change would break the project; printed above the errors.
         more: further keys of the JSON.
 
     Raises:
-        ProjectError: it would break the project.
+        ProjectError: the change would break the project.
     """
     before = set(change.folder.paths)
     try:
         changed = change.apply(force=force)
     except ProjectError:
         click.echo("nothing was changed, because the project would have these errors:", err=True)
-        if cure:
-            click.echo(f"    hint: {cure}", err=True)
+        if hint:
+            click.echo(f"    hint: {hint}", err=True)
         raise
-    told = [_tell(change, path, before) for path in changed if path not in change.moved]
+    files = [_describe(change, path, before) for path in changed if path not in change.moved]
     if as_json:
-        say(json.dumps({"changed": told, **(more or {})}))
+        say(json.dumps({"changed": files, **(more or {})}))
         return
-    for one in told:
-        where = f"{printable(one['from'])} to " if "from" in one else ""
-        say(f"{one['what']:<7} {where}{printable(one['path'])}")
+    for file in files:
+        source = f"{printable(file['from'])} to " if "from" in file else ""
+        say(f"{file['what']:<7} {source}{printable(file['path'])}")
 
 
-def _tell(change: Change, path: str, before: set[str]) -> dict[str, str]:
-    """Return what became of a file: made, changed, moved or removed."""
-    was = next((old for old, new in change.moved.items() if new == path), None)
-    if was is not None:
-        return {"what": "moved", "path": path, "from": was}
+def _describe(change: Change, path: str, before: set[str]) -> dict[str, str]:
+    """Return the action on a file: made, changed, moved or removed."""
+    source = next((old for old, new in change.moved.items() if new == path), None)
+    if source is not None:
+        return {"what": "moved", "path": path, "from": source}
     if change.files[path] is None:
         return {"what": "removed", "path": path}
     return {"what": "changed" if path in before else "made", "path": path}

@@ -1,6 +1,6 @@
-"""Tokens of servers that this user has signed in at, and the key of a server of this folder.
+"""Tokens of the servers at which this user is signed in, and the key of a local server.
 
-They lie in the user's own settings folder, for their eyes only, never in a project.
+They are stored in the user's own settings folder, readable only by the user, never in a project.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
 
 LOCAL_STATES = ("state", "dev")
-"""The state folders of `bbops serve` and `bbops dev`, below `.bbops`."""
+"""The state folders of `bbops serve` and `bbops dev`, inside `.bbops`."""
 
 LOCAL_KEY = "control.json"
-"""Where a server that runs keeps the key of this machine's user, in its state folder."""
+"""The file in a state folder in which a running server stores the key of the local user."""
 
 _MAX_BYTES = 1 << 20
 
 
 def find_token(url: str) -> str:
-    """Return the token for a server: of BBOPS_TOKEN, stored, or its own key; empty without any."""
+    """Return the token for a server: BBOPS_TOKEN, a stored token, a local key, or an empty text."""
     if given := os.environ.get("BBOPS_TOKEN", "").strip():
         return given
     stored = read_all().get(url, {})
@@ -34,17 +34,17 @@ def find_token(url: str) -> str:
 
 
 def find_server() -> str:
-    """Return the address of the server that runs for this folder or one around it; else nothing.
+    """Return the address of the server that runs for this folder or a parent; empty without one.
 
-    Only one of this machine: a folder may be somebody else's clone, and must not name a server that
-    this user's token is sent to.
+    The address must be on this machine: the folder may be a clone from another user, which must not
+    choose the server that gets this user's token.
     """
     state = find_running()
     return str(_read(state / LOCAL_KEY).get("url", "")) if state else ""
 
 
 def find_running(states: Sequence[str] = LOCAL_STATES) -> Path | None:
-    """Return the state folder of the server that runs for this folder or one around it."""
+    """Return the state folder of the server that runs for this folder or a parent."""
     for folder in (Path.cwd(), *Path.cwd().parents):
         for name in states:
             state = folder / ".bbops" / name
@@ -55,7 +55,7 @@ def find_running(states: Sequence[str] = LOCAL_STATES) -> Path | None:
 
 
 def read_all() -> dict[str, dict[str, str]]:
-    """Return {"token", "email"} by the address of each server that is stored."""
+    """Return {"token", "email"} by the address of each stored server."""
     try:
         found = _read(_path())
     except RuntimeError:
@@ -65,20 +65,20 @@ def read_all() -> dict[str, dict[str, str]]:
 
 
 def store(url: str, token: str, email: str) -> Path:
-    """Keep a token, in the place of one before; return the file.
+    """Store a token, replacing an older one, and return the file.
 
     Raises:
-        ServerError: it cannot be written.
+        ServerError: the file cannot be written.
     """
     return _write({**read_all(), url: {"token": token, "email": email}})
 
 
 def forget(url: str) -> bool:
-    """Forget the token of a server; False when there is none. Raises as `store`."""
-    kept = read_all()
-    if kept.pop(url, None) is None:
+    """Delete the token of a server; return False if none is stored. Raises as `store`."""
+    servers = read_all()
+    if servers.pop(url, None) is None:
         return False
-    _write(kept)
+    _write(servers)
     return True
 
 
@@ -97,7 +97,7 @@ def _write(servers: Mapping[str, Any]) -> Path:
 
 
 def _local_keys(url: str) -> Iterator[str]:
-    """Yield the keys of servers of this folder and those around it that answer at an address."""
+    """Yield the keys of local servers at an address, from this folder and its parents."""
     here = Path.cwd()
     for folder in (here, *here.parents):
         for name in LOCAL_STATES:
@@ -115,6 +115,6 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _path() -> Path:
-    """Return the file of the tokens. Raises RuntimeError: there is no home folder."""
+    """Return the file with the tokens. Raises RuntimeError: there is no home folder."""
     base = os.environ.get("APPDATA" if os.name == "nt" else "XDG_CONFIG_HOME")
     return (Path(base) if base else Path.home() / ".config") / "bbops" / "credentials.json"

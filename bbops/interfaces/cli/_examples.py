@@ -1,6 +1,6 @@
-"""Show at the end of a command's help how it is typed.
+"""Add examples to the end of a command's help.
 
-Each example is parsed by a test, and those that need no server are run.
+A test parses each example, and runs those that need no server.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ import click
 
 C = TypeVar("C", bound=click.Command)
 
-_HEAD: Final = "\b\nExamples:\n"
-"""`\\b` lets click keep the lines as they are."""
+_HEADING: Final = "\b\nExamples:\n"
+"""`\\b` makes click keep the line breaks."""
 
 
 def examples(*lines: str) -> Callable[[C], C]:
-    """Add to a command's help how it is typed: whole lines, such as `bbops fmt --check`."""
+    """Add examples to a command's help: whole lines, such as `bbops fmt --check`."""
 
     def add(command: C) -> C:
-        command.epilog = _HEAD + "\n".join(f"  {line}" for line in lines)
+        command.epilog = _HEADING + "\n".join(f"  {line}" for line in lines)
         return command
 
     return add
 
 
 def examples_of(command: click.Command) -> list[str]:
-    """Return the lines that `examples` has added; none where it was not called."""
-    _, found, lines = (command.epilog or "").partition(_HEAD)
+    """Return the lines that `examples` has added to a command; empty without any."""
+    _, found, lines = (command.epilog or "").partition(_HEADING)
     return [line.strip() for line in lines.splitlines()] if found else []

@@ -1,4 +1,4 @@
-"""Show what a server has many of: a line each, or JSON."""
+"""Print a list from a server: a line for each item, or JSON."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from bbops.base.console import say
 T = TypeVar("T")
 
 
-def say_list(
-    found: Sequence[T], line: Callable[[T], str], *, none: str = "", as_json: bool
+def print_list(
+    items: Sequence[T], line: Callable[[T], str], *, none: str = "", as_json: bool
 ) -> None:
-    """Print what was found in its order.
+    """Print items in their order.
 
     Args:
-        line: what is said of one; lines below the first are set in.
-        none: what is said where nothing was found, unless JSON is asked for.
+        line: returns the text of an item; its lines after the first are indented.
+        none: the text for an empty list, unless JSON is printed.
     """
     if as_json:
-        say(msgspec.json.encode(found).decode())
+        say(msgspec.json.encode(items).decode())
         return
-    for one in found:
-        say(line(one))
-    if none and not found:
+    for item in items:
+        say(line(item))
+    if none and not items:
         say(none)

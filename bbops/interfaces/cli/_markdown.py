@@ -1,4 +1,4 @@
-"""Markdown of the documentation as plain text for a terminal."""
+"""Convert Markdown of the documentation to plain text for a terminal."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _RULE: Final = re.compile(r"[-| ]+")
 
 
 def without_marks(markdown: str) -> str:
-    """Return a text without backticks, asterisks and addresses; in a table `|` is escaped."""
+    """Return a text without backticks, asterisks and link targets; `|` is escaped in a table."""
     text = _LINK.sub(r"\1", markdown).replace("**", "")
     return text.replace("\\|", "|").replace("`", "'")
 
 
 def as_plain(markdown: str) -> str:
-    """Return a page's text: code is indented and has no fences, tables have even columns."""
-    lines, inside = list[str](), False
+    """Return a page as plain text: code is indented without fences, tables have even columns."""
+    lines, in_code = list[str](), False
     for is_table, group in groupby(markdown.splitlines(), key=lambda line: line.startswith("| ")):
-        if is_table and not inside:
+        if is_table and not in_code:
             lines += _table(list(group))
             continue
         for line in group:
             if line.startswith("```"):
-                inside = not inside
+                in_code = not in_code
             else:
-                lines.append(f"    {line}".rstrip() if inside else _line(line))
+                lines.append(f"    {line}".rstrip() if in_code else _line(line))
     return "\n".join(lines)
 
 
@@ -48,4 +48,6 @@ def _table(rows: Sequence[str]) -> Iterator[str]:
     ]  # fmt: skip
     widths = [max(map(len, column)) for column in zip(*cells, strict=False)]
     for row in cells:
-        yield "  ".join(f"{one:{width}}" for one, width in zip(row, widths, strict=False)).rstrip()
+        yield "  ".join(
+            f"{cell:{width}}" for cell, width in zip(row, widths, strict=False)
+        ).rstrip()

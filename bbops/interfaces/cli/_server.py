@@ -1,4 +1,4 @@
-"""The options of commands that ask a server, and the way to it with the token there is for it."""
+"""The options of commands that call a server, and a client with the user's token."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT_SERVER = "http://127.0.0.1:8001"
 
 
 def default_server() -> str:
-    """Return the server of the folder that the command stands in, else where one usually is."""
+    """Return the server that runs for the current folder, else the usual local address."""
     return find_server() or DEFAULT_SERVER
 
 
@@ -32,13 +32,13 @@ of_project = click.option(
     "--project", metavar="NAME", help="The project, if the server has several."
 )
 of_draft = click.option(
-    "--draft", metavar="BRANCH", help="The draft of this branch instead of what is live."
+    "--draft", metavar="BRANCH", help="The draft of this branch instead of the live release."
 )
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
 def named_project(function: Callable[..., T]) -> Callable[..., T]:
-    """Let a command take its project as NAME or as --project, which mean the same."""
+    """Make a command accept its project as NAME or as --project."""
 
     @click.argument("name", required=False)
     @of_project
@@ -52,10 +52,10 @@ def named_project(function: Callable[..., T]) -> Callable[..., T]:
 
 
 def open_remote(url: str) -> Remote:
-    """Return the way to a server.
+    """Return a client for a server.
 
     Raises:
-        ServerError: this is no address, or a token would be sent without https.
+        ServerError: the URL is not valid, or a token would be sent without https.
     """
     from bbops.interfaces.client import Remote  # noqa: PLC0415 - httpx: 100 ms
 

@@ -19,38 +19,38 @@ from bbops.base.render import printable
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from bbops.interfaces.answers import Condition, Status
+    from bbops.interfaces.answers import ProjectCondition, Status
 
-LOOK_SECONDS = 0.1
+POLL_SECONDS = 0.1
 
 T = TypeVar("T")
 Show = Callable[[Sequence["Status"]], None]
 
 
-def watch(ask: Callable[[], T], show: Callable[[T], None]) -> T:
-    """Show what there is, and again whenever it changes, until Ctrl-C; return the last of it.
+def watch(read: Callable[[], T], show: Callable[[T], None]) -> T:
+    """Show a value, and again after each change, until Ctrl-C; return the last value.
 
-    A server that is out of reach meanwhile is waited for.
+    If the server becomes unreachable, keep trying.
 
     Raises:
-        ServerError: it was never reached.
+        ServerError: the server was never reached.
     """
-    found = ask()
-    show(found)
+    value = read()
+    show(value)
     with suppress(KeyboardInterrupt):
-        for newer in _ask_again(ask):
-            if newer != found:
-                found = newer
-                show(found)
-    return found
+        for newer in _poll(read):
+            if newer != value:
+                value = newer
+                show(value)
+    return value
 
 
-def _ask_again(ask: Callable[[], T]) -> Iterator[T]:
+def _poll(read: Callable[[], T]) -> Iterator[T]:
     is_lost = False
     while True:
-        time.sleep(LOOK_SECONDS)  # the server answers questions, and tells nothing unasked
+        time.sleep(POLL_SECONDS)  # the server sends no notifications
         try:
-            yield ask()
+            yield read()
             is_lost = False
         except ServerError as error:
             if not is_lost:
@@ -60,55 +60,65 @@ def _ask_again(ask: Callable[[], T]) -> Iterator[T]:
 
 def choose_view(
     draw: Callable[[Sequence[Status]], Table],
-    tell: Callable[[Status], list[Condition]],
+    select: Callable[[Status], list[ProjectCondition]],
     stack: ExitStack,
     *,
     as_json: bool,
 ) -> Show:
-    """Return how changes are shown: a table that stays in place in a terminal, else lines.
+    """Return a function that shows changes: as a table in a terminal, else as lines.
 
     Args:
-        draw: makes the table.
-        tell: returns the conditions of a project that are worth a line.
-        stack: what is closed when the watching ends.
-        as_json: one object for each project that has changed.
+        draw: returns the table.
+        select: returns the conditions of a project that get a line.
+        stack: closes the table at the end.
+        as_json: print an object for each project that has changed.
     """
     if as_json:
-        return _Changes(_say_json)
+        return _ChangePrinter(_print_json)
     if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
-        return _Changes(lambda old, new: _say_lines(tell(old) if old else [], tell(new), new.name))
+        return _ChangePrinter(
+            lambda old, new: _print_lines(select(old) if old else [], select(new), new.name)
+        )
     from rich.live import Live  # noqa: PLC0415 - only for this
 
     live = stack.enter_context(Live(console=open_console(is_screen=True), auto_refresh=False))
-    return lambda found: live.update(draw(found), refresh=True)
+    return lambda statuses: live.update(draw(statuses), refresh=True)
 
 
-class _Changes:
-    """Says what is new of each project."""
+class _ChangePrinter:
+    """Prints the changes of each project."""
 
-    def __init__(self, say_new: Callable[[Status | None, Status], None]) -> None:
-        self._say_new = say_new
-        self._seen: dict[str, Status] = {}
+    def __init__(self, print_change: Callable[[Status | None, Status], None]) -> None:
+        self._print_change = print_change
+        self._last: dict[str, Status] = {}
 
-    def __call__(self, found: Sequence[Status]) -> None:
-        for one in found:
-            old = self._seen.get(one.name)
-            if one != old:
-                self._say_new(old, one)
-        self._seen = {one.name: one for one in found}
+    def __call__(self, statuses: Sequence[Status]) -> None:
+        for status in statuses:
+            old = self._last.get(status.name)
+            if status != old:
+                self._print_change(old, status)
+        self._last = {status.name: status for status in statuses}
 
 
-def _say_json(old: Status | None, new: Status) -> None:
+def _print_json(old: Status | None, new: Status) -> None:
     import msgspec  # noqa: PLC0415 - only for this
 
     del old
     say(json.dumps(msgspec.to_builtins(new)))
 
 
-def _say_lines(old: Sequence[Condition], new: Sequence[Condition], name: str) -> None:
-    known = {(one.type, one.status, one.reason, one.message) for one in old}
-    for one in new:
-        if (one.type, one.status, one.reason, one.message) not in known:
-            state = one.type if one.status else f"not {one.type}"
-            words = (time.strftime("%H:%M:%S"), name, state, one.reason, one.message)
+def _print_lines(
+    old: Sequence[ProjectCondition], new: Sequence[ProjectCondition], name: str
+) -> None:
+    known = {_facts(condition) for condition in old}
+    for condition in new:
+        if _facts(condition) not in known:
+            state = condition.type if condition.status else f"not {condition.type}"
+            words = (
+                time.strftime("%H:%M:%S"), name, state, condition.reason, condition.message
+            )  # fmt: skip
             say("  ".join(printable(word) for word in words if word))
+
+
+def _facts(condition: ProjectCondition) -> tuple[str, bool, str, str]:
+    return condition.type, condition.status, condition.reason, condition.message

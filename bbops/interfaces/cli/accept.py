@@ -1,4 +1,4 @@
-"""Let a commit go live that waits for a decision."""
+"""Publish a commit that waits for a decision."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ from bbops.interfaces.cli._server import as_json_option, of_server, open_remote
 def command(
     commit: str | None, between: str | None, project: str | None, server: str, *, as_json: bool
 ) -> None:  # fmt: skip
-    """Accept COMMIT, which is held back until someone decides; 'bbops status' says why.
+    """Accept COMMIT, which is held until a user decides; 'bbops status' shows the reason.
 
-    HistoryRewritten: COMMIT does not follow the commit that is live; the decision also covers later
+    HistoryRewritten: COMMIT does not follow the live commit; the decision also covers later
     commits that follow COMMIT. ReviewMissing: it reached an external repository without the review
-    that 'review' requires; --range lets several commits through. TooMuchRemoved: it removes more of
+    that 'review' requires; --range accepts several commits. TooMuchRemoved: it removes more of
     the project than 'review.maxRemovedPercent' allows.
     """
     base, commit = _read(commit, between)
     with open_remote(server) as remote:
         if project is None:
-            project = _only(server, [one.name for one in remote.projects()])
+            project = _only(server, [line.name for line in remote.projects()])
         remote.accept(project, commit, base)
     if as_json:
         say(json.dumps({"project": project, "accepted": commit}))
         return
-    say(f"accepted {commit}; 'bbops status' says when it is live")
+    say(f"accepted {commit}; 'bbops status' shows when it is live")
 
 
 def _read(commit: str | None, between: str | None) -> tuple[str, str]:
-    """Return the live commit, empty where only one is accepted, and the one that waits."""
+    """Return the base of a range, empty without one, and the commit to accept."""
     base, dots, newest = (between or "").partition("..")
     if (commit is None) == (between is None) or (between is not None and not (dots and newest)):
         raise click.UsageError("give a COMMIT, or --range A..B")

@@ -15,11 +15,11 @@ from bbops.base.diagnostics import suggest
 from bbops.base.errors import BbopsError, ProjectError
 from bbops.base.json_addons import TestedAddon
 from bbops.base.render import one_line, printable
-from bbops.interfaces.cli._change import as_json_option, finish, open_change, path_option
+from bbops.interfaces.cli._change import apply_change, as_json_option, open_change, path_option
+from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._family import Family
-from bbops.interfaces.cli._place import Place
 from bbops.interfaces.cli._server import default_server, of_draft, of_project
+from bbops.interfaces.cli._target import ProjectTarget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from bbops.runtime.vendors._probe import Connection
 
 SERVER_SECONDS: Final = 60.0
-"""How long a server may take for a test: the vendor's 20 seconds, and a draft that wakes up."""
+"""The timeout of a test by the server: the vendor has 20 seconds, and a draft may have to start."""
 _MARKS: Final = {"breaks": "breaks:", "widens": "widens:", "look": "look:"}
 
 
 @examples("bbops addon list", "bbops addon enable payments")
-@click.group(cls=Family)
+@click.group(cls=CommandGroup)
 def command() -> None:
-    """Manage the project's addons, and make any API one.
+    """Manage the project's addons, and make an addon of any API.
 
-    Nothing here reads or writes a secret: files name env variables, and 'bbops env set NAME' gives
-    these their values.
+    No command here reads or writes a secret: files name env variables, and 'bbops env set NAME'
+    gives these their values.
     """
 
 
@@ -50,7 +50,7 @@ def command() -> None:
 @click.option("--catalog", is_flag=True, help="List every addon that bbops has, not the project's.")
 @as_json_option
 def list_command(folder: Path, *, catalog: bool, as_json: bool) -> None:
-    """List the project's addons, with the service that each calls and where its key is made.
+    """List the project's addons, with the service that each calls and the place to create its key.
 
     Each line also counts the steps of an addon, and the functions that use them.
     """
@@ -60,14 +60,14 @@ def list_command(folder: Path, *, catalog: bool, as_json: bool) -> None:
     change = open_change(folder)
     from bbops.edit.importing.listing import list_addons  # noqa: PLC0415 - after cheap answers
 
-    found = list_addons(change)
+    addons = list_addons(change)
     if as_json:
-        say(json.dumps([one.told for one in found]))
+        say(json.dumps([addon.told for addon in addons]))
         return
-    for one in found:
-        say(one.line)
-    if not found:
-        say("no addons; 'bbops addon enable NAME' or 'bbops addon add' makes one")
+    for addon in addons:
+        say(addon.line)
+    if not addons:
+        say("no addons; 'bbops addon enable NAME' or 'bbops addon add' creates one")
         say("'bbops addon list --catalog' lists the names")
 
 
@@ -95,13 +95,13 @@ def _list_catalog(*, as_json: bool) -> None:
 @click.argument("source", metavar="SOURCE")
 @click.argument("steps", nargs=-1, metavar="[STEP=OPERATION]...")
 @click.option("--name", required=True, help="The addon's name here, such as billing.")
-@click.option("--server", default="", metavar="URL", help="Where the API is, if the document does"
-              " not say it.")  # fmt: skip
+@click.option("--server", default="", metavar="URL", help="The URL of the API, if the document does"
+              " not contain it.")  # fmt: skip
 @click.option("--header", "headers", multiple=True, metavar="NAME=VALUE",
               help="Sent when SOURCE is fetched, such as a token. It is not stored.")  # fmt: skip
 @click.option("--signers", type=click.Path(path_type=Path), metavar="FILE",
               help="Who may sign the commit: a file of git's allowed signers.")  # fmt: skip
-@click.option("--force", is_flag=True, help="Write it even if functions no longer fit.")
+@click.option("--force", is_flag=True, help="Write it even if functions no longer match.")
 @path_option
 @as_json_option
 def add(
@@ -117,30 +117,31 @@ def add(
     git+https://host/repository@COMMIT#addons/billing copies an addon of another repository, at a
     whole commit id. With --signers, one of them must have signed the commit with an SSH key.
 
-    Run it again to read a new version: files that nobody edited are written again, and what
+    Run it again to read a new version: files without edits are written again, and each change that
     breaks, widens or needs a look is printed with the functions concerned.
     """
     change = open_change(folder)
     from bbops.edit.importing.addon import import_addon  # noqa: PLC0415 - after cheap answers
 
     if source.startswith("git+"):
-        found = _copy(change, source.removeprefix("git+"), name, signers, force=force)
-        _finish(change, found, force=force, as_json=as_json)
+        imported = _copy(change, source.removeprefix("git+"), name, signers, force=force)
+        _finish(change, imported, force=force, as_json=as_json)
         return
-    read = read_source(source, server, pairs(headers, "--header"))
-    found = import_addon(change, name, read, pairs(steps, "STEP"))
-    _finish(change, found, force=force, as_json=as_json)
+    document = read_source(source, server, parse_pairs(headers, "--header"))
+    imported = import_addon(change, name, document, parse_pairs(steps, "STEP"))
+    _finish(change, imported, force=force, as_json=as_json)
 
 
-def _finish(change: Change, found: Imported, *, force: bool, as_json: bool) -> None:
-    """Say what an import does, and write it."""
+def _finish(change: Change, imported: Imported, *, force: bool, as_json: bool) -> None:
+    """Print the effects of an import, and write it."""
     if as_json:
-        say(json.dumps(told_of(found)))
+        say(json.dumps(import_as_json(imported)))
         change.apply(force=force)
         return
-    say_imported(found)
+    print_import(imported)
     if change.files:
-        finish(change, force=force, as_json=False, cure="change these functions, or add --force")
+        hint = "change these functions, or add --force"
+        apply_change(change, force=force, as_json=False, hint=hint)
 
 
 def _copy(change: Change, source: str, name: str, signers: Path | None, *, force: bool) -> Imported:
@@ -162,35 +163,35 @@ def _copy(change: Change, source: str, name: str, signers: Path | None, *, force
         if signers is not None:
             note["signedBy"] = find_signer(store, commit, signers)
         copied = read_addon(GitTree(store, commit), path)
-    found = copy_addon(change, name, copied, note, force=force)
+    imported = copy_addon(change, name, copied, note, force=force)
     if signers is None:
-        found.notes.append("nobody's signature was verified: give --signers FILE")
-    return found
+        imported.notes.append("the commit's signature was not verified: give --signers FILE")
+    return imported
 
 
-def pairs(given: tuple[str, ...], what: str) -> dict[str, str]:
-    """Return NAME=VALUE arguments.
+def parse_pairs(arguments: tuple[str, ...], option: str) -> dict[str, str]:
+    """Return NAME=VALUE arguments as a dictionary.
 
     Raises:
-        BbopsError: one has no '=', or a name comes twice.
+        BbopsError: an argument has no '=', or a name is repeated.
     """
-    found: dict[str, str] = {}
-    for one in given:
-        name, sign, value = one.partition("=")
+    pairs: dict[str, str] = {}
+    for argument in arguments:
+        name, sign, value = argument.partition("=")
         if not (sign and name and value):
-            shown = f"{name}=…" if what == "--header" else one[:80]
-            raise BbopsError(f"{what} is NAME=VALUE, got '{shown}'")
-        if name in found:
+            shown = f"{name}=…" if option == "--header" else argument[:80]
+            raise BbopsError(f"{option} is NAME=VALUE, got '{shown}'")
+        if name in pairs:
             raise BbopsError(f"'{name}' is given twice")
-        found[name] = value
-    return found
+        pairs[name] = value
+    return pairs
 
 
 def read_source(source: str, server: str, headers: Mapping[str, str]) -> Source:
-    """Return what an addon is made from.
+    """Return the source of an addon: an OpenAPI document, or the tools of an MCP server.
 
     Raises:
-        BbopsError: it cannot be read.
+        BbopsError: the source cannot be read.
     """
     from bbops.edit.importing.sources import read_openapi, read_tools  # noqa: PLC0415
 
@@ -202,11 +203,11 @@ def read_source(source: str, server: str, headers: Mapping[str, str]) -> Source:
 
         url = source.removeprefix("mcp+")
         if set(url.partition("://")[2]) & set("?#@"):
-            hint = "a key belongs into --header, which is not stored"
+            hint = "put the key into --header, which is not stored"
             raise BbopsError("the address of an MCP server is a host and a path", hint=hint)
         return read_tools(read_definitions(url, headers), url, [*headers])
     if source.startswith(("https://", "http://")):
-        from bbops.interfaces.client.outside import fetch  # noqa: PLC0415 - httpx
+        from bbops.interfaces.client.external import fetch  # noqa: PLC0415 - httpx
 
         return read_openapi(fetch(source, headers), _without_keys(source), server)
     from bbops.edit.importing.files import read_document_file  # noqa: PLC0415
@@ -215,33 +216,33 @@ def read_source(source: str, server: str, headers: Mapping[str, str]) -> Source:
 
 
 def _without_keys(url: str) -> str:
-    """Return an address as git may keep it: a query or a user's name may be a key."""
+    """Return an address that can be committed: without query and user, which may be keys."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
-def told_of(found: Imported) -> dict[str, Any]:
-    """Return what an import does, for JSON."""
+def import_as_json(imported: Imported) -> dict[str, Any]:
+    """Return the effects of an import as JSON values."""
     steps = [
-        {"step": f"{found.addon}.{one.name}", "operation": one.operation, "what": one.what,
-         "changes": [{"effect": it.effect, "text": it.text} for it in one.changes],
-         "functions": list(one.functions), "notes": list(one.notes)}
-        for one in found.steps
+        {"step": f"{imported.addon}.{step.name}", "operation": step.operation, "what": step.what,
+         "changes": [{"effect": change.effect, "text": change.text} for change in step.changes],
+         "functions": list(step.functions), "notes": list(step.notes)}
+        for step in imported.steps
     ]  # fmt: skip
-    return {"addon": found.addon, "steps": steps, "notes": found.notes}
+    return {"addon": imported.addon, "steps": steps, "notes": imported.notes}
 
 
-def say_imported(found: Imported) -> None:
-    """Print what an import does, step by step."""
-    for note in found.notes:
+def print_import(imported: Imported) -> None:
+    """Print the effects of an import, step by step."""
+    for note in imported.notes:
         say(f"note: {one_line(note)}")
-    for one in found.steps:
-        notes = f" ({'; '.join(map(one_line, one.notes))})" if one.notes else ""
-        say(f"{one.what:<7} {found.addon}.{one.name}: {one_line(one.operation)}{notes}")
-        for it in one.changes:
-            say(f"    {_MARKS[it.effect]} {one_line(it.text)}")
-        if one.changes and one.functions:
-            say(f"    used by {', '.join(one.functions)}")
+    for step in imported.steps:
+        notes = f" ({'; '.join(map(one_line, step.notes))})" if step.notes else ""
+        say(f"{step.what:<7} {imported.addon}.{step.name}: {one_line(step.operation)}{notes}")
+        for change in step.changes:
+            say(f"    {_MARKS[change.effect]} {one_line(change.text)}")
+        if step.changes and step.functions:
+            say(f"    used by {', '.join(step.functions)}")
 
 
 @examples("bbops addon enable payments")
@@ -250,7 +251,7 @@ def say_imported(found: Imported) -> None:
 @path_option
 @as_json_option
 def enable(name: str, folder: Path, *, as_json: bool) -> None:
-    """Enable an addon; one of the catalog that is not there yet gets its file."""
+    """Enable an addon; if it is only in the catalog, also create its file."""
     change = open_change(folder)
     from bbops.edit.importing.switching import switch_on  # noqa: PLC0415 - after cheap answers
     from bbops.language.addons._base import kind as addon_kind  # noqa: PLC0415 - see above
@@ -259,7 +260,7 @@ def enable(name: str, folder: Path, *, as_json: bool) -> None:
     if not change.files and not as_json:
         say(f"{printable(name)} is already enabled")
         return
-    finish(change, as_json=as_json, more={"env": variables})
+    apply_change(change, as_json=as_json, more={"env": variables})
     if as_json:
         return
     for variable in variables:
@@ -281,7 +282,7 @@ def disable(name: str, folder: Path, *, as_json: bool) -> None:
 
     failing = switch_off(change, name)
     if change.files or as_json:
-        finish(change, as_json=as_json, more={"failing": failing})
+        apply_change(change, as_json=as_json, more={"failing": failing})
     else:
         say(f"{printable(name)} is not enabled")
     if failing and not as_json:
@@ -294,7 +295,7 @@ def disable(name: str, folder: Path, *, as_json: bool) -> None:
 @path_option
 @click.option(
     "--server", is_flag=False, flag_value="", default=None, metavar="[URL]",
-    help="Test NAME at the server, with the values that it has; without URL at that of this"
+    help="Test NAME on the server, with its values; without URL on the server of this"
     " folder.",
 )  # fmt: skip
 @of_project
@@ -304,60 +305,61 @@ def test(
     name: str, folder: Path, server: str | None, project: str | None, draft: str | None, *,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Test the connection of an addon, or of all that are enabled.
+    """Test the connection of an addon, or of all enabled addons.
 
     Values of env variables come from this shell: PAYMENTS_SECRET_KEY=... bbops addon test payments.
-    With --server, the server tests NAME as it is live, or with --draft as that draft has it, with
-    the values of drafts: at most ten times a minute. It only reads. Exit status 1 if one does not
-    work.
+    With --server, the server tests the live addon NAME with live values, or with --draft the addon
+    of that draft with the values of drafts: at most ten times a minute. A test only reads. Exit
+    status 1 if a test fails.
     """
     if server is not None or project or draft:
-        _test_at(Place(project, draft, server or default_server(), as_json), name)
+        _test_on_server(ProjectTarget(project, draft, server or default_server(), as_json), name)
         return
     change = open_change(folder)
     import asyncio  # noqa: PLC0415 - after the cheap answers
 
     from bbops.build.check import validate  # noqa: PLC0415
 
-    read, found = validate(change.folder.tree, base=change.folder.tree)
-    if read is None:
-        raise ProjectError([one for one in found if one.severity == "error"])
-    if name and name not in read.addons:
-        hint = suggest(name, read.addons) or "'bbops addon list' shows those there are"
+    checked, diagnostics = validate(change.folder.tree, base=change.folder.tree)
+    if checked is None:
+        raise ProjectError([item for item in diagnostics if item.severity == "error"])
+    if name and name not in checked.addons:
+        hint = suggest(name, checked.addons) or "'bbops addon list' shows the addons"
         raise BbopsError(f"the project has no addon '{name[:80]}'", hint=hint)
-    enabled = [one for one, addon in read.addons.items() if addon.model.enabled]
-    results = asyncio.run(_try(read, [name] if name else enabled))
+    enabled = [addon for addon, entry in checked.addons.items() if entry.model.enabled]
+    results = asyncio.run(_test_addons(checked, [name] if name else enabled))
     if as_json:
-        say(json.dumps([{"addon": one, "state": result.state, "text": result.text}
-                        for one, result in results.items()]))  # fmt: skip
+        say(json.dumps([{"addon": addon, "state": result.state, "text": result.text}
+                        for addon, result in results.items()]))  # fmt: skip
     else:
-        for one, result in results.items():
-            say(f"{one}: {one_line(result.text)}")
+        for addon, result in results.items():
+            say(f"{addon}: {one_line(result.text)}")
         if not results:
             say("no addon is enabled")
     if any(result.is_wrong for result in results.values()):
         raise SystemExit(1)
 
 
-def _test_at(place: Place, name: str) -> None:
+def _test_on_server(target: ProjectTarget, name: str) -> None:
     """Have a server test an addon."""
     if not name:
         hint = "such as 'bbops addon test payments --server'"
         raise BbopsError("a server tests one addon at a time", hint=hint)
-    found = place.change("addons/test", TestedAddon, {"addon": name}, seconds=SERVER_SECONDS)
-    place.show(found, f"{printable(found.addon)}: {one_line(found.text)}")
-    if found.is_wrong:
+    result = target.change("addons/test", TestedAddon, {"addon": name}, seconds=SERVER_SECONDS)
+    target.print(result, f"{printable(result.addon)}: {one_line(result.text)}")
+    if result.is_wrong:
         raise SystemExit(1)
 
 
-async def _try(project: Project, names: list[str]) -> dict[str, Connection]:
+async def _test_addons(project: Project, names: list[str]) -> dict[str, Connection]:
     from bbops.build.testing.connections import try_addon  # noqa: PLC0415
-    from bbops.interfaces.client.outside import Outside, OwnClock  # noqa: PLC0415 - httpx
+    from bbops.interfaces.client.external import ExternalClient, LocalClock  # noqa: PLC0415 - httpx
 
-    door = Outside()
+    client = ExternalClient()
     try:
         return {
-            name: await try_addon(project, name, os.environ.get, door, OwnClock()) for name in names
+            name: await try_addon(project, name, os.environ.get, client, LocalClock())
+            for name in names
         }
     finally:
-        await door.close()
+        await client.close()

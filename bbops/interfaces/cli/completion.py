@@ -19,7 +19,7 @@ _LINES: Final = {
     "zsh": 'command -v bbops >/dev/null && eval "$(bbops completion zsh)"',
     "fish": "command -q bbops && bbops completion fish | source",
 }
-"""What the shell's own file says: the script is made anew, so an update needs no other one."""
+"""Lines for a shell's startup file: they generate the script, so an update needs no other line."""
 
 
 @examples("bbops completion bash --install", "bbops completion zsh")
@@ -34,7 +34,7 @@ def command(ctx: click.Context, shell: str, *, install: bool) -> None:
     that is already there is not added again.
     """
     if install:
-        _tell(*_install(shell))
+        _print_installed(*_install(shell))
     else:
         say(_script(ctx.find_root(), shell).rstrip("\n"))
 
@@ -49,13 +49,13 @@ def _script(root: click.Context, shell: str) -> str:
 
 
 def _install(shell: str) -> tuple[Path, bool]:
-    """Return the file that has the line now, and whether it was added."""
+    """Return the file with the line, and whether the line was added."""
     file, line = _file_of(shell), _LINES[shell].encode()
     text = file.read_bytes() if file.exists() else b""
-    if line in (one.strip() for one in text.splitlines()):
+    if line in (existing.strip() for existing in text.splitlines()):
         return file, False
     file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("ab") as end:  # in place: it may be a link, and keeps its rights
+    with file.open("ab") as end:  # in place: the file may be a link, and keeps its mode
         end.write((b"\n" if text and not text.endswith(b"\n") else b"") + line + b"\n")
     return file, True
 
@@ -70,9 +70,9 @@ def _file_of(shell: str) -> Path:
     return config / "fish/completions/bbops.fish"
 
 
-def _tell(file: Path, added: bool) -> None:
+def _print_installed(file: Path, added: bool) -> None:
     where = f"'{printable(str(file))}'"
     if added:
         say(f"added completion to {where}; open a new terminal to use it")
     else:
-        say(f"completion is in {where} already")
+        say(f"completion is already in {where}")

@@ -1,6 +1,6 @@
-"""Write what a project promises to those who call it: OpenAPI, AsyncAPI, JSON or Markdown.
+"""Write a project's contract with its clients: OpenAPI, AsyncAPI, JSON or Markdown.
 
-Exits with 1 when the project has mistakes: what they publish is not known.
+Exits with 1 if the project has errors: its contract is not known then.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import click
 
 from bbops.base.addresses import split
 from bbops.base.errors import BbopsError, ProjectError
+from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._family import Family
 from bbops.interfaces.cli.validate import require_project
 from bbops.source.tree import FolderTree
 
@@ -25,7 +25,7 @@ FORMS = ("openapi", "asyncapi", "json", "markdown", "typescript", "python")
 
 
 @examples("bbops contract export --format openapi")
-@click.group(cls=Family)
+@click.group(cls=CommandGroup)
 def command() -> None:
     """Write the contract of a project's API."""
 
@@ -59,7 +59,7 @@ def export(folder: Path, form: str, out: IO[str], server: str) -> None:
     text = FORMATS[form].render(replace(contract, server=server.rstrip("/")))
     try:
         out.write(text)
-    except click.FileError as error:  # it would exit with 1, which says that there are mistakes
+    except click.FileError as error:  # it would exit with 1, which stands for errors in the project
         raise BbopsError(error.format_message()) from None
 
 
@@ -68,14 +68,14 @@ def _describe(folder: Path) -> Contract:
 
     Raises:
         BbopsError: there is no project.
-        ProjectError: it has mistakes.
+        ProjectError: it has errors.
     """
     require_project(folder)
     from bbops.build.check import validate  # noqa: PLC0415 - pydantic and every step
     from bbops.review.contract.describe import describe, read_pages  # noqa: PLC0415
 
     tree = FolderTree(folder)
-    project, found = validate(tree, base=tree)
+    project, diagnostics = validate(tree, base=tree)
     if project is None:
-        raise ProjectError(found)
+        raise ProjectError(diagnostics)
     return describe(project, read_pages(tree))

@@ -1,6 +1,6 @@
-"""Say what changed between two versions, or since one: contract, access, data, routes.
+"""Show the changes between two versions, or since one: contract, access, data, routes.
 
-Exits with 0 when nothing did, with 2 when something did, with 1 when it cannot be said.
+Exits with 0 without changes, with 2 with changes, with 1 when they cannot be determined.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from pathlib import Path
 import click
 
 from bbops.interfaces.cli import plan
-from bbops.interfaces.cli._comparing import Comparing
+from bbops.interfaces.cli._compare import CompareCommand
 from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._history import path_option, project_option
+from bbops.interfaces.cli._local_project import path_option, project_option
 
 
 @examples("bbops diff v1", "bbops diff v1 v2 --format markdown")
-@click.command(cls=Comparing)
+@click.command(cls=CompareCommand)
 @click.argument("old")
 @click.argument("new", default="HEAD")
 @path_option
@@ -41,8 +41,8 @@ def command(
 
     NEW defaults to the current commit. The same as 'bbops plan OLD..NEW'.
     """
-    told: int = context.invoke(
+    exit_code: int = context.invoke(
         plan.command, revisions=f"{old}..{new}", against="", folder=folder, project=project,
         rows=None, form=form, as_json=as_json,
     )  # fmt: skip
-    return told
+    return exit_code

@@ -11,23 +11,24 @@ import click
 from bbops.base.console import say
 from bbops.base.render import plural, printable
 from bbops.interfaces.answers import DraftStatus
+from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._family import Family
-from bbops.interfaces.cli._listing import say_list
+from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._server import as_json_option, of_project, of_server, open_remote
 from bbops.runtime.values.durations import seconds
 
 _LONGEST_SECONDS: Final = 86_400
-_COLOURS = {"live": "green", "stalled": "red", "waking": "yellow"}
+_COLORS = {"live": "green", "stalled": "red", "waking": "yellow"}
 
 
 @examples("bbops drafts list", "bbops drafts token new-prices --hours 8")
-@click.group(cls=Family)
+@click.group(cls=CommandGroup)
 def command() -> None:
     """List the drafts of a server's branches, and get access to one.
 
-    Each branch but the live one answers below /~drafts/ of its project, with a database of its own.
-    A draft starts with its first request, sleeps when it is idle, and is deleted with its branch.
+    Each branch but the live one is served below /~drafts/ of its project, with a database of its
+    own. A draft starts with its first request, sleeps when it is idle, and is deleted with its
+    branch.
     """
 
 
@@ -39,9 +40,9 @@ def command() -> None:
 def show(project: str | None, server: str, *, as_json: bool) -> None:
     """List the drafts, most recent commit first."""
     with open_remote(server) as remote:
-        found = remote.drafts(project or remote.only_project())
+        drafts = remote.drafts(project or remote.only_project())
     none = "no drafts: the server has only the live branch; push another branch to create one"
-    say_list(found, _line, none=none, as_json=as_json)
+    print_list(drafts, _line, none=none, as_json=as_json)
 
 
 @examples("bbops drafts token new-prices", "bbops drafts token new-prices --hours 8")
@@ -58,19 +59,19 @@ def show(project: str | None, server: str, *, as_json: bool) -> None:
 @of_server
 @as_json_option
 def token(branch: str, hours: int, project: str | None, server: str, *, as_json: bool) -> None:
-    """Create token for the draft of BRANCH; send it as the header x-draft-token.
+    """Create a token for the draft of BRANCH; send it as the header x-draft-token.
 
     It stops working when you lose your role in the project, and cannot be revoked earlier. If the
     output is a pipe, only the token is printed.
     """
     with open_remote(server) as remote:
         name = project or remote.only_project()
-        made = remote.open_draft(name, remote.draft(name, branch).slug, hours)
+        access = remote.open_draft(name, remote.draft(name, branch).slug, hours)
     if as_json:
-        say(json.dumps({"url": made.url, "token": made.token, "expires_at": made.expires_at}))
+        say(json.dumps({"url": access.url, "token": access.token, "expires_at": access.expires_at}))
         return
-    say(made.token)
-    click.echo(f"for {made.url} until {made.expires_at}", err=True)
+    say(access.token)
+    click.echo(f"for {access.url} until {access.expires_at}", err=True)
 
 
 @examples("bbops drafts renew new-prices")
@@ -95,17 +96,17 @@ def renew(branch: str, project: str | None, server: str, *, as_json: bool) -> No
 @click.argument("branch")
 @click.option("--for", "length", default="1h", show_default=True, metavar="TIME",
               help="How long, such as 30m or 2h; a day at most.")  # fmt: skip
-@click.option("--off", is_flag=True, help="Let nothing run by itself any longer.")
+@click.option("--off", is_flag=True, help="Hold jobs and tasks again.")
 @of_project
 @of_server
 @as_json_option
 def work(
     branch: str, length: str, project: str | None, server: str, *, off: bool, as_json: bool
 ) -> None:  # fmt: skip
-    """Let the jobs and tasks of the draft of BRANCH run by themselves.
+    """Run the jobs and tasks of the draft of BRANCH automatically for a time.
 
     Otherwise its tasks do not run, and its jobs are held until 'bbops jobs release --draft BRANCH'
-    runs them. It ends when the draft sleeps, and with each new process of it.
+    runs them. The permission ends when the draft goes to sleep, or when its process restarts.
     """
     until = 0.0 if off else _seconds(length)
     with open_remote(server) as remote:
@@ -116,7 +117,7 @@ def work(
     elif off:
         say(f"jobs of {printable(branch)} are held again")
     else:
-        say(f"jobs and tasks of {printable(branch)} run by themselves for {length}")
+        say(f"jobs and tasks of {printable(branch)} run automatically for {length}")
         if released:
             say(f"released {plural(released, 'job')}")
 
@@ -124,17 +125,17 @@ def work(
 def _seconds(length: str) -> float:
     if not re.fullmatch(r"\d{1,6}(ms|s|m|h|d)", length):
         raise click.BadParameter(f"'{length}' is not a time such as 30m or 2h", param_hint="--for")
-    found = seconds(length)
-    if found > _LONGEST_SECONDS:
-        raise click.BadParameter("a day is the most", param_hint="--for")
-    return found
+    duration = seconds(length)
+    if duration > _LONGEST_SECONDS:
+        raise click.BadParameter("the longest time is a day", param_hint="--for")
+    return duration
 
 
 @examples("bbops drafts allow new-prices api.example.com")
 @command.command("allow")
 @click.argument("branch")
 @click.argument("hosts", nargs=-1, required=True)
-@click.option("--commit", metavar="ID", help="The commit you looked at; default: the newest.")
+@click.option("--commit", metavar="ID", help="The commit you reviewed; default: the newest.")
 @of_project
 @of_server
 @as_json_option
@@ -144,18 +145,20 @@ def allow(
 ) -> None:  # fmt: skip
     """Let the draft of BRANCH reach HOSTS; for maintainers.
 
-    A draft is code that nobody has reviewed: it reaches only the hosts that the live release
+    The code of a draft has not been reviewed: it reaches only the hosts that the live release
     reaches. The permission is for one commit; the next push ends it. A host without a
     port (api.example.com:8443) is reached at the default ports of HTTP and HTTPS.
     """
     with open_remote(server) as remote:
         name = project or remote.only_project()
         draft = remote.draft(name, branch)
-        found = remote.allow_hosts(name, draft.slug, commit or draft.commit, list(hosts))
+        allowed = remote.allow_hosts(name, draft.slug, commit or draft.commit, list(hosts))
     if as_json:
-        say(json.dumps({"branch": branch, "hosts": found}))
+        say(json.dumps({"branch": branch, "hosts": allowed}))
         return
-    say(f"{printable(branch)} may reach {', '.join(map(printable, found))} at {draft.commit[:12]}")
+    say(
+        f"{printable(branch)} may reach {', '.join(map(printable, allowed))} at {draft.commit[:12]}"
+    )
 
 
 @examples(
@@ -179,21 +182,21 @@ def copy(
 ) -> None:  # fmt: skip
     """Copy live rows of TABLES, by default of all, into the draft of BRANCH; for maintainers.
 
-    Columns that say 'private: true' are masked, and so are those of --mask. Rows that a row refers
-    to are copied too; rows that already exist are not changed.
+    Columns with 'private: true' are masked, and so are those of --mask. Rows to which a copied row
+    refers are copied too; rows that already exist are not changed.
     """
     with open_remote(server) as remote:
         name = project or remote.only_project()
         slug = remote.draft(name, branch).slug
-        found = remote.copy_rows(name, slug, list(tables), rows, list(mask))
+        counts = remote.copy_rows(name, slug, list(tables), rows, list(mask))
     if as_json:
-        say(json.dumps({"rows": found}))
+        say(json.dumps({"rows": counts}))
         return
-    for table, count in found.items():
+    for table, count in counts.items():
         say(f"{count:>7}  {printable(table)}")
 
 
-def _line(one: DraftStatus) -> str:
-    state = click.style(f"{one.state:<8}", fg=_COLOURS.get(one.state))
-    line = f"{state}  {one.commit[:12]}  {printable(one.branch)}  {one.url}"
-    return f"{line}\n    {printable(one.message)}" if one.message else line
+def _line(draft: DraftStatus) -> str:
+    state = click.style(f"{draft.state:<8}", fg=_COLORS.get(draft.state))
+    line = f"{state}  {draft.commit[:12]}  {printable(draft.branch)}  {draft.url}"
+    return f"{line}\n    {printable(draft.message)}" if draft.message else line

@@ -1,4 +1,4 @@
-"""Write the files that endpoints of a table stand for."""
+"""Write the files that an endpoint file about a table stands for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from bbops.interfaces.cli._change import as_json_option, finish, open_change, path_option
+from bbops.interfaces.cli._change import apply_change, as_json_option, open_change, path_option
 from bbops.interfaces.cli._examples import examples
 
 
@@ -17,7 +17,7 @@ from bbops.interfaces.cli._examples import examples
 @path_option
 @as_json_option
 def command(file: str, action: str, folder: Path, *, as_json: bool) -> None:
-    """Write what the FILE about a table stands for, such as 'endpoints/notes.yaml'.
+    """Write the files that FILE about a table stands for, such as 'endpoints/notes.yaml'.
 
     With --action the action's function becomes a file, which the action names under 'function'.
     Without it every action becomes an endpoint and a function, and FILE is removed. The project
@@ -28,4 +28,4 @@ def command(file: str, action: str, folder: Path, *, as_json: bool) -> None:
     from bbops.edit.authoring.naming import parse_name  # noqa: PLC0415
 
     expand(change, parse_name(file), action)
-    finish(change, as_json=as_json)
+    apply_change(change, as_json=as_json)

@@ -26,14 +26,14 @@ _PLANS: Final[Mapping[Section, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What can be explained. `text` is Markdown, `told` what `--json` prints."""
+    """An entry that can be explained. `text` is Markdown, `data` is the output of `--json`."""
 
     kind: str
     name: str
     section: str
     summary: str
     text: str
-    told: dict[str, str]
+    data: dict[str, str]
 
 
 @examples("bbops explain unknown-column", "bbops explain filter date")
@@ -43,34 +43,34 @@ class _Entry:
 def command(words: tuple[str, ...], *, as_json: bool) -> None:
     """Explain a code that a message shows in brackets, or a word of the language.
 
-    Codes are those of diagnostics, plans, publications (such as EnvMissing), responses and jobs.
+    Codes belong to diagnostics, plans, publications (such as EnvMissing), responses and jobs.
 
     KIND is code, type, operator, filter, function, step, kind, addon or key. A NAME without a KIND
     is explained for each KIND that has it. A KIND without a NAME is listed; without both, the
-    codes are.
+    codes are listed.
     """
     entries = _read()
-    kind, name = _asked(words, list(dict.fromkeys(one.kind for one in entries)))
+    kind, name = _parse(words, list(dict.fromkeys(entry.kind for entry in entries)))
     if kind or not name:
-        entries = [one for one in entries if one.kind == (kind or "code")]
+        entries = [entry for entry in entries if entry.kind == (kind or "code")]
     if not name:
-        say(json.dumps([one.told for one in entries]) if as_json else _listed(entries))
+        say(json.dumps([entry.data for entry in entries]) if as_json else _list(entries))
         return
-    found = _find(name, entries)
+    matches = _find(name, entries)
     if as_json:
-        told = [{**one.told, **_data(one)} for one in found]
-        say(json.dumps(told[0] if len(told) == 1 else told))
+        objects = [{**entry.data, **_reference(entry)} for entry in matches]
+        say(json.dumps(objects[0] if len(objects) == 1 else objects))
         return
-    say("\n\n".join(map(_explained, found)))
+    say("\n\n".join(map(_explain, matches)))
 
 
-def _data(entry: _Entry) -> dict[str, Any]:
+def _reference(entry: _Entry) -> dict[str, Any]:
     """Return the fields of a type, operator, filter or function; empty for other entries."""
     from bbops.language.reference import read_reference  # noqa: PLC0415 - only for `--json`
 
     groups = {str(group): entries for group, entries in read_reference().items()}
-    found = groups.get(entry.kind, {}).get(entry.name)
-    return found.as_json() if found is not None else {}
+    item = groups.get(entry.kind, {}).get(entry.name)
+    return item.as_json() if item is not None else {}
 
 
 def _read() -> list[_Entry]:
@@ -80,30 +80,33 @@ def _read() -> list[_Entry]:
 
     codes = [
         _Entry(
-            "code", one.name, one.section, one.text, f"{one.text}\n\n{one.examples}",
-            {"code": one.name, "section": one.section, "text": one.text, "examples": one.examples},
+            "code", code.name, code.section, code.text, f"{code.text}\n\n{code.examples}",
+            {"code": code.name, "section": code.section, "text": code.text,
+             "examples": code.examples},
         )
-        for one in read_codes().values()
+        for code in read_codes().values()
     ]  # fmt: skip
     plans = [
         _Entry(
-            "code", name, _PLANS[one.section], one.text, f"{one.text}\n\nWhat to do: {one.cure}",
-            {"code": name, "section": _PLANS[one.section], "text": one.text, "cure": one.cure},
+            "code", name, _PLANS[effect.section], effect.text,
+            f"{effect.text}\n\nWhat to do: {effect.cure}",
+            {"code": name, "section": _PLANS[effect.section], "text": effect.text,
+             "cure": effect.cure},
         )
-        for name, one in CODES.items()
+        for name, effect in CODES.items()
     ]  # fmt: skip
     topics = [
         _Entry(
-            one.group, one.name, one.group, one.summary, one.text,
-            {"kind": one.group, "name": one.name, "text": one.text},
+            topic.group, topic.name, topic.group, topic.summary, topic.text,
+            {"kind": topic.group, "name": topic.name, "text": topic.text},
         )
-        for one in read_topics()
+        for topic in read_topics()
     ]  # fmt: skip
     return [*codes, *plans, *topics]
 
 
-def _asked(words: Sequence[str], kinds: Sequence[str]) -> tuple[str, str]:
-    """Return the kind and the name that were asked for; empty where one was not."""
+def _parse(words: Sequence[str], kinds: Sequence[str]) -> tuple[str, str]:
+    """Return the KIND and the NAME of the arguments; a missing argument is empty."""
     if words[:3] == ("operator", "not", "in"):
         words = ("operator", "not in", *words[3:])
     if words[2:]:
@@ -115,31 +118,31 @@ def _asked(words: Sequence[str], kinds: Sequence[str]) -> tuple[str, str]:
 
 
 def _find(name: str, entries: Sequence[_Entry]) -> list[_Entry]:
-    """Return what has a name; in any case, where nothing has it as it is written."""
+    """Return the entries with a name; ignore case only if no entry matches exactly."""
     name = name.strip("[]") or name
-    found = [one for one in entries if one.name == name]
-    found = found or [one for one in entries if one.name.lower() == name.lower()]
-    if found:
-        return found
-    kind, *others = {one.kind for one in entries}
+    matches = [entry for entry in entries if entry.name == name]
+    matches = matches or [entry for entry in entries if entry.name.lower() == name.lower()]
+    if matches:
+        return matches
+    kind, *others = {entry.kind for entry in entries}
     what = "code or word" if others else kind
     lists = "'bbops explain' lists the codes" if others else f"'bbops explain {kind}' lists all"
-    near = suggest(name, {one.name for one in entries})
+    near = suggest(name, {entry.name for entry in entries})
     raise BbopsError(f"there is no {what} '{name}'", hint=near or lists)
 
 
-def _explained(found: _Entry) -> str:
-    head = click.style(found.name, bold=True)
-    return f"{head} ({without_marks(found.section)})\n\n{as_plain(found.text.strip())}"
+def _explain(entry: _Entry) -> str:
+    head = click.style(entry.name, bold=True)
+    return f"{head} ({without_marks(entry.section)})\n\n{as_plain(entry.text.strip())}"
 
 
-def _listed(entries: Sequence[_Entry]) -> str:
-    widest = max(len(one.name) for one in entries)
+def _list(entries: Sequence[_Entry]) -> str:
+    widest = max(len(entry.name) for entry in entries)
     lines: list[str] = []
-    for section in dict.fromkeys(one.section for one in entries):
+    for section in dict.fromkeys(entry.section for entry in entries):
         lines += ["", click.style(without_marks(section), bold=True)]
         lines += [
-            f"  {one.name:{widest}}  {without_marks(one.summary)}"
-            for one in entries if one.section == section
+            f"  {entry.name:{widest}}  {without_marks(entry.summary)}"
+            for entry in entries if entry.section == section
         ]  # fmt: skip
     return "\n".join(lines[1:])

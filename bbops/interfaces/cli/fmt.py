@@ -1,6 +1,6 @@
 """Write a project's files in one style.
 
-Comments and values stay. With --check nothing is written, and the exit code is 1 when a file would
+Comments and values stay. With --check, no file is written, and the exit code is 1 if a file would
 change.
 """
 
@@ -37,32 +37,36 @@ def command(paths: tuple[Path, ...], *, check: bool, stdin: bool, as_json: bool)
     """
     if stdin:
         return _format_stdin(paths, check=check)
-    changed, same = list[str](), 0
-    found: list[Diagnostic] = []
+    changed, unchanged = list[str](), 0
+    diagnostics: list[Diagnostic] = []
     for root, chosen in _by_project(paths or (Path(),)).items():
-        formatted, wrong, left = _format_project(root, chosen, check=check)
-        changed, same = [*changed, *(_shown(root / path) for path in formatted)], same + left
-        found += wrong
+        formatted, problems, left = _format_project(root, chosen, check=check)
+        changed += (_relative(root / path) for path in formatted)
+        unchanged += left
+        diagnostics += problems
     if as_json:
-        say(json.dumps({"changed": changed, "diagnostics": list(map(to_json, found))}))
+        say(json.dumps({"changed": changed, "diagnostics": list(map(to_json, diagnostics))}))
     else:
-        _tell(changed, same, found, check=check)
-    return int(bool(found) or (check and bool(changed)))
+        _print_result(changed, unchanged, diagnostics, check=check)
+    return int(bool(diagnostics) or (check and bool(changed)))
 
 
-def _tell(changed: list[str], same: int, found: list[Diagnostic], *, check: bool) -> None:
+def _print_result(
+    changed: list[str], unchanged: int, diagnostics: list[Diagnostic], *, check: bool
+) -> None:
     for path in changed:
         say(f"{'would format' if check else 'formatted'} {printable(path)}")
-    if found:
-        say(render(found, "text", color=wants_color(sys.stdout)))
-    if not found or changed:
-        say(_summary(len(changed), same, check=check))
+    if diagnostics:
+        say(render(diagnostics, "text", color=wants_color(sys.stdout)))
+    if not diagnostics or changed:
+        say(_summary(len(changed), unchanged, check=check))
 
 
-def _summary(changed: int, same: int, *, check: bool) -> str:
+def _summary(changed: int, unchanged: int, *, check: bool) -> str:
     if not changed:
-        return f"nothing to do in {plural(same, 'file')}"
-    return f"{plural(changed, 'file')} {'would change' if check else 'changed'}, {same} as before"
+        return f"nothing to do in {plural(unchanged, 'file')}"
+    word = "would change" if check else "changed"
+    return f"{plural(changed, 'file')} {word}, {unchanged} unchanged"
 
 
 def _format_stdin(paths: tuple[Path, ...], *, check: bool) -> int:
@@ -71,9 +75,9 @@ def _format_stdin(paths: tuple[Path, ...], *, check: bool) -> int:
 
     if len(paths) > 1:
         raise BbopsError(f"--stdin takes one path, got {len(paths)} paths")
-    here = paths[0].resolve() if paths else Path("stdin.yaml").resolve()
-    root = find_root(here.parent)
-    name = here.relative_to(root).as_posix() if root else here.name
+    path = paths[0].resolve() if paths else Path("stdin.yaml").resolve()
+    root = find_root(path.parent)
+    name = path.relative_to(root).as_posix() if root else path.name
     data = sys.stdin.buffer.read()
     formatted = format_file(name, data)
     if formatted.diagnostics:
@@ -86,14 +90,14 @@ def _format_stdin(paths: tuple[Path, ...], *, check: bool) -> int:
 
 
 def _by_project(paths: tuple[Path, ...]) -> dict[Path, list[Path]]:
-    """Return the given paths by the project that each lies in.
+    """Return the given paths by the project that contains each.
 
     Raises:
-        BbopsError: one is not there, or lies in no project.
+        BbopsError: a path does not exist, or is in no project.
     """
     from bbops.edit.authoring.folder import find_root  # noqa: PLC0415 - pydantic
 
-    found: dict[Path, list[Path]] = {}
+    projects: dict[Path, list[Path]] = {}
     for path in paths:
         if not path.exists():
             raise BbopsError(f"'{path}' does not exist")
@@ -101,36 +105,37 @@ def _by_project(paths: tuple[Path, ...]) -> dict[Path, list[Path]]:
         if root is None:
             hint = "give a project's folder, or files in one"
             raise BbopsError(f"project.yaml is missing in or above '{path}'", hint=hint)
-        found.setdefault(root, []).append(path.resolve())
-    return found
+        projects.setdefault(root, []).append(path.resolve())
+    return projects
 
 
 def _format_project(
     root: Path, chosen: list[Path], *, check: bool
 ) -> tuple[list[str], list[Diagnostic], int]:
-    """Return the files that changed, what is wrong with others, and how many stay."""
+    """Return the changed files, the diagnostics of others, and the number of unchanged files."""
     from bbops.edit.authoring.folder import Folder  # noqa: PLC0415 - pydantic
     from bbops.edit.authoring.formatting import format_file, is_resource  # noqa: PLC0415
 
     folder = Folder(root)
     names = [path for path in folder.paths if is_resource(path) and _is_in(root / path, chosen)]
     changes: dict[str, bytes | None] = {}
-    wrong: list[Diagnostic] = []
+    problems: list[Diagnostic] = []
     texts = folder.read(names)
     for name, data in texts.items():
         formatted = format_file(name, data)
-        wrong += formatted.diagnostics
+        problems += formatted.diagnostics
         if not formatted.diagnostics and formatted.text.encode() != data:
             changes[name] = formatted.text.encode()
     if changes and not check:
         folder.apply(changes)
-    return list(changes), wrong, len(texts) - len(changes) - len({one.place.file for one in wrong})
+    invalid = {problem.place.file for problem in problems}
+    return list(changes), problems, len(texts) - len(changes) - len(invalid)
 
 
 def _is_in(path: Path, chosen: list[Path]) -> bool:
-    return any(path.is_relative_to(one) for one in chosen)
+    return any(path.is_relative_to(root) for root in chosen)
 
 
-def _shown(path: Path) -> str:
-    here = Path.cwd().resolve()
-    return path.relative_to(here).as_posix() if path.is_relative_to(here) else str(path)
+def _relative(path: Path) -> str:
+    current = Path.cwd().resolve()
+    return path.relative_to(current).as_posix() if path.is_relative_to(current) else str(path)

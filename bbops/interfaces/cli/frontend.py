@@ -1,4 +1,4 @@
-"""Publish built files beside a project's API, without a commit of the project."""
+"""Publish built files with a project's API, without a commit of the project."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ import click
 from bbops.base.console import say
 from bbops.base.errors import BbopsError
 from bbops.base.render import printable
+from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._family import Family
-from bbops.interfaces.cli._listing import say_list
+from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._server import as_json_option, of_project, of_server, open_remote
 
-_SOME_DAY = (1980, 1, 1, 0, 0, 0)
-_SHOWN = ".well-known"
+_ANY_DATE = (1980, 1, 1, 0, 0, 0)
+"""The date of each file in an archive: the same files give the same bytes."""
+_SERVED = ".well-known"
 
 
 @examples("bbops frontend list", "bbops frontend publish dist")
-@click.group(cls=Family)
+@click.group(cls=CommandGroup)
 def command() -> None:
-    """Publish built files beside a project's API, without a commit of the project.
+    """Publish built files with a project's API, without a commit of the project.
 
-    The server keeps them as a tag 'frontend/v<N>' of the repository. Where the commits of a project
-    hold its built files, these are published with each of them, and this is not needed.
+    The server stores them as a tag 'frontend/v<N>' of the repository. If the commits of a project
+    contain its built files, each commit publishes them, and these commands are not needed.
     """
 
 
@@ -42,18 +43,18 @@ def command() -> None:
 def publish(folder: Path, message: str, project: str | None, server: str, *, as_json: bool) -> int:
     """Publish the files in FOLDER, such as dist, replacing the current ones; for maintainers.
 
-    Exits with 0 once they are live, with 1 when they are not.
+    Exits with 0 if they are live, with 1 if they are not.
     """
     archive = _pack(folder)
     with open_remote(server) as remote:
-        done = remote.publish_frontend(project or remote.only_project(), archive, message)
+        result = remote.publish_frontend(project or remote.only_project(), archive, message)
     if as_json:
-        say(json.dumps({"version": done.version, "commit": done.commit, "live": done.is_live,
-                        "message": done.message}))  # fmt: skip
+        say(json.dumps({"version": result.version, "commit": result.commit,
+                        "live": result.is_live, "message": result.message}))  # fmt: skip
     else:
-        how = "live" if done.is_live else f"not live: {printable(done.message)}"
-        say(f"{done.version}  {done.commit[:12]}  {how}")
-    return 0 if done.is_live else 1
+        state = "live" if result.is_live else f"not live: {printable(result.message)}"
+        say(f"{result.version}  {result.commit[:12]}  {state}")
+    return 0 if result.is_live else 1
 
 
 @examples("bbops frontend list", "bbops frontend list --project shop")
@@ -64,36 +65,36 @@ def publish(folder: Path, message: str, project: str | None, server: str, *, as_
 def show(project: str | None, server: str, *, as_json: bool) -> None:
     """List the frontends that were published separately, newest first."""
     with open_remote(server) as remote:
-        found = remote.frontends(project or remote.only_project())
-    say_list(found, _line, none="no frontend has been published separately", as_json=as_json)
+        frontends = remote.frontends(project or remote.only_project())
+    print_list(frontends, _line, none="no frontend has been published separately", as_json=as_json)
 
 
-def _line(one: Mapping[str, str]) -> str:
-    return f"{one['name']}  {one['at']}  {printable(one['subject'])}"
+def _line(frontend: Mapping[str, str]) -> str:
+    return f"{frontend['name']}  {frontend['at']}  {printable(frontend['subject'])}"
 
 
 def _pack(folder: Path) -> bytes:
-    """Return a zip archive of a folder, the same for the same files."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+    """Return a zip archive of a folder; the same files give the same bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in _files(folder):
             name = path.relative_to(folder).as_posix()
             archive.writestr(
-                zipfile.ZipInfo(name, _SOME_DAY), path.read_bytes(), zipfile.ZIP_DEFLATED
+                zipfile.ZipInfo(name, _ANY_DATE), path.read_bytes(), zipfile.ZIP_DEFLATED
             )
-    if not made.getvalue() or not _has_files(made):
+    if not buffer.getvalue() or not _has_files(buffer):
         raise BbopsError(f"there are no files in '{folder}'", hint="build the frontend first")
-    return made.getvalue()
+    return buffer.getvalue()
 
 
-def _has_files(made: io.BytesIO) -> bool:
-    return bool(zipfile.ZipFile(made).namelist())
+def _has_files(buffer: io.BytesIO) -> bool:
+    return bool(zipfile.ZipFile(buffer).namelist())
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the files that are served: no links, nothing whose name begins with a dot."""
+    """Yield the files that are served: no links, no file whose name begins with a dot."""
     for path in sorted(folder.iterdir()):
-        if path.is_symlink() or (path.name.startswith(".") and path.name != _SHOWN):
+        if path.is_symlink() or (path.name.startswith(".") and path.name != _SERVED):
             continue
         if path.is_dir():
             yield from _files(path)

@@ -1,4 +1,4 @@
-"""Show how one resource came to be as it is: its commits, and the versions they went live in."""
+"""Show the history of a resource: its commits, and the versions that published them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bbops.base.diagnostics import suggest
 from bbops.base.errors import BbopsError
 from bbops.base.render import printable
 from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._history import (
-    Here,
-    find_here,
+from bbops.interfaces.cli._local_project import (
+    LocalProject,
+    find_local_project,
     path_option,
     project_option,
     read_own_versions,
@@ -35,31 +35,32 @@ def command(resource: str, folder: Path, project: str, limit: int, *, as_json: b
     """
     from bbops.source.git.file_history import read_past  # noqa: PLC0415 - after --help
 
-    here = find_here(folder)
-    versions = read_own_versions(here, project)
-    found = read_past(here.store.place, _path(here, resource), limit, versions)
-    if not found:
-        raise _unknown(here, resource)
+    local = find_local_project(folder)
+    versions = read_own_versions(local, project)
+    changes = read_past(local.store.place, _path(local, resource), limit, versions)
+    if not changes:
+        raise _unknown(local, resource)
     if as_json:
-        say(json.dumps([one._asdict() for one in found], indent=2))
+        say(json.dumps([change._asdict() for change in changes], indent=2))
         return
-    for one in found:
-        version = click.style(f"{one.version.rpartition('/')[2] or '-':<6}", bold=bool(one.version))
-        when = one.at[:16].replace("T", " ")
-        say(f"{version} {when}  {one.commit[:12]}  {printable(one.author)}: "
-            f"{printable(one.subject)}")  # fmt: skip
+    for change in changes:
+        short = change.version.rpartition("/")[2] or "-"
+        version = click.style(f"{short:<6}", bold=bool(change.version))
+        time = change.at[:16].replace("T", " ")
+        say(f"{version} {time}  {change.commit[:12]}  {printable(change.author)}: "
+            f"{printable(change.subject)}")  # fmt: skip
 
 
-def _path(here: Here, resource: str) -> str:
+def _path(local: LocalProject, resource: str) -> str:
     name = resource.strip("/")
     name = name if name.endswith((".yaml", ".md")) else f"{name}.yaml"
-    return f"{here.under}/{name}" if here.under else name
+    return f"{local.under}/{name}" if local.under else name
 
 
-def _unknown(here: Here, resource: str) -> BbopsError:
-    head = here.store.find_commit("HEAD")
-    entries = here.store.entries(head, here.under) if head else ()
-    names = [str(one.path).removesuffix(".yaml") for one in entries]
+def _unknown(local: LocalProject, resource: str) -> BbopsError:
+    head = local.store.find_commit("HEAD")
+    entries = local.store.entries(head, local.under) if head else ()
+    names = [str(entry.path).removesuffix(".yaml") for entry in entries]
     hint = suggest(resource.strip("/").removesuffix(".yaml"), names)
     return BbopsError(f"no commit contains a resource '{resource[:100]}'",
                       hint=hint or "such as endpoints/orders/list")  # fmt: skip

@@ -1,6 +1,6 @@
-"""Make a new project: a git repository with accounts and notes.
+"""Create a project: a git repository with accounts and notes.
 
-The template lies in `project-template/`.
+The template is the folder `project-template/`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from bbops.interfaces.cli._examples import examples
 MESSAGE = "Start the project"
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _LONGEST_NAME = 63
-_OF_EVERY_PROJECT = (".gitignore", ".vscode/", ".agents/", "AGENTS.md")
+_IN_EVERY_PROJECT = (".gitignore", ".vscode/", ".agents/", "AGENTS.md")
 """Files of the template that are in every project, besides project.yaml."""
-_FIRST = ("edit, then git commit", "functions/notes/create.yaml is a good place to start")
-_FIRST_OF_EMPTY = ("bbops new table notes", "add a first resource; then edit, and git commit")
+_FIRST_STEP = ("edit, then git commit", "functions/notes/create.yaml is a good place to start")
+_FIRST_STEP_EMPTY = ("bbops new table notes", "add a first resource; then edit, and git commit")
 _NAME_LINE = re.compile(rb"^name:.*$", re.MULTILINE)
-# What some reader of YAML takes for something else than text.
+# Words that some YAML parsers do not read as text.
 _YAML_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 
@@ -34,12 +34,13 @@ _YAML_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--name", help="The project's name; made from DIR if not given.")
 @click.option("--empty", is_flag=True, help="Leave out accounts, notes and uploads.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was made as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(folder: Path, name: str | None, *, empty: bool, as_json: bool) -> None:
-    """Make a project in the new folder DIR: a git repository with accounts and notes.
+    """Create a project in the new folder DIR: a git repository with accounts and notes.
 
     It has one commit on the branch main. DIR may exist if it is empty. With --empty, the project
-    has its name, and what editors and coding agents read, but no tables, functions or endpoints.
+    has its name, and the files for editors and coding agents, but no tables, functions or
+    endpoints.
     """
     require_empty(folder)
     chosen = slug(folder.resolve().name) if name is None else _checked(name)
@@ -47,19 +48,19 @@ def command(folder: Path, name: str | None, *, empty: bool, as_json: bool) -> No
     from bbops.source.git.store import init  # noqa: PLC0415 - git only where it is needed
 
     commit = init(folder, files, message=MESSAGE)
-    made = {"path": str(folder.resolve()), "name": chosen, "branch": "main", "commit": commit}
+    created = {"path": str(folder.resolve()), "name": chosen, "branch": "main", "commit": commit}
     if as_json:
-        say(json.dumps({**made, "files": sorted(files)}, indent=2))
+        say(json.dumps({**created, "files": sorted(files)}, indent=2))
         return
-    first = _FIRST_OF_EMPTY if empty else _FIRST
-    say(_next(folder, chosen, first))
+    first = _FIRST_STEP_EMPTY if empty else _FIRST_STEP
+    say(_next_steps(folder, chosen, first))
 
 
 def require_empty(folder: Path) -> None:
-    """Check that a project can be made here.
+    """Check that a project can be created in a folder.
 
     Raises:
-        BbopsError: there is something in the way.
+        BbopsError: the folder is not empty, or is a file.
     """
     if folder.exists() and not folder.is_dir():
         raise BbopsError(f"'{folder}' is a file, expected a new folder")
@@ -72,10 +73,12 @@ def template_files(name: str) -> dict[str, bytes]:
     from bbops.source.tree import FolderTree  # noqa: PLC0415 - pydantic; the checks above answer faster
 
     tree = FolderTree(asset_folder("project-template"))
-    # In a checkout someone may have run the template itself.
-    entries = [one for one in tree.entries() if one.kind == "file" and one.path != ".env"]
-    texts = tree.read([one.blob for one in entries])
-    files = {str(one.path): texts[one.blob] for one in entries}
+    # In a checkout of bbops, a developer may have run the template.
+    entries = [
+        entry for entry in tree.entries() if entry.kind == "file" and entry.path != ".env"
+    ]  # fmt: skip
+    texts = tree.read([entry.blob for entry in entries])
+    files = {str(entry.path): texts[entry.blob] for entry in entries}
     files["project.yaml"] = rename(files["project.yaml"], name)
     return files
 
@@ -86,18 +89,18 @@ def empty_files(name: str) -> dict[str, bytes]:
     The README of the template describes accounts and notes, so it is left out.
     """
     kept = {path: text for path, text in template_files(name).items()
-            if path.startswith(_OF_EVERY_PROJECT)}  # fmt: skip
+            if path.startswith(_IN_EVERY_PROJECT)}  # fmt: skip
     return {**kept, "project.yaml": rename(b"bbops: 1\nname: my-backend\n", name)}
 
 
 def rename(project_yaml: bytes, name: str) -> bytes:
-    """Return project.yaml with another name; every other line stays as it is."""
+    """Return project.yaml with another name; every other line stays the same."""
     value = f'"{name}"' if name in _YAML_WORDS else name
     return _NAME_LINE.sub(b"name: " + value.encode(), project_yaml, count=1)
 
 
 def slug(text: str) -> str:
-    """Return a name a project may have, as near to the text as there is one."""
+    """Return a valid project name that is similar to a text."""
     if _NAME.fullmatch(text) and len(text) <= _LONGEST_NAME:
         return text
     from anyascii import anyascii  # noqa: PLC0415 - rarely needed
@@ -110,13 +113,13 @@ def slug(text: str) -> str:
 def _checked(name: str) -> str:
     if slug(name) != name:
         raise BbopsError(
-            f"'{name}' is not a project's name, expected lower-case kebab-case",
+            f"'{name}' is not a valid project name, expected lower-case kebab-case",
             hint=f"for example '{slug(name)}'",
         )
     return name
 
 
-def _next(folder: Path, name: str, first: tuple[str, str]) -> str:
+def _next_steps(folder: Path, name: str, first: tuple[str, str]) -> str:
     steps = [
         ("bbops dev", "run it, and see every change as you save it"),
         ("bbops serve", "run what is committed; a commit on main changes it"),
@@ -126,4 +129,4 @@ def _next(folder: Path, name: str, first: tuple[str, str]) -> str:
     lines = [f"  {step.ljust(widest)}  {why}" for step, why in steps]
     if folder.resolve() != Path.cwd().resolve():
         lines.insert(0, f"  cd {shlex.quote(str(folder))}")
-    return "\n".join([f"made project '{name}' in '{folder}'", "", "next:", *lines])
+    return "\n".join([f"created project '{name}' in '{folder}'", "", "next:", *lines])

@@ -11,12 +11,17 @@ from bbops.base.console import say
 from bbops.base.json_jobs import ChangedJobs, Job, JobList, JobStory
 from bbops.base.moments import shown_time
 from bbops.base.render import one_line, plural, printable
+from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._family import Family
-from bbops.interfaces.cli._listing import say_list
-from bbops.interfaces.cli._place import Place, at_place, at_project, limit_option
+from bbops.interfaces.cli._listing import print_list
+from bbops.interfaces.cli._target import (
+    ProjectTarget,
+    limit_option,
+    with_project_target,
+    with_target,
+)
 
-_COLOURS: Final = {
+_COLORS: Final = {
     "done": "green", "running": "cyan", "later": "yellow", "held": "yellow", "dead": "red",
     "cancelled": "red",
 }  # fmt: skip
@@ -29,7 +34,7 @@ _NOT_RUN: Final = (
 
 
 @examples("bbops jobs list", "bbops jobs list --state dead")
-@click.group(cls=Family)
+@click.group(cls=CommandGroup)
 def command() -> None:
     """Manage jobs: the runs of tasks and triggers; developers see them, maintainers change them.
 
@@ -40,50 +45,50 @@ def command() -> None:
 @examples("bbops jobs list", "bbops jobs list --state ended --limit 10")
 @command.command("list")
 @click.option("--state", type=click.Choice(_STATES), default=None,
-              help="Only jobs in this state; 'ended' lists those that have ended.")  # fmt: skip
+              help="Only jobs in this state; 'ended' lists jobs that have ended.")  # fmt: skip
 @limit_option
-@at_place
-def show_all(state: str | None, limit: int, place: Place) -> None:
+@with_target
+def list_jobs(state: str | None, limit: int, target: ProjectTarget) -> None:
     """List the jobs that have not ended, oldest first.
 
-    The time is when a job runs next; of one that waits for no time, when it was created.
+    The time is the next run of a job; without one, the time at which the job was created.
     """
-    found = place.read(f"jobs?show={state or ''}&limit={limit}", JobList)
-    if place.as_json:
-        place.show(found)
+    jobs = target.read(f"jobs?show={state or ''}&limit={limit}", JobList)
+    if target.as_json:
+        target.print(jobs)
         return
     none = f"no jobs{f' are {state}' if state and state != 'ended' else ''}"
-    say_list(found.jobs, _line, none=none, as_json=False)
-    if len(found.jobs) == limit:
-        counts = ", ".join(f"{count} {of}" for of, count in found.counts.items())
-        say(f"in all: {counts}")
+    print_list(jobs.jobs, _line, none=none, as_json=False)
+    if len(jobs.jobs) == limit:
+        counts = ", ".join(f"{count} {counted}" for counted, count in jobs.counts.items())
+        say(f"total: {counts}")
 
 
 @examples("bbops jobs show triggers/order-paid@17")
 @command.command("show")
 @click.argument("job")
-@at_place
-def show_one(job: str, place: Place) -> None:
-    """Show a job: what caused it, what it waits for, its payload, and what it has done.
+@with_target
+def show_job(job: str, target: ProjectTarget) -> None:
+    """Show a job: its cause, the condition for its next run, its payload, and its completed steps.
 
-    Causes and steps are named by file and line; the first cause is often a request.
+    Causes and steps are shown with file and line; the first cause is often a request.
     """
-    found = place.read(f"jobs/story?job={quote(job, safe='')}", JobStory)
-    place.show(found, *_story(found))
+    story = target.read(f"jobs/story?job={quote(job, safe='')}", JobStory)
+    target.print(story, *_story(story))
 
 
 @examples("bbops jobs run triggers/order-paid@17")
 @command.command("run")
 @click.argument("job")
-@at_place
-def run(job: str, place: Place) -> int:
-    """Run a job now that is held, or that waits for a time.
+@with_target
+def run(job: str, target: ProjectTarget) -> int:
+    """Run a held job, or a job that waits for a time, now.
 
     In a draft, jobs run this way one by one. The attempts of the job count on; a job that sleeps at
     a 'wait' continues to wait.
     """
     return _change_one(
-        place, "run", {"job": job}, f"{job} runs now, or as soon as its lane is free", _NOT_RUN
+        target, "run", {"job": job}, f"{job} runs now, or as soon as its lane is free", _NOT_RUN
     )
 
 
@@ -91,34 +96,34 @@ def run(job: str, place: Place) -> int:
 @command.command("retry")
 @click.argument("job")
 @click.option("--from-start", is_flag=True,
-              help="Forget what the job has done, and do it again.")  # fmt: skip
-@at_place
-def retry(job: str, place: Place, *, from_start: bool) -> int:
-    """Run a job again now that is dead or held, or waits for its next attempt.
+              help="Run the job from its first step, not only the remaining ones.")  # fmt: skip
+@with_target
+def retry(job: str, target: ProjectTarget, *, from_start: bool) -> int:
+    """Run a job again now if it is dead or held, or waits for its next attempt.
 
-    It continues behind the last step that it has done. A dead job stays dead while another one
+    It continues after its last completed step. A dead job stays dead while another job
     with the same 'unique' is queued, which does its work.
     """
     body = {"job": job, "fromStart": from_start}
-    return _change_one(place, "retry", body, f"{job} runs again")
+    return _change_one(target, "retry", body, f"{job} runs again")
 
 
 @examples("bbops jobs cancel triggers/order-paid@17")
 @command.command("cancel")
 @click.argument("job")
-@at_place
-def cancel(job: str, place: Place) -> int:
-    """End a job without running it, or at the next step of one that runs."""
-    return _change_one(place, "cancel", {"job": job}, f"cancelled {job}")
+@with_target
+def cancel(job: str, target: ProjectTarget) -> int:
+    """Cancel a job: without running it, or at its next step if it is running."""
+    return _change_one(target, "cancel", {"job": job}, f"cancelled {job}")
 
 
 @examples("bbops jobs hold")
 @command.command("hold")
-@at_project
-def hold(place: Place) -> None:
-    """Hold all jobs that wait, until they are released. Those that run continue."""
-    found = place.change("jobs/hold", ChangedJobs)
-    place.show(found, f"held {plural(found.count, 'job')}")
+@with_project_target
+def hold(target: ProjectTarget) -> None:
+    """Hold all waiting jobs until they are released. Running jobs continue."""
+    held = target.change("jobs/hold", ChangedJobs)
+    target.print(held, f"held {plural(held.count, 'job')}")
 
 
 @examples("bbops jobs release", "bbops jobs release --restored")
@@ -126,42 +131,44 @@ def hold(place: Place) -> None:
 @click.argument("job", default="")
 @click.option("--restored", is_flag=True,
               help="Release the jobs that 'bbops db restore' has held.")  # fmt: skip
-@at_place
-def release(job: str, place: Place, *, restored: bool) -> None:
-    """Let held jobs run: JOB, or all of them."""
-    found = place.change("jobs/release", ChangedJobs, {"job": job, "restored": restored})
-    place.show(found, f"released {plural(found.count, 'job')}")
+@with_target
+def release(job: str, target: ProjectTarget, *, restored: bool) -> None:
+    """Release held jobs: JOB, or all of them."""
+    released = target.change("jobs/release", ChangedJobs, {"job": job, "restored": restored})
+    target.print(released, f"released {plural(released.count, 'job')}")
 
 
-def _change_one(place: Place, action: str, body: Any, done: str, why: str = _LISTED) -> int:
-    """Change a job and say so. Exits with 1 where it was not changed."""
-    found = place.change(f"jobs/{action}", ChangedJobs, body)
+def _change_one(
+    target: ProjectTarget, action: str, body: Any, done: str, why: str = _LISTED
+) -> int:
+    """Change a job and print the result. Exits with 1 if the job was not changed."""
+    changed = target.change(f"jobs/{action}", ChangedJobs, body)
     none = (
-        f"nothing to {action}: {found.job} has the same 'unique', is queued and does the work"
-        if found.job
+        f"nothing to {action}: {changed.job} has the same 'unique', is queued and does the work"
+        if changed.job
         else f"nothing to {action}: {why}"
     )
-    place.show(found, done if found.count else none)
-    return 0 if found.count else 1
+    target.print(changed, done if changed.count else none)
+    return 0 if changed.count else 1
 
 
-def _story(found: JobStory) -> list[str]:
+def _story(story: JobStory) -> list[str]:
     return [
-        _line(found.job),
-        f"created  {shown_time(found.job.created_at)}",
-        *(f"cause    {printable(one)}" for one in found.causes),
-        *(f"waits    for {printable(one)}" for one in found.waits),
-        f"payload  {one_line(found.payload)}",
-        *(f"done     {printable(one)}" for one in found.steps),
+        _line(story.job),
+        f"created  {shown_time(story.job.created_at)}",
+        *(f"cause    {printable(text)}" for text in story.causes),
+        *(f"waits    for {printable(text)}" for text in story.waits),
+        f"payload  {one_line(story.payload)}",
+        *(f"done     {printable(text)}" for text in story.steps),
     ]
 
 
-def _line(one: Job) -> str:
-    state = click.style(f"{one.state:<9}", fg=_COLOURS.get(one.state))
-    parts = [shown_time(one.run_at or one.created_at), state, printable(one.name)]
-    if one.attempts > 1:
-        parts.append(f"attempt {one.attempts}")
-    if one.lane and one.lane != one.work:
-        parts.append(f"lane {one_line(one.lane)}")
+def _line(job: Job) -> str:
+    state = click.style(f"{job.state:<9}", fg=_COLORS.get(job.state))
+    parts = [shown_time(job.run_at or job.created_at), state, printable(job.name)]
+    if job.attempts > 1:
+        parts.append(f"attempt {job.attempts}")
+    if job.lane and job.lane != job.work:
+        parts.append(f"lane {one_line(job.lane)}")
     line = "  ".join(parts)
-    return f"{line}\n    {one_line(one.error)}" if one.error else line
+    return f"{line}\n    {one_line(job.error)}" if job.error else line

@@ -1,4 +1,4 @@
-"""Give out API keys for a project's channels, replace them, take them back."""
+"""Issue API keys for a project's channels, rotate and revoke them."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import msgspec
 from bbops.base.console import say
 from bbops.base.errors import ServerError
 from bbops.base.render import one_line
-from bbops.interfaces.answers import ApiKey, IssuedKey
+from bbops.interfaces.answers import ApiKeyInfo, IssuedKey
+from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._family import Family
-from bbops.interfaces.cli._listing import say_list
+from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._server import as_json_option, of_project, of_server, open_remote
 from bbops.interfaces.client import Remote
 
 T = TypeVar("T")
 
 WAKING_SECONDS: Final = 45.0
-"""A draft that sleeps is made first."""
+"""The timeout of a request about a draft, which may have to start first."""
 
-SHOWN: Final = 9
-"""The characters of a key that a server keeps: `bk_` and six more."""
+PREFIX_LENGTH: Final = 9
+"""The characters of a key that a server stores: `bk_` and six more."""
 
 of_draft = click.option(
     "--draft",
@@ -36,12 +36,12 @@ of_draft = click.option(
 
 
 @examples("bbops keys issue partner", "bbops keys list")
-@click.group(cls=Family)
+@click.group(cls=CommandGroup)
 def command() -> None:
     """Manage API keys for channels with 'authentication: API Key'; for maintainers.
 
     A key is sent as the header X-API-Key, or as api_key in the query. It is shown once: the server
-    keeps its hash. KEY below is its id, or the beginning that 'bbops keys list' shows.
+    its hash. KEY below is its id, or the prefix that 'bbops keys list' shows.
     """
 
 
@@ -68,29 +68,29 @@ def issue(
     """Create a key called NAME. If the output is a pipe, only the key is printed."""
     body = {"name": name, "channels": channels, "expires_in": expires, "claims": _read(claims)}
     with open_remote(server) as remote:
-        made = _ask(remote, project, draft, "POST", "", IssuedKey, body)
-    _show(made, as_json=as_json)
+        issued = _request(remote, project, draft, "POST", "", IssuedKey, body)
+        _print_key(issued, as_json=as_json)
 
 
 @examples("bbops keys list", "bbops keys list --all")
 @command.command("list")
 @click.option(
-    "--all", "ended_too", is_flag=True, help="Include keys that have expired or were revoked."
+    "--all", "with_ended", is_flag=True, help="Include keys that have expired or were revoked."
 )
 @of_draft
 @of_project
 @of_server
 @as_json_option
 def show(
-    draft: str | None, project: str | None, server: str, *, ended_too: bool, as_json: bool
+    draft: str | None, project: str | None, server: str, *, with_ended: bool, as_json: bool
 ) -> None:
-    """List the keys, newest first, and when each was last used; never the keys themselves."""
+    """List the keys, newest first, with the time of their last use; never the keys themselves."""
     with open_remote(server) as remote:
-        found = _ask(remote, project, draft, "GET", "", list[ApiKey])
-    now = datetime.now(UTC).timestamp()  # noqa: TID251 - what has ended is a matter of today
-    shown = [one for one in found if ended_too or not one.has_ended(now)]
+        keys = _request(remote, project, draft, "GET", "", list[ApiKeyInfo])
+    now = datetime.now(UTC).timestamp()  # noqa: TID251 - the clock of the user's machine
+    listed = [key for key in keys if with_ended or not key.has_ended(now)]
     none = "no API keys; create one with 'bbops keys issue NAME'"
-    say_list(shown, lambda one: _line(one, now), none=none, as_json=as_json)
+    print_list(listed, lambda key: _line(key, now), none=none, as_json=as_json)
 
 
 @examples("bbops keys rotate bk_4f1c9a", "bbops keys rotate bk_4f1c9a --overlap 24h")
@@ -107,9 +107,9 @@ def rotate(
 ) -> None:
     """Replace KEY by a new key with the same name, channels and claims."""
     with open_remote(server) as remote:
-        what, body = f"/{_shown(key)}/rotate", {"overlap": overlap}
-        made = _ask(remote, project, draft, "POST", what, IssuedKey, body)
-    _show(made, as_json=as_json)
+        path, body = f"/{_prefix(key)}/rotate", {"overlap": overlap}
+        issued = _request(remote, project, draft, "POST", path, IssuedKey, body)
+    _print_key(issued, as_json=as_json)
 
 
 @examples("bbops keys revoke bk_4f1c9a")
@@ -122,25 +122,28 @@ def rotate(
 def revoke(key: str, draft: str | None, project: str | None, server: str, *, as_json: bool) -> None:
     """Revoke KEY. It stops working within five seconds, in every process of the server."""
     with open_remote(server) as remote:
-        ended = _ask(remote, project, draft, "POST", f"/{_shown(key)}/revoke", dict[str, str])
-    say(json.dumps(ended) if as_json else f"revoked {ended['id']}")
+        path = f"/{_prefix(key)}/revoke"
+        revoked = _request(remote, project, draft, "POST", path, dict[str, str])
+    say(json.dumps(revoked) if as_json else f"revoked {revoked['id']}")
 
 
-def _ask(
-    remote: Remote, project: str | None, draft: str | None, method: str, what: str, kind: type[T],
+def _request(
+    remote: Remote, project: str | None, draft: str | None, method: str, path: str, kind: type[T],
     body: Any = None,
 ) -> T:  # fmt: skip
-    """Return what a server answers about the keys of a project, or of the draft of a branch."""
+    """Send a request about the keys of a project, or of the draft of a branch."""
     name = project or remote.only_project()
     if draft is None:
-        return remote.of_project(name, method, f"keys{what}", kind, body)
-    path = f"drafts/{quote(remote.draft(name, draft).slug, safe='')}/keys{what}"
-    return remote.of_project(name, method, path, kind, body, WAKING_SECONDS)
+        return remote.of_project(name, method, f"keys{path}", kind, body)
+    slug = quote(remote.draft(name, draft).slug, safe="")
+    return remote.of_project(
+        name, method, f"drafts/{slug}/keys{path}", kind, body, WAKING_SECONDS
+    )  # fmt: skip
 
 
-def _shown(key: str) -> str:
-    """Return what names a key in an address: of a whole key only what may be shown."""
-    return quote(key[:SHOWN] if key.startswith("bk_") else key, safe="")
+def _prefix(key: str) -> str:
+    """Return the part of a key that identifies it in a URL, never a whole key."""
+    return quote(key[:PREFIX_LENGTH] if key.startswith("bk_") else key, safe="")
 
 
 def _read(claims: str | None) -> dict[str, Any]:
@@ -152,30 +155,30 @@ def _read(claims: str | None) -> dict[str, Any]:
         ) from None
 
 
-def _show(made: IssuedKey, *, as_json: bool) -> None:
+def _print_key(issued: IssuedKey, *, as_json: bool) -> None:
     if as_json:
-        say(json.dumps({"id": made.id, "key": made.key}))
+        say(json.dumps({"id": issued.id, "key": issued.key}))
         return
-    say(made.key)
-    click.echo(f"its id is {made.id}; the key itself cannot be shown again", err=True)
+    say(issued.key)
+    click.echo(f"its id is {issued.id}; the key itself cannot be shown again", err=True)
 
 
-def _line(one: ApiKey, now: float) -> str:
-    channels = "every channel" if one.channels is None else ", ".join(one.channels)
-    when = f"{_end(one, now):<16}  {_use(one):<21}"
-    return f"{one.prefix}…  {when}  {one_line(one.name)}  {channels}  {one.id}"
+def _line(key: ApiKeyInfo, now: float) -> str:
+    channels = "every channel" if key.channels is None else ", ".join(key.channels)
+    times = f"{_expiry(key, now):<16}  {_last_use(key):<21}"
+    return f"{key.prefix}…  {times}  {one_line(key.name)}  {channels}  {key.id}"
 
 
-def _end(one: ApiKey, now: float) -> str:
-    if one.revoked_at is not None:
+def _expiry(key: ApiKeyInfo, now: float) -> str:
+    if key.revoked_at is not None:
         return "revoked"
-    if one.expires_at is None:
-        return "for ever"
-    day = datetime.fromtimestamp(one.expires_at, UTC).date().isoformat()
-    return f"ended {day}" if one.expires_at <= now else f"until {day}"
+    if key.expires_at is None:
+        return "no expiry"
+    day = datetime.fromtimestamp(key.expires_at, UTC).date().isoformat()
+    return f"ended {day}" if key.expires_at <= now else f"until {day}"
 
 
-def _use(one: ApiKey) -> str:
-    if one.used_at is None:
+def _last_use(key: ApiKeyInfo) -> str:
+    if key.used_at is None:
         return "never used"
-    return f"used {datetime.fromtimestamp(one.used_at, UTC):%Y-%m-%d %H:%M}"
+    return f"used {datetime.fromtimestamp(key.used_at, UTC):%Y-%m-%d %H:%M}"

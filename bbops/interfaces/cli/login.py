@@ -1,4 +1,4 @@
-"""Sign in at a server, so that commands may ask it."""
+"""Sign in at a server, to use it with other commands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._server import DEFAULT_SERVER
 
 if TYPE_CHECKING:
-    from bbops.interfaces.answers import Login
+    from bbops.interfaces.answers import PendingLogin
     from bbops.interfaces.client import Remote
 
 SCOPES = ("read", "deploy", "admin", "git")
@@ -40,11 +40,11 @@ SCOPES = ("read", "deploy", "admin", "git")
 def command(
     url: str, scopes: tuple[str, ...], *, from_stdin: bool, no_browser: bool, as_json: bool
 ) -> None:
-    """Sign in at the server whose control plane is at URL, by default that of this machine.
+    """Sign in at the server whose control plane is at URL, by default the one of this machine.
 
-    A browser opens where you approve it; the token is kept in your own settings folder, and used
-    by 'bbops status' and all the others with '--server URL'. A machine without a browser takes a
-    token from the account page: 'bbops login URL --token < file'.
+    Approve the sign-in in the browser that opens. The token is stored in your own settings folder,
+    and used by 'bbops status' and every other command with '--server URL'. On a machine without a
+    browser, create a token on the account page: 'bbops login URL --token < file'.
     """
     from bbops.interfaces.client import Remote  # noqa: PLC0415 - httpx: 100 ms
 
@@ -55,9 +55,10 @@ def command(
             email = remote.whoami().email
     else:
         with Remote(url) as remote:
-            begun = remote.begin_login(platform.node()[:100], list(scopes))
-            _tell(begun, as_json=as_json, opens=None if no_browser else webbrowser.open)
-            token, email = _wait(remote, begun)
+            login = remote.begin_login(platform.node()[:100], list(scopes))
+            opener = None if no_browser else webbrowser.open
+            _request_approval(login, as_json=as_json, opener=opener)
+            token, email = _wait(remote, login)
     path = store(url, token, email)
     if as_json:
         say(json.dumps({"event": "signed in", "server": url, "email": email}))
@@ -65,7 +66,9 @@ def command(
         say(f"signed in at {url} as {email}; the token is in '{path}'")
 
 
-def _tell(login: Login, *, as_json: bool, opens: Callable[[str], bool] | None) -> None:
+def _request_approval(
+    login: PendingLogin, *, as_json: bool, opener: Callable[[str], bool] | None
+) -> None:
     if as_json:
         say(json.dumps({"event": "approve", "url": login.url, "code": login.code}))
     else:
@@ -74,15 +77,15 @@ def _tell(login: Login, *, as_json: bool, opens: Callable[[str], bool] | None) -
             f"{login.code}:\n\n    {login.url}\n"
         )
     sys.stdout.flush()
-    if opens is not None and sys.stdout.isatty():
-        opens(login.url)
+    if opener is not None and sys.stdout.isatty():
+        opener(login.url)
 
 
-def _wait(remote: Remote, login: Login) -> tuple[str, str]:
-    """Return token and address once somebody has approved it.
+def _wait(remote: Remote, login: PendingLogin) -> tuple[str, str]:
+    """Return the token and the e-mail address once the user has approved the sign-in.
 
     Raises:
-        ServerError: they did not, or nobody did in time.
+        ServerError: the user has rejected it, or has not approved it in time.
     """
     while True:
         outcome = remote.poll_login(login.device)

@@ -1,4 +1,4 @@
-"""Sign out at a server: its token is revoked and forgotten."""
+"""Sign out from a server: revoke its token and delete it here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bbops.interfaces.cli._server import of_server
 @of_server
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def command(server: str, *, as_json: bool) -> None:
-    """Revoke the token of a server and delete it here; if the server is gone, only the latter."""
+    """Revoke the token of a server and delete it here; if the server is gone, only delete it."""
     from bbops.interfaces.client import Remote  # noqa: PLC0415 - httpx: 100 ms
 
     url = server.rstrip("/")

@@ -1,4 +1,4 @@
-"""Tell an editor of mistakes, types and names as you type."""
+"""Show errors, types and names in an editor as you type."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bbops.interfaces.cli._examples import examples
     is_flag=True,
     help="Communicate over stdin and stdout (the default, and the only transport).",
 )
-def command(stdio: bool) -> None:  # noqa: ARG001 - editors give it, there is no other way
+def command(stdio: bool) -> None:  # noqa: ARG001 - editors pass it, and it has no alternative
     """Run the language server (LSP) over stdin and stdout.
 
     Your editor starts it; docs/editor.md shows the settings for each editor.

@@ -1,4 +1,4 @@
-"""Connect coding agents: tell them where a server is, see whether it answers."""
+"""Connect coding agents to a server, and check the connection."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ import click
 from bbops.base.addresses import check_address
 from bbops.base.console import say
 from bbops.base.render import printable
+from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._family import Family
-from bbops.interfaces.cli._history import find_here
+from bbops.interfaces.cli._local_project import find_local_project
 from bbops.interfaces.cli._server import as_json_option, of_server, open_remote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bbops.interfaces.mcp.installing.steps import Step
+    from bbops.interfaces.mcp.installing.steps import InstallStep
 
 NAME = "bbops"
 of_clients = click.option(
     "--client", "names", multiple=True, metavar="NAME",
-    help="A client, such as claude-code or cursor; by default those in use here.",
+    help="A client, such as claude-code or cursor; by default the clients in use here.",
 )  # fmt: skip
 of_workspace = click.option(
     "--path", "workspace", default=".", metavar="DIR",
     type=click.Path(exists=True, file_okay=False, path_type=Path), help="The workspace.",
 )  # fmt: skip
-does = click.option(
+apply_option = click.option(
     "--yes", is_flag=True, help="Change the files; without it they are only listed."
 )
 
 
 @examples("bbops mcp init", "bbops mcp status")
-@click.group(cls=Family)
+@click.group(cls=CommandGroup)
 def command() -> None:
     """Connect coding agents to a server, over the Model Context Protocol.
 
@@ -53,14 +53,14 @@ def command() -> None:
 @click.option(
     "--name", default=NAME, show_default=True, help="The server's name in the clients."
 )  # fmt: skip
-@does
+@apply_option
 @as_json_option
 def init(
     names: tuple[str, ...], server: str, workspace: Path, name: str, *, yes: bool, as_json: bool
 ) -> None:
     """Add a server to the MCP clients of a workspace.
 
-    Without --yes nothing is written; the steps are printed for an agent to carry out.
+    Without --yes no file is written; the steps are printed for an agent to carry out.
     """
     url = f"{check_address(server)}/mcp"
     _install(workspace, names, url, name, yes=yes, as_json=as_json, is_bound=False)
@@ -72,7 +72,7 @@ def init(
 @of_clients
 @of_server
 @of_workspace
-@does
+@apply_option
 @as_json_option
 def connect(
     project: str, names: tuple[str, ...], server: str, workspace: Path, *, yes: bool, as_json: bool
@@ -96,20 +96,19 @@ def connect(
 @click.option("--name", default=NAME, show_default=True, help="The server's name in the clients.")
 @as_json_option
 def status(names: tuple[str, ...], workspace: Path, name: str, *, as_json: bool) -> None:
-    """Show which clients know the server, and whether it answers."""
-    from bbops.interfaces.mcp.installing.looking import look  # noqa: PLC0415 - httpx: 100 ms
+    """Show which clients are configured for the server, and whether it responds."""
+    from bbops.interfaces.mcp.installing.status import read_status  # noqa: PLC0415 - httpx: 100 ms
 
-    found = look(workspace, names, name)
+    result = read_status(workspace, names, name)
     if as_json:
-        say(json.dumps(found, indent=2))
+        say(json.dumps(result, indent=2))
         return
-    for one in found["clients"]:
-        state = one.get("wrong", "not configured")
-        if one["configured"]:
-            reached = one["reached"]
-            state = f"{one['url']}  {_tell_reached(reached)}"
-        say(f"{one['client']:<12} {printable(state)}")
-    if not found["clients"]:
+    for client in result["clients"]:
+        state = client.get("wrong", "not configured")
+        if client["configured"]:
+            state = f"{client['url']}  {_describe_check(client['reached'])}"
+        say(f"{client['client']:<12} {printable(state)}")
+    if not result["clients"]:
         say("no MCP client found here; add one with 'bbops mcp init --client NAME'")
 
 
@@ -122,7 +121,7 @@ def status(names: tuple[str, ...], workspace: Path, name: str, *, as_json: bool)
     help="The project; the current folder if not given.",
 )  # fmt: skip
 def serve(folder: Path, live: str, *, stdio: bool) -> None:
-    """Let an agent work on the project of a checkout, without a server.
+    """Serve the project of a checkout to an agent, without a server.
 
     The client starts it: configure the command 'bbops mcp serve --stdio'. Drafts are local
     branches. The working tree is not changed, unless the draft's branch is checked out here without
@@ -131,22 +130,22 @@ def serve(folder: Path, live: str, *, stdio: bool) -> None:
     del stdio
     from bbops.interfaces.mcp.local import open_checkout  # noqa: PLC0415 - not for the help
 
-    here = find_here(folder, cannot="there is no project to work on")
-    place = open_checkout(here.store, here.under, live)
-    from bbops.interfaces.mcp.stdio import serve as speak  # noqa: PLC0415 - the SDK: 0.6 s
+    local = find_local_project(folder, cannot="there is no project to work on")
+    checkout = open_checkout(local.store, local.under, live)
+    from bbops.interfaces.mcp.stdio import serve as serve_stdio  # noqa: PLC0415 - the SDK: 0.6 s
 
     try:
-        speak(place)
+        serve_stdio(checkout)
     finally:
-        place.close()
+        checkout.close()
 
 
-def _tell_reached(reached: dict[str, str]) -> str:
-    if not reached["reachable"]:
-        return f"cannot be reached: {printable(reached.get('reason', ''))}"
-    if "protocolVersion" not in reached:
-        return "answers who is signed in"
-    return f"answers, MCP {reached['protocolVersion']}"
+def _describe_check(check: dict[str, str]) -> str:
+    if not check["reachable"]:
+        return f"cannot be reached: {printable(check.get('reason', ''))}"
+    if "protocolVersion" not in check:
+        return "responds to signed-in users"
+    return f"responds, MCP {check['protocolVersion']}"
 
 
 def _install(
@@ -159,7 +158,7 @@ def _install(
 
     clients = installing.choose(names, workspace)
     folder = next(iter(clients.values())).skills
-    skills = {one.path: one.text for one in read_skills().values()}
+    skills = {skill.path: skill.text for skill in read_skills().values()}
     steps = installing.plan(
         workspace, clients, url, name=installing.check_name(name), files=skills,
         guide=make_guide(name, folder), in_workspace_only=is_bound,
@@ -167,17 +166,17 @@ def _install(
     if yes:
         steps = installing.carry_out(workspace, steps)
     if as_json:
-        told = {"mcpUrl": url, "clients": [*clients], "steps": installing.as_json(steps)}
-        say(json.dumps(told | {"next": _next(steps, name, yes=yes)}, indent=2))
+        result = {"mcpUrl": url, "clients": [*clients], "steps": installing.as_json(steps)}
+        say(json.dumps(result | {"next": _next(steps, name, yes=yes)}, indent=2))
         return
-    for one in steps:
-        word = "done" if one.done else "you " if one.kind == "ask_user" else "todo"
-        say(f"{word}  {printable(one.title)}" + (f"  ({one.path})" if one.path else ""))
+    for step in steps:
+        word = "done" if step.done else "you " if step.kind == "ask_user" else "todo"
+        say(f"{word}  {printable(step.title)}" + (f"  ({step.path})" if step.path else ""))
     say(_next(steps, name, yes=yes))
 
 
-def _next(steps: Sequence[Step], name: str, *, yes: bool) -> str:
-    if not yes and any(not one.done and one.kind != "ask_user" for one in steps):
-        return "nothing was written; the same with --yes changes these files"
-    how = "bbops mcp status" + (f" --name {name}" if name != NAME else "")
-    return f"restart the client, and sign in when it asks; '{how}' shows how it is"
+def _next(steps: Sequence[InstallStep], name: str, *, yes: bool) -> str:
+    if not yes and any(not step.done and step.kind != "ask_user" for step in steps):
+        return "no file was written; run the command with --yes to change these files"
+    check = "bbops mcp status" + (f" --name {name}" if name != NAME else "")
+    return f"restart the client, and sign in when it asks; '{check}' shows the connection"

@@ -1,6 +1,6 @@
-"""Rename a resource or a column, and rewrite what names it.
+"""Rename a resource or a column, and update all references.
 
-A table or column gets `renamedFrom`, so that its rows and values stay.
+A table or column gets `renamedFrom`, so that its rows and values are kept.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from bbops.interfaces.cli._change import as_json_option, finish, open_change, path_option
+from bbops.interfaces.cli._change import apply_change, as_json_option, open_change, path_option
 from bbops.interfaces.cli._examples import examples
 
-_CURE = "use --force to rename it anyway, and fix these afterwards"
+_HINT = "use --force to rename it anyway, and fix these afterwards"
 
 
 @examples("bbops mv functions/notes/list functions/notes/all", "bbops mv tables/notes tables/memos")
@@ -23,12 +23,12 @@ _CURE = "use --force to rename it anyway, and fix these afterwards"
 @path_option
 @as_json_option
 def command(old: str, new: str, folder: Path, *, force: bool, as_json: bool) -> None:
-    """Rename the resource OLD to NEW, and rewrite every reference to it.
+    """Rename the resource OLD to NEW, and update every reference to it.
 
-    Both are named like 'functions/notes/create'. OLD may be a folder such as 'functions/notes', or
-    a column such as 'tables/notes.title': its values stay, by 'renamedFrom', but you have to change
-    the functions that use it. Nothing is changed where the project would have new errors; nothing
-    is committed.
+    Both names are written like 'functions/notes/create'. OLD may be a folder such as
+    'functions/notes', or a column such as 'tables/notes.title': 'renamedFrom' keeps its values, but
+    you have to change the functions that use it. Nothing is changed if the project would have new
+    errors; nothing is committed.
     """
     change = open_change(folder)
     from bbops.edit.authoring.columns import parse_column, rename_column  # noqa: PLC0415
@@ -39,4 +39,4 @@ def command(old: str, new: str, folder: Path, *, force: bool, as_json: bool) -> 
         rename_column(change, *column)
     else:
         move(change, parse_name(old), parse_name(new))
-    finish(change, force=force, as_json=as_json, cure=_CURE)
+    apply_change(change, force=force, as_json=as_json, hint=_HINT)

@@ -1,7 +1,7 @@
-"""Make a new resource: a small file that is right.
+"""Create a resource: a small file without errors.
 
 Kinds are endpoint, function, table, channel, task, trigger, webhook, realtime, agent, addon and
-test; 'crud' makes the routes of a table.
+test; 'crud' creates the routes of a table.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from bbops.base.errors import BbopsError
-from bbops.interfaces.cli._change import as_json_option, finish, open_change, path_option
+from bbops.interfaces.cli._change import apply_change, as_json_option, open_change, path_option
 from bbops.interfaces.cli._examples import examples
 
 
@@ -19,15 +19,16 @@ from bbops.interfaces.cli._examples import examples
 @click.command()
 @click.argument("kind")
 @click.argument("name")
-@click.option("with_crud", "--crud", is_flag=True, help="Also make the routes of a new table.")
+@click.option("with_crud", "--crud", is_flag=True, help="Also create the routes of a new table.")
 @path_option
 @as_json_option
 def command(kind: str, name: str, folder: Path, *, with_crud: bool, as_json: bool) -> None:
-    """Make a new resource NAME of a KIND, for example 'endpoint notes/archive'.
+    """Create a resource NAME of a KIND, for example 'endpoint notes/archive'.
 
     KIND is endpoint, function, table, channel, task, trigger, webhook, realtime, agent, addon or
-    test. A resource that needs a function gets one of the same name; a test is named after what it
-    tests. 'crud' makes the routes of the table NAME: list, get, create, update and delete.
+    test. A resource that needs a function gets one of the same name; a test is named after the
+    resource that it tests. 'crud' creates the routes of the table NAME: list, get, create, update
+    and delete.
     """
     change = open_change(folder)
     from bbops.edit.authoring.making import make  # noqa: PLC0415 - after the cheap answers
@@ -38,10 +39,10 @@ def command(kind: str, name: str, folder: Path, *, with_crud: bool, as_json: boo
     clean = name.removeprefix(f"{kinds}/").removesuffix(".yaml")
     if with_crud and kinds != "tables":
         raise BbopsError(
-            "'--crud' is about a table", hint=f"write 'bbops new table {clean} --crud'"
+            "'--crud' only works with a table", hint=f"write 'bbops new table {clean} --crud'"
         )
     if kind != "crud":
         make(change, Name(kinds, clean))
     if kind == "crud" or with_crud:
         make_crud(change, clean)
-    finish(change, as_json=as_json)
+    apply_change(change, as_json=as_json)

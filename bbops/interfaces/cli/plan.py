@@ -1,6 +1,6 @@
-"""Say what a change will do: contract breaks, loosened access, lost data, routes.
+"""Show the effects of a change: contract breaks, loosened access, lost data, routes.
 
-Exits with 0 when nothing changes, with 2 when something does, with 1 when it cannot be said.
+Exits with 0 without changes, with 2 with changes, with 1 when they cannot be determined.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import click
 from bbops.base.console import say, wants_color
 from bbops.base.diagnostics import has_errors
 from bbops.base.errors import BbopsError, GitError, ProjectError
-from bbops.interfaces.cli._comparing import CHANGES, Comparing
+from bbops.interfaces.cli._compare import CHANGED_EXIT_CODE, CompareCommand
 from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._history import Here, find_here, read_own_versions
+from bbops.interfaces.cli._local_project import LocalProject, find_local_project, read_own_versions
 from bbops.interfaces.cli._server import of_server, open_remote
 from bbops.interfaces.cli.validate import require_project
 from bbops.source.tree import FolderTree
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from bbops.source.tree import Tree
 
 MAIN = "main"
-_MOST_BYTES = 16 << 20
+_MAX_BYTES = 16 << 20
 _FORMS = ("text", "markdown", "json")
 _VERSION = re.compile(r"v[0-9]{1,9}").fullmatch
 
 
-_Ask = Callable[["Project"], bytes | Mapping[str, Any]]
-"""What is known of the live data, for a project in its place: as `bbops db plan --json` says it."""
+_ReadLiveData = Callable[["Project"], bytes | Mapping[str, Any]]
+"""A function that returns the live data that a project would change, as `bbops db plan --json`."""
 
 
 @examples("bbops plan", "bbops plan v1..v2 --format markdown")
-@click.command(cls=Comparing)
+@click.command(cls=CompareCommand)
 @click.argument("revisions", metavar="[A..B]", default="")
 @click.option(
     "--against", metavar="REV", default="",
@@ -54,7 +54,7 @@ _Ask = Callable[["Project"], bytes | Mapping[str, Any]]
 )  # fmt: skip
 @click.option(
     "--rows", metavar="FILE", type=click.File("rb"),
-    help="What 'bbops db plan --json' printed; '-' reads it from a pipe.",
+    help="The output of 'bbops db plan --json'; '-' reads it from a pipe.",
 )  # fmt: skip
 @click.option(
     "--live",
@@ -84,7 +84,7 @@ def command(
     It shows which clients break, where access is loosened, what happens to data and routes, and
     what the old project's rules require of a review. Only the server knows which rows are affected
     and which env values are missing: --live asks it, sending only tables and names of variables.
-    Beside its state folder, 'bbops db plan --json | bbops plan --rows -'.
+    The same without a server: 'bbops db plan --json | bbops plan --rows -' beside its state folder.
 
     Exits with 0 when nothing changes, with 2 when something does, and with 1 when it cannot be
     determined: a project has errors, a revision is unknown.
@@ -92,17 +92,17 @@ def command(
     base, head = _trees(folder, revisions, against, project)
     if rows is not None and live:
         raise BbopsError("'--live' and '--rows' exclude each other", hint="use one of them")
-    ask = None
+    read_live_data = None
     if rows is not None:
-        ask = _reading(rows)
+        read_live_data = _from_file(rows)
     elif live:
-        ask = _asking(server, project)
-    document = _document(base, head, ask)
-    say(_rendered(document, "json" if as_json else form))
-    return CHANGES if document.changes else 0
+        read_live_data = _from_server(server, project)
+    document = _document(base, head, read_live_data)
+    say(_render(document, "json" if as_json else form))
+    return CHANGED_EXIT_CODE if document.changes else 0
 
 
-def _rendered(document: Document, form: str) -> str:
+def _render(document: Document, form: str) -> str:
     if form == "json":
         from bbops.review.plan.document import encode  # noqa: PLC0415 - only for this
 
@@ -116,7 +116,7 @@ def _rendered(document: Document, form: str) -> str:
     return render_text(document, color=wants_color(sys.stdout))
 
 
-def _document(base: Tree, head: Tree, ask: _Ask | None) -> Document:
+def _document(base: Tree, head: Tree, read_live_data: _ReadLiveData | None) -> Document:
     from bbops.build.check import Cache  # noqa: PLC0415 - after --help
     from bbops.review.plan.document import describe  # noqa: PLC0415
     from bbops.review.plan.plan import plan  # noqa: PLC0415
@@ -124,49 +124,50 @@ def _document(base: Tree, head: Tree, ask: _Ask | None) -> Document:
 
     cache = Cache()
     before, after = _project(base, cache, base), _project(head, cache, base)
-    if ask is None:
+    if read_live_data is None:
         return describe(plan(before, after, now=now_ms()), base, head)
     from bbops.review.plan.live import complete, read_answer  # noqa: PLC0415 - only for this
 
-    answer = read_answer(ask(after))
-    found = plan(before, after, values=answer.env, now=now_ms())
-    return describe(complete(found, answer), base, head)
+    answer = read_answer(read_live_data(after))
+    changes = plan(before, after, values=answer.env, now=now_ms())
+    return describe(complete(changes, answer), base, head)
 
 
-def _reading(rows: IO[bytes]) -> _Ask:
-    return lambda _: rows.read(_MOST_BYTES)
+def _from_file(rows: IO[bytes]) -> _ReadLiveData:
+    return lambda _: rows.read(_MAX_BYTES)
 
 
-def _asking(server: str, name: str) -> _Ask:
-    def ask(project: Project) -> bytes | Mapping[str, Any]:
+def _from_server(server: str, name: str) -> _ReadLiveData:
+    def read(project: Project) -> bytes | Mapping[str, Any]:
         from bbops.review.plan.question import read_question  # noqa: PLC0415 - only for this
 
         question = read_question(project)
         with open_remote(server) as remote:
-            called = name or remote.likely_project(project.settings.model.name)
-            return remote.weigh(called, question.tables, question.env)
+            chosen = name or remote.likely_project(project.settings.model.name)
+            return remote.plan_live_data(chosen, question.tables, question.env)
 
-    return ask
+    return read
 
 
 def _project(tree: Tree, cache: Cache, base: Tree) -> CheckedProject:
-    """Return the project of a tree, which changes what `base` holds.
+    """Return the checked project of a tree, as a change of the project in `base`.
 
     Raises:
-        ProjectError: it has mistakes.
+        ProjectError: it has errors.
     """
     from bbops.build.check import validate  # noqa: PLC0415 - after --help
 
-    project, found = validate(tree, cache, base=base)
-    if project is None or has_errors(found):
+    project, diagnostics = validate(tree, cache, base=base)
+    if project is None or has_errors(diagnostics):
         from bbops.review.plan.render.phrases import revision  # noqa: PLC0415 - only for this
 
-        click.echo(f"{revision(tree.revision)} has mistakes, so nothing can be compared:", err=True)
-        raise ProjectError(found)
+        message = f"{revision(tree.revision)} has errors, so nothing can be compared:"
+        click.echo(message, err=True)
+        raise ProjectError(diagnostics)
     return project
 
 
-# ---- what is compared
+# ---- the two trees to compare
 def _trees(folder: Path, revisions: str, against: str, project: str) -> tuple[Tree, Tree]:
     base, dots, head = revisions.partition("..")
     if revisions and (not dots or against or not base or not head or head.startswith(".")):
@@ -174,13 +175,13 @@ def _trees(folder: Path, revisions: str, against: str, project: str) -> tuple[Tr
         raise BbopsError(f"expected two revisions 'A..B', got '{revisions}'", hint=hint)
     if not revisions:
         require_project(folder)
-    here = find_here(
+    local = find_local_project(
         folder, cannot="there is nothing to compare it with",
-        cure="'git init', then commit what is there now",
+        hint="'git init', then commit the current files",
     )  # fmt: skip
     if revisions:
-        return _tree(here, base, project), _tree(here, head, project)
-    return _tree(here, against or _main(here.store), project), FolderTree(folder)
+        return _tree(local, base, project), _tree(local, head, project)
+    return _tree(local, against or _main(local.store), project), FolderTree(folder)
 
 
 def _main(store: Store) -> str:
@@ -188,22 +189,22 @@ def _main(store: Store) -> str:
     return next((name for name in names if store.find_commit(name)), MAIN)
 
 
-def _tree(here: Here, revision: str, project: str) -> Tree:
+def _tree(local: LocalProject, revision: str, project: str) -> Tree:
     from bbops.source.git.tree import GitTree  # noqa: PLC0415 - after --help
 
-    store, version = here.store, _find_version(here, revision, project)
+    store, version = local.store, _find_version(local, revision, project)
     commit = version or store.resolve(revision) or store.find_commit(revision)
     if commit is None:
         raise GitError(
             f"there is no branch, tag or commit '{revision}'",
             hint="choose another: 'bbops plan --against REV' or 'bbops plan A..B'",
         )
-    return GitTree(store, commit, branch=revision, under=here.under)
+    return GitTree(store, commit, branch=revision, under=local.under)
 
 
-def _find_version(here: Here, revision: str, project: str) -> str:
-    """Return the commit of a version such as v7; empty for all else, also a tag of that name."""
+def _find_version(local: LocalProject, revision: str, project: str) -> str:
+    """Return the commit of a version such as v7; empty for other revisions, even a tag named v7."""
     if not _VERSION(revision):
         return ""
-    known = read_own_versions(here, project)
-    return next((one.commit for one in known if one.short == revision), "")
+    known = read_own_versions(local, project)
+    return next((version.commit for version in known if version.short == revision), "")

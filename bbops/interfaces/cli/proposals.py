@@ -1,6 +1,6 @@
 """List, review and merge the proposals of a server's project.
 
-`merge` exits with 1 when what was merged is not live.
+`merge` exits with 1 when the merged commit is not live.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import msgspec
 
 from bbops.base.console import say
 from bbops.base.render import one_line, printable, render
-from bbops.interfaces.cli._comparing import NOTHING_KEPT
+from bbops.interfaces.cli._command_group import CommandGroup
+from bbops.interfaces.cli._compare import NO_RECORDINGS
 from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._family import Family
-from bbops.interfaces.cli._listing import say_list
+from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._server import as_json_option, of_project, of_server, open_remote
 
 if TYPE_CHECKING:
     from bbops.base.json_diagnostics import JsonDiagnostic
-    from bbops.interfaces.answers import OtherProject, ProposalDetail, Replayed
+    from bbops.interfaces.answers import OtherProject, ProposalDetail, ReplayResult
     from bbops.source.git.proposals import Proposal
 
-_COLOURS = {"open": "green", "merged": "magenta", "closed": "red"}
-_VERBS = {"approved": "approved", "refused": "requested changes", "commented": "said"}
+_COLORS = {"open": "green", "merged": "magenta", "closed": "red"}
+_VERBS = {"approved": "approved", "refused": "requested changes", "commented": "commented"}
 
 with_text = click.option(
     "-m", "--message", default="", metavar="TEXT", help="The text of the comment."
@@ -34,11 +34,11 @@ of_number = click.argument("number", type=click.IntRange(1))
 
 
 @examples("bbops proposals list", "bbops proposals show 7")
-@click.group(cls=Family)
+@click.group(cls=CommandGroup)
 def command() -> None:
     """List, review and merge the proposals of a server's project.
 
-    'bbops propose' opens one, and so does git push origin HEAD:refs/for/main/TOPIC.
+    'bbops propose' opens a proposal, and so does git push origin HEAD:refs/for/main/TOPIC.
     """
 
 
@@ -46,24 +46,25 @@ def command() -> None:
 @command.command("list")
 @click.option(
     "--state", type=click.Choice(["open", "merged", "closed", "all"]), default="open",
-    show_default=True, help="Which.",
+    show_default=True, help="Only proposals in this state.",
 )  # fmt: skip
 @of_project
 @of_server
 @as_json_option
-def show_all(state: str, project: str | None, server: str, *, as_json: bool) -> None:
+def list_proposals(state: str, project: str | None, server: str, *, as_json: bool) -> None:
     """List proposals, newest first."""
     with open_remote(server) as remote:
         name = project or remote.only_project()
-        found = remote.proposals(name, None if state == "all" else state)
+        proposals = remote.proposals(name, None if state == "all" else state)
     none = f"no proposal is {state}" if state != "all" else "there are no proposals yet"
-    say_list(found, _line, none=none, as_json=as_json)
+    print_list(proposals, _line, none=none, as_json=as_json)
 
 
-def _line(one: Proposal) -> str:
-    state = click.style(f"{one.state:<6}", fg=_COLOURS.get(one.state))
-    more = "" if one.ready or one.state != "open" else ", not ready"
-    return f"#{one.number:<4} {state}  {one_line(one.title)}  ({one_line(one.author)}{more})"
+def _line(proposal: Proposal) -> str:
+    state = click.style(f"{proposal.state:<6}", fg=_COLORS.get(proposal.state))
+    more = "" if proposal.ready or proposal.state != "open" else ", not ready"
+    title, author = one_line(proposal.title), one_line(proposal.author)
+    return f"#{proposal.number:<4} {state}  {title}  ({author}{more})"
 
 
 @examples("bbops proposals show 7", "bbops proposals show 7 --diff")
@@ -74,16 +75,16 @@ def _line(one: Proposal) -> str:
 @of_server
 @as_json_option
 def show(number: int, project: str | None, server: str, *, with_diff: bool, as_json: bool) -> None:
-    """Show what a proposal would do, its comments, and what blocks its merge.
+    """Show the effects of a proposal, its comments, and what blocks its merge.
 
-    For one that was merged or closed, show the last plan that was made.
+    For a merged or closed proposal, show its last plan.
     """
     with open_remote(server) as remote:
-        found = remote.proposal(project or remote.only_project(), number)
+        detail = remote.proposal(project or remote.only_project(), number)
     if as_json:
-        _print(found)
+        _print(detail)
     else:
-        say("\n".join(_lines(found, with_diff=with_diff)))
+        say("\n".join(_lines(detail, with_diff=with_diff)))
 
 
 @examples("bbops proposals ready 7", "bbops proposals ready 7 --undo")
@@ -96,11 +97,11 @@ def show(number: int, project: str | None, server: str, *, with_diff: bool, as_j
 def ready(number: int, project: str | None, server: str, *, undo: bool, as_json: bool) -> None:
     """Mark a proposal as ready to merge: your own, or any that you may merge."""
     with open_remote(server) as remote:
-        done = remote.mark_proposal(project or remote.only_project(), number, ready=not undo)
+        proposal = remote.mark_proposal(project or remote.only_project(), number, ready=not undo)
     if as_json:
-        _print(done)
+        _print(proposal)
     else:
-        say(f"proposal #{number} is {'ready' if done.ready else 'not ready'}")
+        say(f"proposal #{number} is {'ready' if proposal.ready else 'not ready'}")
 
 
 @examples("bbops proposals ask 7 bob@example.com")
@@ -115,12 +116,12 @@ def ask(
 ) -> None:
     """Request a review from these people, replacing earlier requests."""
     with open_remote(server) as remote:
-        done = remote.mark_proposal(project or remote.only_project(), number, reviewers=emails)
+        proposal = remote.mark_proposal(project or remote.only_project(), number, reviewers=emails)
     if as_json:
-        _print(done)
+        _print(proposal)
     else:
-        asked = printable(", ".join(done.reviewers)) or "nobody"
-        say(f"asked for a review of proposal #{number}: {asked}")
+        reviewers = printable(", ".join(proposal.reviewers)) or "no reviewers"
+        say(f"review of proposal #{number} requested from: {reviewers}")
 
 
 @examples("bbops proposals approve 7", 'bbops proposals approve 7 -m "Good names"')
@@ -134,7 +135,7 @@ def ask(
 def approve(
     number: int, message: str, plan: str, project: str | None, server: str, *, as_json: bool
 ) -> None:
-    """Approve a proposal as it is now; a later change needs a new approval."""
+    """Approve a proposal in its current state; a later change needs a new approval."""
     _review(number, "approved", message, plan, project, server, as_json=as_json)
 
 
@@ -172,18 +173,18 @@ def comment(number: int, text: str, project: str | None, server: str, *, as_json
 def merge(number: int, head: str, project: str | None, server: str, *, as_json: bool) -> int:
     """Merge a proposal, and wait until it is live.
 
-    Exits with 0 when it is live, with 1 when it was merged and is not, with 2 when the merge is
-    blocked.
+    Exits with 0 when it is live, with 1 when it was merged but is not live, with 2 when the merge
+    is blocked.
     """
     with open_remote(server) as remote:
-        done = remote.merge(project or remote.only_project(), number, head)
+        result = remote.merge(project or remote.only_project(), number, head)
     if as_json:
-        _print(done)
+        _print(result)
     else:
-        say(f"merged proposal #{number} as {done.proposal.merged[:12]}")
-        for line in done.lines:
+        say(f"merged proposal #{number} as {result.proposal.merged[:12]}")
+        for line in result.lines:
             say(printable(line))
-    return int(not done.is_live)
+    return int(not result.is_live)
 
 
 @examples("bbops proposals replay 7")
@@ -195,15 +196,15 @@ def merge(number: int, head: str, project: str | None, server: str, *, as_json: 
 def replay(number: int, project: str | None, server: str, *, as_json: bool) -> None:
     """Replay recorded requests of the live API on a proposal's draft, and show what changes.
 
-    Replays only public GET requests of endpoints with 'history: full'. What is found is kept, and
+    Replays only public GET requests of endpoints with 'history: full'. The result is stored, and
     shown with the proposal until it changes; it never blocks a merge.
     """
     with open_remote(server) as remote:
-        done = remote.replay_proposal(project or remote.only_project(), number)
+        result = remote.replay_proposal(project or remote.only_project(), number)
     if as_json:
-        _print(done)
+        _print(result)
     else:
-        say("\n".join(_replayed(done)))
+        say("\n".join(_replay_lines(result)))
 
 
 @examples("bbops proposals close 7")
@@ -215,9 +216,9 @@ def replay(number: int, project: str | None, server: str, *, as_json: bool) -> N
 def close(number: int, project: str | None, server: str, *, as_json: bool) -> None:
     """Close a proposal without merging it: your own, or any that you may merge."""
     with open_remote(server) as remote:
-        done = remote.close_proposal(project or remote.only_project(), number)
+        proposal = remote.close_proposal(project or remote.only_project(), number)
     if as_json:
-        _print(done)
+        _print(proposal)
     else:
         say(f"closed proposal #{number}")
 
@@ -227,52 +228,56 @@ def _review(
     as_json: bool,
 ) -> None:  # fmt: skip
     with open_remote(server) as remote:
-        done = remote.review(project or remote.only_project(), number, verdict, text, plan)
+        proposal = remote.review(project or remote.only_project(), number, verdict, text, plan)
     if as_json:
-        _print(done)
+        _print(proposal)
     else:
-        say(f"you {_VERBS[verdict]}: proposal #{number}, {printable(done.title)}")
+        say(f"you {_VERBS[verdict]}: proposal #{number}, {printable(proposal.title)}")
 
 
-def _lines(found: ProposalDetail, *, with_diff: bool) -> list[str]:
-    one = found.proposal
-    title, lines = one_line(f"#{one.number} {one.title}"), [*_head(one), found.page]
-    if found.preview:
-        lines.append(f"preview {found.preview}")
-    lines += _part(found)
-    for beside in found.others:
-        lines += ["", f"project '{beside.project}' of this repository:"]
-        lines += _part(beside, beside.folder)
-    lines += _hidden(found.hidden)
-    lines += ["", found.diff.rstrip("\n")] if with_diff and found.diff else []
-    lines += ["", *_replayed(found.replayed)] if found.replayed else []
-    if one.state == "open":
-        lines += ["", *(found.obstacles or ("it can be merged",))]
-    for each in one.reviews:
-        said = f": {_inner(each.text)}" if each.text else ""
-        lines.append(f"{each.who} {_VERBS[each.verdict]} ({each.head[:12]}){said}")
+def _lines(detail: ProposalDetail, *, with_diff: bool) -> list[str]:
+    proposal = detail.proposal
+    title = one_line(f"#{proposal.number} {proposal.title}")
+    lines = [*_head(proposal), detail.page]
+    if detail.preview:
+        lines.append(f"preview {detail.preview}")
+    lines += _effects(detail)
+    for other in detail.others:
+        lines += ["", f"project '{other.project}' of this repository:"]
+        lines += _effects(other, other.folder)
+    lines += _hidden(detail.hidden)
+    lines += ["", detail.diff.rstrip("\n")] if with_diff and detail.diff else []
+    lines += ["", *_replay_lines(detail.replayed)] if detail.replayed else []
+    if proposal.state == "open":
+        lines += ["", *(detail.obstacles or ("it can be merged",))]
+    for review in proposal.reviews:
+        text = f": {_indent(review.text)}" if review.text else ""
+        lines.append(f"{review.who} {_VERBS[review.verdict]} ({review.head[:12]}){text}")
     return [click.style(title, bold=True), *map(printable, lines)]
 
 
-def _replayed(found: Replayed) -> list[str]:
-    if not found.asked and not found.left:
-        return [*NOTHING_KEPT]
+def _replay_lines(result: ReplayResult) -> list[str]:
+    if not result.asked and not result.left:
+        return [*NO_RECORDINGS]
     lines = []
-    for one in found.changed:
-        status = f"{one.before} → {one.now}" if one.before != one.now else str(one.now)
-        lines.append(f"{one.method} {one.route} {status}  {one.target}")
-        lines += [f"    {each.at or 'body'}: {each.before} → {each.now}" for each in one.places]
-    lines.append(f"{len(found.changed)} of {found.asked} responses would change")
-    if found.left:
-        lines.append(f"{found.left} skipped: signed in, with a secret, or too slow")
+    for request in result.changed:
+        is_same = request.before == request.now
+        status = str(request.now) if is_same else f"{request.before} → {request.now}"
+        lines.append(f"{request.method} {request.route} {status}  {request.target}")
+        lines += [
+            f"    {place.at or 'body'}: {place.before} → {place.now}" for place in request.places
+        ]
+    lines.append(f"{len(result.changed)} of {result.asked} responses would change")
+    if result.left:
+        lines.append(f"{result.left} skipped: signed in, with a secret, or too slow")
     return lines
 
 
-def _part(found: ProposalDetail | OtherProject, folder: str = "") -> list[str]:
-    lines = ["", found.text] if found.text else []
-    lines += _tell(found.diagnostics, folder)
-    if found.tests:
-        lines += ["", found.tests.summary, *_tell(found.tests.diagnostics, folder)]
+def _effects(part: ProposalDetail | OtherProject, folder: str = "") -> list[str]:
+    lines = ["", part.text] if part.text else []
+    lines += _render(part.diagnostics, folder)
+    if part.tests:
+        lines += ["", part.tests.summary, *_render(part.tests.diagnostics, folder)]
     return lines
 
 
@@ -281,25 +286,28 @@ def _hidden(count: int) -> list[str]:
     return ["", f"it changes {more} of this repository that you cannot read"] if count else []
 
 
-def _tell(found: Sequence[JsonDiagnostic], folder: str = "") -> list[str]:
-    told = render([each.diagnostic() for each in found], "text", folder=folder)
-    return ["", told] if told else []
+def _render(diagnostics: Sequence[JsonDiagnostic], folder: str = "") -> list[str]:
+    text = render([item.diagnostic() for item in diagnostics], "text", folder=folder)
+    return ["", text] if text else []
 
 
-def _head(one: Proposal) -> list[str]:
-    told = f"{_state(one)}, by {one.author} for {one.target}, {one.head[:12]}"
-    asked = f"asked for a review: {', '.join(one.reviewers)}" if one.reviewers else ""
-    said = f"    {_inner(one.description)}" if one.description else ""
-    return [told, *filter(None, [asked, said])]
+def _head(proposal: Proposal) -> list[str]:
+    state = _state(proposal)
+    head = f"{state}, by {proposal.author} for {proposal.target}, {proposal.head[:12]}"
+    reviewers = ", ".join(proposal.reviewers)
+    requests = f"review requested from: {reviewers}" if reviewers else ""
+    text = f"    {_indent(proposal.description)}" if proposal.description else ""
+    return [head, *filter(None, [requests, text])]
 
 
-def _inner(text: str) -> str:
-    """Return what somebody wrote so that none of its lines is taken for one of ours."""
+def _indent(text: str) -> str:
+    """Return a user's text with its lines indented, so that none looks like our output."""
     return text.strip().replace("\n", "\n    ")
 
 
-def _state(one: Proposal) -> str:
-    return "open, not ready" if one.state == "open" and not one.ready else one.state
+def _state(proposal: Proposal) -> str:
+    is_draft = proposal.state == "open" and not proposal.ready
+    return "open, not ready" if is_draft else proposal.state
 
 
 def _print(value: Any) -> None:

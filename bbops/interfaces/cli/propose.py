@@ -1,4 +1,4 @@
-"""Propose what is committed here for the live branch of a server."""
+"""Propose the commits of the current branch for the live branch of a server."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _READY = {None: "", True: "yes", False: "no"}
 
 @examples("bbops propose", 'bbops propose --title "New prices" --reviewer bob@example.com')
 @click.command()
-@click.option("--title", default="", help="By default the first line of the commit.")
-@click.option("-m", "--message", default="", metavar="TEXT", help="What to say about it.")
-@click.option("--topic", default="", help="Its name; by default that of the branch.")
+@click.option("--title", default="", help="The title; by default the commit's first line.")
+@click.option("-m", "--message", default="", metavar="TEXT", help="The description.")
+@click.option("--topic", default="", help="The proposal's name; by default the branch name.")
 @click.option("--target", default="", metavar="BRANCH", help="By default the live branch.")
 @click.option("--ready/--not-ready", default=None, help="Whether it may be merged.")
 @click.option(
-    "--reviewer", "reviewers", multiple=True, metavar="EMAIL", help="Ask them for a review.",
+    "--reviewer", "reviewers", multiple=True, metavar="EMAIL", help="Request a review from a user.",
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace the proposed commits (force push).")
 @click.option("--project", metavar="NAME", help="The project, if the server has several.")
@@ -46,7 +46,7 @@ def command(
 ) -> None:  # fmt: skip
     """Open a proposal to merge the checked-out branch into the live branch of a server.
 
-    It is pushed, checked, previewed and planned; a second time with the same topic updates it. The
+    The server checks, previews and plans it; a second run with the same topic updates it. The
     token needs the scope 'git', too: bbops login --scope deploy --scope git.
     """
     from bbops.source.git.place import find_repository, read_head  # noqa: PLC0415 - after --help
@@ -67,7 +67,8 @@ def command(
                  for part in ("--push-option", f"{key}={value}")]  # fmt: skip
         url = f"{server.rstrip('/')}/git/{name}.git"
         lines = _push(url, [*given, url, f"HEAD:refs/for/{onto}/{topic}"], find_token(server))
-        number = next((int(found[1]) for one in lines if (found := _NUMBER.match(one))), 0)
+        matches = filter(None, map(_NUMBER.match, lines))
+        number = next((int(match[1]) for match in matches), 0)
         if as_json:
             from msgspec import to_builtins  # noqa: PLC0415 - only for this
 
@@ -78,10 +79,10 @@ def command(
 
 
 def _push(url: str, arguments: Sequence[str], token: str) -> list[str]:
-    """Push, and return what the server printed.
+    """Push, and return the lines that the server printed.
 
     Raises:
-        GitError: it was refused; what was printed is its message.
+        GitError: the push was rejected; the message is the server's output.
     """
     from bbops.source.git.command import failure, run  # noqa: PLC0415 - after --help
     from bbops.source.git.environment import Limits  # noqa: PLC0415
@@ -92,7 +93,7 @@ def _push(url: str, arguments: Sequence[str], token: str) -> list[str]:
         find_repository(Path()), ("push", *arguments), scheme=url.partition(":")[0],
         settings=header, limits=Limits(seconds=PUSH_SECONDS),
     )  # fmt: skip
-    lines = _told(answer)
+    lines = _server_lines(answer)
     if answer.status or answer.ended:
         if lines:
             raise GitError("\n".join(lines))
@@ -100,9 +101,9 @@ def _push(url: str, arguments: Sequence[str], token: str) -> list[str]:
     return lines
 
 
-def _told(answer: Answer) -> list[str]:
-    every = answer.complaint.splitlines()
-    rejected = [line.partition("] ")[2] for line in every if line.startswith(" ! [")]
-    return [one.removeprefix(_REMOTE).rstrip() for one in every if one.startswith(_REMOTE)] + [
-        one.partition(" (")[2].rstrip(")") for one in rejected if "hook declined" not in one
+def _server_lines(answer: Answer) -> list[str]:
+    lines = answer.complaint.splitlines()
+    rejected = [line.partition("] ")[2] for line in lines if line.startswith(" ! [")]
+    return [line.removeprefix(_REMOTE).rstrip() for line in lines if line.startswith(_REMOTE)] + [
+        line.partition(" (")[2].rstrip(")") for line in rejected if "hook declined" not in line
     ]

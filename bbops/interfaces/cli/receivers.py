@@ -7,18 +7,18 @@ import click
 from bbops.base.json_deliveries import JsonReceiver
 from bbops.base.json_jobs import ChangedJobs
 from bbops.base.render import printable
+from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._family import Family
-from bbops.interfaces.cli._listing import say_list
-from bbops.interfaces.cli._place import Place, at_place, limit_option
+from bbops.interfaces.cli._listing import print_list
+from bbops.interfaces.cli._target import ProjectTarget, limit_option, with_target
 
 
 @examples("bbops receivers list --disabled", "bbops receivers enable partners PARTNER_URL")
-@click.group(cls=Family)
+@click.group(cls=CommandGroup)
 def command() -> None:
-    """Manage receivers of webhooks; developers see them, maintainers enable them.
+    """Manage receivers of webhooks; developers can see them, maintainers can enable them.
 
-    A receiver that has answered 410, or has taken nothing for five days, is disabled.
+    A receiver that has responded with 410, or has accepted no message for five days, is disabled.
     """
 
 
@@ -26,30 +26,32 @@ def command() -> None:
 @command.command("list")
 @click.option("--disabled", is_flag=True, help="Only receivers that are disabled.")
 @limit_option
-@at_place
-def show(limit: int, place: Place, *, disabled: bool) -> None:
+@with_target
+def show(limit: int, target: ProjectTarget, *, disabled: bool) -> None:
     """List receivers by webhook, never with their secrets."""
     path = f"receivers?limit={limit}&disabled={str(disabled).lower()}"
-    found = place.read(path, list[JsonReceiver])
-    say_list(found, _line, none="no receivers", as_json=place.as_json)
+    receivers = target.read(path, list[JsonReceiver])
+    print_list(receivers, _line, none="no receivers", as_json=target.as_json)
 
 
 @examples("bbops receivers enable partners PARTNER_URL")
 @command.command("enable")
 @click.argument("webhook")
 @click.argument("receiver")
-@at_place
-def enable(webhook: str, receiver: str, place: Place) -> int:
-    """Send messages of WEBHOOK to RECEIVER again. What was dropped meanwhile is not sent."""
+@with_target
+def enable(webhook: str, receiver: str, target: ProjectTarget) -> int:
+    """Send messages of WEBHOOK to RECEIVER again. Messages dropped in the meantime are not sent."""
     body = {"webhook": webhook, "receiver": receiver}
-    found, shown = place.change("receivers/enable", ChangedJobs, body), printable(receiver)
-    none = f"receiver '{shown}' is not disabled: 'bbops receivers list' shows them"
-    place.show(found, f"enabled {shown}" if found.count else none)
-    return 0 if found.count else 1
+    name = printable(receiver)
+    enabled = target.change("receivers/enable", ChangedJobs, body)
+    none = f"receiver '{name}' is not disabled: 'bbops receivers list' shows all receivers"
+    target.print(enabled, f"enabled {name}" if enabled.count else none)
+    return 0 if enabled.count else 1
 
 
-def _line(one: JsonReceiver) -> str:
-    parts = [one.webhook, printable(one.receiver), *([printable(one.url)] if one.url else [])]
-    if one.disabled_at:
-        parts.append(click.style(f"disabled since {one.disabled_at}", fg="red"))
+def _line(receiver: JsonReceiver) -> str:
+    url = [printable(receiver.url)] if receiver.url else []
+    parts = [receiver.webhook, printable(receiver.receiver), *url]
+    if receiver.disabled_at:
+        parts.append(click.style(f"disabled since {receiver.disabled_at}", fg="red"))
     return "  ".join(parts)

@@ -1,4 +1,4 @@
-"""Have a server try the newest commit now."""
+"""Make a server publish the newest commit now."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS: Final = 300.0
 _POLL_SECONDS: Final = 0.1
-_LEAST_SECONDS: Final = 1.0
+_MIN_SECONDS: Final = 1.0
 """The shortest timeout of a request for the status."""
 _SHORT: Final = 12
 
@@ -41,27 +41,27 @@ def command(
 ) -> int:
     """Make the project NAME, by default the only one, publish its newest commit now.
 
-    It fetches the repository at once and retries what has stalled, including a migration that took
-    too long, which a restart does not retry. A commit that is live already is not published again.
+    It fetches the repository at once and retries a stalled commit, including a migration that took
+    too long, which a restart does not retry. A commit that is already live is not published again.
     'bbops status' shows the result.
 
     With --wait it exits with 0 when the newest commit is live, with 1 when it has stalled or the
-    time is up.
+    timeout has passed.
     """
     if timeout_seconds is not None and not waits:
         raise click.UsageError("'--timeout' has no effect without '--wait'")
     with open_remote(server) as remote:
         project = name or remote.only_project()
         if waits:
-            found = _publish(remote, project, timeout_seconds or WAIT_SECONDS)
-            _report(found, as_json=as_json)
-            return int(not found.is_ready)
+            status = _publish(remote, project, timeout_seconds or WAIT_SECONDS)
+            _report(status, as_json=as_json)
+            return int(not status.is_ready)
         remote.reconcile(project)
     if as_json:
         say(json.dumps({"project": project, "reconciling": True}))
     else:
-        shown = printable(project)
-        say(f"{shown} is publishing its newest commit; 'bbops status' shows the progress")
+        name = printable(project)
+        say(f"{name} is publishing its newest commit; 'bbops status' shows the progress")
     return 0
 
 
@@ -74,7 +74,7 @@ def _publish(remote: Remote, project: str, timeout_seconds: float) -> Status:
     end = time.monotonic() + timeout_seconds
     requested_at = remote.reconcile(project)
     while (left := end - time.monotonic()) > 0:
-        status = remote.status(project, seconds=max(left, _LEAST_SECONDS))
+        status = remote.status(project, seconds=max(left, _MIN_SECONDS))
         # A status from before the request may be about the commit before.
         is_handled = status.handled_at is not None and status.handled_at >= requested_at
         is_over = status.is_ready or status.find("Stalled") is not None
@@ -103,7 +103,7 @@ def _report_stalled(status: Status) -> None:
     serving = f"{release} keeps serving" if release else "nothing is live yet"
     say(f"not live: {serving} [{stalled.reason if stalled else ''}]")
     if status.diagnostics:
-        diagnostics = [found.diagnostic() for found in status.diagnostics]
+        diagnostics = [item.diagnostic() for item in status.diagnostics]
         say(render(diagnostics, "text", color=wants_color(sys.stdout)))
     elif stalled:
         say(printable(stalled.message))

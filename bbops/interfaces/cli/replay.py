@@ -1,4 +1,4 @@
-"""Ask a draft what was asked of the live API, and tell which responses would change."""
+"""Replay recorded requests of the live API, and show which responses change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from bbops.base.console import say
 from bbops.base.errors import ServerError
 from bbops.base.render import printable
-from bbops.interfaces.cli._comparing import CHANGES, NOTHING_KEPT, Comparing
+from bbops.interfaces.cli._compare import CHANGED_EXIT_CODE, NO_RECORDINGS, CompareCommand
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._server import as_json_option, named_project, of_server, open_remote
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     "bbops replay --against new-prices",
     "bbops replay shop --against new-prices --endpoint notes/list",
 )
-@click.command(cls=Comparing)
+@click.command(cls=CompareCommand)
 @named_project
 @of_server
 @click.option(
@@ -55,7 +55,7 @@ def command(
     with 1 when that cannot be determined.
     """
     if writes and not against:
-        raise click.UsageError("--writes only works on a draft: name one with --against")
+        raise click.UsageError("--writes only works on a draft: choose one with --against")
     given = dict(map(_read_header, headers))
     from bbops.review.replay.recorded import choose  # noqa: PLC0415 - after the cheap answers
     from bbops.review.replay.sending import replay  # noqa: PLC0415
@@ -65,10 +65,10 @@ def command(
         recorded = [
             *choose(remote.requests(project, details=True, **filters), given, writes=writes)
         ]
-        url, entrance = _way(remote, project, against)
-        asked = list(replay(url, recorded, entrance))
-    _tell(recorded, asked, as_json=as_json)
-    return CHANGES if any(differences for _, differences in asked) else 0
+        url, access = _target(remote, project, against)
+        replayed = list(replay(url, recorded, access))
+    _print_result(recorded, replayed, as_json=as_json)
+    return CHANGED_EXIT_CODE if any(differences for _, differences in replayed) else 0
 
 
 def _read_header(text: str) -> tuple[str, str]:
@@ -78,55 +78,54 @@ def _read_header(text: str) -> tuple[str, str]:
     return name.strip().lower(), value.strip()
 
 
-def _way(remote: Remote, project: str, branch: str | None) -> tuple[str, dict[str, str]]:
-    """Return the address of what is asked, and the headers that let in."""
+def _target(remote: Remote, project: str, branch: str | None) -> tuple[str, dict[str, str]]:
+    """Return the URL to which requests are sent, and the headers that give access to it."""
     if branch is not None:
-        made = remote.open_draft(project, remote.draft(project, branch).slug, 1)
-        return made.url, {"x-draft-token": made.token}
+        access = remote.open_draft(project, remote.draft(project, branch).slug, 1)
+        return access.url, {"x-draft-token": access.token}
     url = remote.status(project).url
     if not url:
         raise ServerError(f"project '{project}' has no address yet")
     return url, {}
 
 
-def _tell(
-    recorded: list[Recorded], asked: list[tuple[Recorded, list[Difference]]], *, as_json: bool
+def _print_result(
+    recorded: list[Recorded], replayed: list[tuple[Recorded, list[Difference]]], *, as_json: bool
 ) -> None:
     if as_json:
-        say(json.dumps(as_json_value(recorded, asked)))
+        say(json.dumps(as_json_value(recorded, replayed)))
         return
     if not recorded:
-        say("\n".join(NOTHING_KEPT))
+        say("\n".join(NO_RECORDINGS))
         return
-    for one, differences in asked:
+    for request, differences in replayed:
         if differences:
-            say(f"{one.method:<6} {printable(one.target)}")
-        for different in differences:
-            say(
-                "    "
-                + printable(f"{different.at or 'body'}: {different.before} → {different.now}")
-            )
-    changed = sum(bool(differences) for _, differences in asked)
-    say(f"{changed} of {len(asked)} responses would change")
-    for obstacle, count in Counter(one.obstacle for one in recorded if one.obstacle).items():
-        say(f"{count} not asked: {obstacle}")
+            say(f"{request.method:<6} {printable(request.target)}")
+        for difference in differences:
+            values = f"{difference.before} → {difference.now}"
+            say("    " + printable(f"{difference.at or 'body'}: {values}"))
+    changed = sum(bool(differences) for _, differences in replayed)
+    say(f"{changed} of {len(replayed)} responses would change")
+    obstacles = Counter(request.obstacle for request in recorded if request.obstacle)
+    for obstacle, count in obstacles.items():
+        say(f"{count} not replayed: {obstacle}")
 
 
 def as_json_value(
-    recorded: list[Recorded], asked: list[tuple[Recorded, list[Difference]]]
+    recorded: list[Recorded], replayed: list[tuple[Recorded, list[Difference]]]
 ) -> dict[str, Any]:
-    """Return what was found as values of JSON."""
+    """Return the result of a replay as values of JSON."""
     return {
         "asked": [
             {
-                "method": one.method, "target": one.target, "status": one.status,
-                "differences": [different._asdict() for different in differences],
+                "method": request.method, "target": request.target, "status": request.status,
+                "differences": [difference._asdict() for difference in differences],
             }
-            for one, differences in asked
+            for request, differences in replayed
         ],
-        "changed": sum(bool(differences) for _, differences in asked),
+        "changed": sum(bool(differences) for _, differences in replayed),
         "notAsked": [
-            {"method": one.method, "target": one.target, "reason": one.obstacle}
-            for one in recorded if one.obstacle
+            {"method": request.method, "target": request.target, "reason": request.obstacle}
+            for request in recorded if request.obstacle
         ],
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""List the requests a server answered, or follow them as they come."""
+"""List the requests that a server answered, or follow new ones."""
 
 from __future__ import annotations
 
@@ -40,37 +40,37 @@ FOLLOW_SECONDS = 0.5
 )
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 1_000),
               help="How many requests, newest first.")  # fmt: skip
-@click.option("--details", is_flag=True, help="Show input and output, where they were recorded.")
+@click.option("--details", is_flag=True, help="Show input and output, if they were recorded.")
 @click.option("--follow", "-f", is_flag=True, help="Keep printing new requests until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per request.")
 def command(name: str | None, server: str, *, follow: bool, as_json: bool, **filters: Any) -> None:
     """List the newest requests of the project NAME, by default the only one.
 
-    Each line is the time, the answer's status, the milliseconds it took, and the route; a failure
-    names its file and line. Inputs and outputs are recorded for endpoints with 'history: full',
-    with secrets removed.
+    Each line is the time, the status of the response, the milliseconds it took, and the route; a
+    failure names its file and line. Inputs and outputs are recorded for endpoints with 'history:
+    full', with secrets removed.
     """
-    for name_of_time in ("since", "until"):
-        filters[name_of_time] = read_moment(filters[name_of_time])
+    for option in ("since", "until"):
+        filters[option] = read_moment(filters[option])
     with open_remote(server) as remote:
         project = name or remote.only_project()
         after = 0
         while True:
-            for one in remote.requests(project, after=after, **filters):
-                after = one["id"]
-                say(json.dumps(one) if as_json else "\n".join(lines(one)))
+            for request in remote.requests(project, after=after, **filters):
+                after = request["id"]
+                say(json.dumps(request) if as_json else "\n".join(lines(request)))
             if not follow:
                 if not after and not as_json:
                     say("no recorded request matches")
                 return
-            time.sleep(FOLLOW_SECONDS)  # the server tells nothing unasked
+            time.sleep(FOLLOW_SECONDS)  # the server sends no notifications
 
 
 def read_moment(text: str | None) -> float | None:
-    """Return a time in seconds since 1970: one of ISO 8601, or a duration ago.
+    """Return a time in seconds since 1970, from an ISO 8601 time or a duration ago.
 
     Raises:
-        BadParameter: it is neither.
+        BadParameter: the text is neither.
     """
     if text is None:
         return None
@@ -83,23 +83,25 @@ def read_moment(text: str | None) -> float | None:
     return moment.timestamp()
 
 
-def lines(one: dict[str, Any]) -> Iterator[str]:
-    """Yield a request as text, with the calls that led to a failure, and what was exchanged."""
-    yield line(one)
-    yield from (f"    called by {printable(step)}" for step in one["steps"][-2::-1])
-    exchange = one.get("exchange") or {}
+def lines(request: dict[str, Any]) -> Iterator[str]:
+    """Yield a request as text, with the calls that led to a failure, and its input and output."""
+    yield line(request)
+    yield from (f"    called by {printable(step)}" for step in request["steps"][-2::-1])
+    exchange = request.get("exchange") or {}
     query = "&".join("=".join(pair) for pair in exchange.get("query", ()))
     for title, text in (("?", query), (">", exchange.get("input")), ("<", exchange.get("output"))):
         if text:
             yield f"    {title} {printable(text)}"
 
 
-def line(one: dict[str, Any]) -> str:
-    """Return a request as one line of text, a failure on a second one."""
-    colour = {2: "green", 3: "cyan", 4: "yellow"}.get(one["status"] // 100, "red")
-    status = click.style(str(one["status"]), fg=colour)
-    took = f"{one['milliseconds']:8.1f} ms"
-    text = f"{one['at'][11:23]}  {status}  {took}  {one['method']:<6} {printable(one['path'])}"
-    if one["failure"]:
-        text += f"\n    {printable(one['step'])}: {printable(one['failure'])} [{one['request']}]"
+def line(request: dict[str, Any]) -> str:
+    """Return a request as a line of text, with its failure on a second line."""
+    color = {2: "green", 3: "cyan", 4: "yellow"}.get(request["status"] // 100, "red")
+    status = click.style(str(request["status"]), fg=color)
+    took = f"{request['milliseconds']:8.1f} ms"
+    route = f"{request['method']:<6} {printable(request['path'])}"
+    text = f"{request['at'][11:23]}  {status}  {took}  {route}"
+    if request["failure"]:
+        failure = f"{printable(request['step'])}: {printable(request['failure'])}"
+        text += f"\n    {failure} [{request['request']}]"
     return text

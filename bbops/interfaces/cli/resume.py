@@ -1,4 +1,4 @@
-"""Let the newest commit go live again, after 'bbops suspend'."""
+"""Resume publishing, after 'bbops suspend'."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from bbops.interfaces.cli._server import as_json_option, named_project, of_serve
 @named_project
 @click.option(
     "--despite-freeze", is_flag=True,
-    help="Also publish the newest commit despite a freeze, once; the audit log records who did.",
+    help="Also publish the newest commit despite a freeze, once; the audit log records the user.",
 )  # fmt: skip
 @of_server
 @as_json_option
 def command(name: str | None, server: str, *, despite_freeze: bool, as_json: bool) -> None:
-    """Let the newest commit of the project NAME, by default the only one, go live again."""
+    """Resume publishing of the project NAME, by default the only one."""
     with open_remote(server) as remote:
         project = name or remote.only_project()
         was_suspended = remote.resume(project)
         exempted = remote.exempt(project) if despite_freeze else ""
     if as_json:
-        told = {"project": project, "was_suspended": was_suspended, "exempted": exempted}
-        say(json.dumps(told))
+        result = {"project": project, "was_suspended": was_suspended, "exempted": exempted}
+        say(json.dumps(result))
         return
-    word = "go on" if was_suspended else "were not suspended"
+    word = "resumed" if was_suspended else "were not suspended"
     say(f"publications of {printable(project)} {word}")
     if exempted:
         say(f"{printable(exempted)} goes live despite the freeze")

@@ -1,4 +1,4 @@
-"""Remove a resource that nothing names any more."""
+"""Remove a resource that is not used any more."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from bbops.base.render import plural
-from bbops.interfaces.cli._change import as_json_option, finish, open_change, path_option
+from bbops.interfaces.cli._change import apply_change, as_json_option, open_change, path_option
 from bbops.interfaces.cli._examples import examples
 
 
@@ -26,13 +26,13 @@ def command(name: str, folder: Path, *, force: bool, as_json: bool) -> int:
     from bbops.edit.authoring.moving import remove  # noqa: PLC0415 - after the cheap answers
     from bbops.edit.authoring.naming import parse_name  # noqa: PLC0415
 
-    found = remove(change, parse_name(name))
-    if found and not force:
-        places = "\n    ".join(map(str, found))
+    references = remove(change, parse_name(name))
+    if references and not force:
+        places = "\n    ".join(map(str, references))
         click.echo(
-            f"'{name}' is still used in {plural(len(found), 'place')}:\n    {places}", err=True
+            f"'{name}' is still used in {plural(len(references), 'place')}:\n    {places}", err=True
         )
         click.echo("nothing was changed; use --force to remove it anyway", err=True)
         return 1
-    finish(change, force=force, as_json=as_json)
+    apply_change(change, force=force, as_json=as_json)
     return 0

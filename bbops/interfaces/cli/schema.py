@@ -1,6 +1,6 @@
 """Write JSON Schemas, with which an editor completes and checks YAML.
 
-With --project they know the names of the project's own resources.
+With --project they contain the names of the project's own resources.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bbops.interfaces.cli.validate import require_project
 from bbops.source.tree import FolderTree
 
 OWN_FOLDER = ".bbops/schemas"
-"""Where the schemas of one project lie; git ignores it, and the template's editor settings read
+"""The folder with the schemas of a project; git ignores it, and the template's editor settings read
 it."""
 
 
@@ -29,39 +29,42 @@ it."""
 def command(folder: Path, *, project: bool, check: bool) -> int:
     """Write the schemas of all kinds of files, plans and contracts to DIR/schemas; or a project's.
 
-    With --project each reference has the names that the project in DIR has now as its options.
+    With --project the options of each reference are the names in the project in DIR.
     """
     from bbops.edit.authoring.folder import Folder  # noqa: PLC0415 - pydantic and every step
     from bbops.review.contract.export import schema_file as contract_schema  # noqa: PLC0415
     from bbops.review.contract.files import schema_files  # noqa: PLC0415
     from bbops.review.plan.document import schema_file as plan_schema  # noqa: PLC0415
 
-    every = schema_files(_names(folder) if project else None)
-    wanted = every if project else {**every, **contract_schema(), **plan_schema()}
+    all_schemas = schema_files(_names(folder) if project else None)
+    if not project:
+        all_schemas = {**all_schemas, **contract_schema(), **plan_schema()}
     inner = OWN_FOLDER if project else "schemas"
     target = folder / inner
-    found = Folder(target).read(list(wanted)) if target.is_dir() else {}
-    changed = {name: text for name, text in wanted.items() if found.get(name) != text.encode()}
+    current = Folder(target).read(list(all_schemas)) if target.is_dir() else {}
+    changed = {
+        name: text for name, text in all_schemas.items() if current.get(name) != text.encode()
+    }
     if changed and not check:
-        Folder(folder).apply({f"{inner}/{name}": one.encode() for name, one in changed.items()})
+        Folder(folder).apply({f"{inner}/{name}": text.encode() for name, text in changed.items()})
     if check and changed:
         say("\n".join(f"would change {target / name}" for name in changed))
         return 1
-    say(f"{plural(len(wanted), 'schema')} in {target}, {len(changed)} of them changed")
+    say(f"{plural(len(all_schemas), 'schema')} in {target}, {len(changed)} of them changed")
     return 0
 
 
 def _names(folder: Path) -> dict[str, list[str]]:
-    """Return the names of the project in a folder; mistakes in it do not matter here.
+    """Return the names in the project of a folder, which may have errors.
 
     Raises:
-        BbopsError: there is no project that can be read.
+        BbopsError: project.yaml cannot be read.
     """
     require_project(folder)
     from bbops.language.loading.load import load  # noqa: PLC0415
     from bbops.review.contract.files import names_of  # noqa: PLC0415
 
-    found = load(FolderTree(folder)).project
-    if found is None:
+    project = load(FolderTree(folder)).project
+    if project is None:
         raise BbopsError("project.yaml cannot be read", hint="see 'bbops validate'")
-    return names_of(found)
+    return names_of(project)

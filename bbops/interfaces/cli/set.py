@@ -1,4 +1,4 @@
-"""Set keys of a resource; comments stay."""
+"""Set keys of a resource, and keep its comments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from bbops.base.errors import BbopsError
-from bbops.interfaces.cli._change import as_json_option, finish, open_change, path_option
+from bbops.interfaces.cli._change import apply_change, as_json_option, open_change, path_option
 from bbops.interfaces.cli._examples import examples
 
 
@@ -44,14 +44,14 @@ def command(
         set_key(change, resource, key, value)
     for key in unset:
         unset_key(change, resource, key)
-    finish(change, as_json=as_json)
+    apply_change(change, as_json=as_json)
 
 
 def split_pairs(pairs: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield key and value of each `key=value`.
+    """Yield the key and the value of each `key=value`.
 
     Raises:
-        BbopsError: one has no `=`.
+        BbopsError: a pair has no `=`.
     """
     for pair in pairs:
         key, sign, value = pair.partition("=")

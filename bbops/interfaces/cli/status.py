@@ -1,4 +1,4 @@
-"""Show what a running server serves, and what it could not publish.
+"""Show the live release of a running server, and what it could not publish.
 
 Exits with 1 when a project is not ready.
 """
@@ -22,10 +22,10 @@ from bbops.interfaces.cli._watching import choose_view, watch
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from bbops.interfaces.answers import Condition, ServerStatus, Status
+    from bbops.interfaces.answers import ProjectCondition, ServerStatus, Status
     from bbops.interfaces.client import Remote
 
-    Found = tuple[list[Status], ServerStatus]
+    _Statuses = tuple[list[Status], ServerStatus]
 
 _STYLES = {"Ready": "green", "Reconciling": "yellow", "Stalled": "red", "Warning": "yellow"}
 _SHORT = 12
@@ -49,58 +49,58 @@ def command(name: str | None, server: str, *, watches: bool, as_json: bool) -> i
     """
     with open_remote(server) as remote:
         if watches:
-            found, settings = _watch(remote, name, as_json=as_json)
+            statuses, settings = _watch(remote, name, as_json=as_json)
         else:
-            found, settings = _ask(remote, name)
-            _tell(found, settings, as_json=as_json)
-    is_refused = any(one.severity == "error" for one in settings.diagnostics)
-    return int(is_refused or not all(one.is_ready for one in found))
+            statuses, settings = _read(remote, name)
+            _print_all(statuses, settings, as_json=as_json)
+    is_rejected = any(item.severity == "error" for item in settings.diagnostics)
+    return int(is_rejected or not all(status.is_ready for status in statuses))
 
 
-def _watch(remote: Remote, name: str | None, *, as_json: bool) -> Found:
+def _watch(remote: Remote, name: str | None, *, as_json: bool) -> _Statuses:
     with ExitStack() as stack:
-        show_projects = choose_view(_draw, _telling, stack, as_json=as_json)
-        return watch(lambda: _ask(remote, name), lambda found: show_projects(found[0]))
+        show_projects = choose_view(_draw, _shown_conditions, stack, as_json=as_json)
+        return watch(lambda: _read(remote, name), lambda found: show_projects(found[0]))
 
 
-def _tell(found: Sequence[Status], settings: ServerStatus, *, as_json: bool) -> None:
+def _print_all(statuses: Sequence[Status], settings: ServerStatus, *, as_json: bool) -> None:
     if as_json:
         import msgspec  # noqa: PLC0415 - only for this
 
-        told = {"projects": msgspec.to_builtins(found)}
+        document = {"projects": msgspec.to_builtins(statuses)}
         if settings.file is not None:
-            told["server"] = msgspec.to_builtins(settings)
-        say(json.dumps(told, indent=2))
+            document["server"] = msgspec.to_builtins(settings)
+        say(json.dumps(document, indent=2))
     else:
-        _show(found)
-        _show_settings(settings)
+        _print_projects(statuses)
+        _print_settings(settings)
 
 
-def _ask(remote: Remote, name: str | None) -> Found:
+def _read(remote: Remote, name: str | None) -> _Statuses:
     from bbops.interfaces.answers import ServerStatus  # noqa: PLC0415 - after --help
 
     if name:
         return [remote.status(name)], ServerStatus()
-    found = [remote.status(one.name) for one in remote.projects()]
-    return found, remote.server()
+    statuses = [remote.status(line.name) for line in remote.projects()]
+    return statuses, remote.server()
 
 
-def _show(found: Sequence[Status]) -> None:
-    if not found:
+def _print_projects(statuses: Sequence[Status]) -> None:
+    if not statuses:
         say("the server has no projects")
         return
-    show(_draw(found))
-    _show_findings(found)
+    show(_draw(statuses))
+    _print_diagnostics(statuses)
 
 
-def _draw(found: Sequence[Status]) -> Table:
+def _draw(statuses: Sequence[Status]) -> Table:
     from rich.table import Table  # noqa: PLC0415 - only for this
     from rich.text import Text  # noqa: PLC0415
 
     table = Table("project", "revision", "release", "state", "reason", "message", box=None)
-    for one in found:
-        for number, condition in enumerate(_telling(one)):
-            head = _head(one) if number == 0 else ("", "", "")
+    for status in statuses:
+        for number, condition in enumerate(_shown_conditions(status)):
+            head = _head(status) if number == 0 else ("", "", "")
             state, style = _state(condition)
             cells = (*head, state, condition.reason, condition.message)
             styles = ("bold", "", "", style, "", "")
@@ -108,34 +108,34 @@ def _draw(found: Sequence[Status]) -> Table:
     return table
 
 
-def _show_findings(found: Sequence[Status]) -> None:
-    for one in found:
-        if not one.is_ready and (one.diagnostics or one.attempted_subject):
-            say(f"\n{printable(one.name)}: {one_line(_title(one))}")
-        if not one.is_ready and one.diagnostics:
-            diagnostics = [finding.diagnostic() for finding in one.diagnostics]
+def _print_diagnostics(statuses: Sequence[Status]) -> None:
+    for status in statuses:
+        if not status.is_ready and (status.diagnostics or status.attempted_subject):
+            say(f"\n{printable(status.name)}: {one_line(_title(status))}")
+        if not status.is_ready and status.diagnostics:
+            diagnostics = [item.diagnostic() for item in status.diagnostics]
             say(render(diagnostics, "text", color=wants_color(sys.stdout)))
 
 
 def _title(status: Status) -> str:
-    """Return the commit that was tried last, by its subject where that is known."""
+    """Return the subject and the revision of the last attempted commit."""
     revision = status.attempted_revision or "not read yet"
     return f"{status.attempted_subject} ({revision})" if status.attempted_subject else revision
 
 
-def _show_settings(settings: ServerStatus) -> None:
+def _print_settings(settings: ServerStatus) -> None:
     if settings.diagnostics:
-        diagnostics = [finding.diagnostic() for finding in settings.diagnostics]
+        diagnostics = [item.diagnostic() for item in settings.diagnostics]
         say(f"\n{printable(settings.file or 'the settings')}")
         say(render(diagnostics, "text", color=wants_color(sys.stdout)))
 
 
-def _telling(status: Status) -> list[Condition]:
-    """Return the conditions worth a line: Ready either way, the others when they hold."""
-    return [one for one in status.conditions if one.type == "Ready" or one.status]
+def _shown_conditions(status: Status) -> list[ProjectCondition]:
+    """Return the conditions that get a line: Ready always, the others only when they are true."""
+    return [item for item in status.conditions if item.type == "Ready" or item.status]
 
 
-def _state(condition: Condition) -> tuple[str, str]:
+def _state(condition: ProjectCondition) -> tuple[str, str]:
     if condition.type == "Ready" and not condition.status:
         return "not Ready", "red"
     return condition.type, _STYLES.get(condition.type, "")

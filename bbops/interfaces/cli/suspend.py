@@ -1,4 +1,4 @@
-"""Let nothing new go live for now; what is live stays."""
+"""Suspend publishing; the live release keeps serving."""
 
 from __future__ import annotations
 

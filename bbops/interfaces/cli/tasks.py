@@ -1,4 +1,4 @@
-"""List when tasks run, and run a task now."""
+"""List the schedule of tasks and their next ticks, and run a task now."""
 
 from __future__ import annotations
 
@@ -15,11 +15,16 @@ from bbops.base.errors import BbopsError, ProjectError
 from bbops.base.json_jobs import ChangedJobs, JobList, TaskTicks, TaskTime
 from bbops.base.moments import shown_time
 from bbops.base.render import printable
+from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._credentials import find_server
 from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._family import Family
-from bbops.interfaces.cli._listing import say_list
-from bbops.interfaces.cli._place import Place, at_place, at_project, started
+from bbops.interfaces.cli._listing import print_list
+from bbops.interfaces.cli._target import (
+    ProjectTarget,
+    describe_started,
+    with_project_target,
+    with_target,
+)
 from bbops.interfaces.cli.validate import require_project
 from bbops.source.tree import FolderTree
 
@@ -27,56 +32,56 @@ _NONE = "no tasks; 'bbops new task' creates one"
 
 
 @examples("bbops tasks list", "bbops tasks run nightly")
-@click.group(cls=Family)
+@click.group(cls=CommandGroup)
 def command() -> None:
     """List the live tasks of a project and their next ticks, and run a task now."""
 
 
 @examples("bbops tasks list")
 @command.command("list")
-@at_project
-def show(place: Place) -> None:
+@with_project_target
+def show(target: ProjectTarget) -> None:
     """List the tasks and when each runs next, in UTC."""
-    found = place.read("jobs?limit=1", JobList).tasks
-    say_list(found, _line, none=_NONE, as_json=place.as_json)
+    tasks = target.read("jobs?limit=1", JobList).tasks
+    print_list(tasks, _line, none=_NONE, as_json=target.as_json)
 
 
 @examples("bbops tasks run nightly")
 @command.command("run")
 @click.argument("task")
-@at_place
-def run(task: str, place: Place) -> None:
+@with_target
+def run(task: str, target: ProjectTarget) -> None:
     """Run TASK now. Its schedule does not change."""
-    found = place.change("tasks/run", ChangedJobs, {"task": task})
-    place.show(found, started(found.job))
+    started = target.change("tasks/run", ChangedJobs, {"task": task})
+    target.print(started, describe_started(started.job))
 
 
 @examples("bbops tasks next", "bbops tasks next nightly --count 10")
 @command.command("next")
 @click.argument("task", default="")
 @click.option("--count", default=5, show_default=True, type=click.IntRange(1, 100),
-              help="How many ticks of each task.")  # fmt: skip
+              help="The number of ticks of each task.")  # fmt: skip
 @click.option("--path", "folder", default=None, type=click.Path(path_type=Path), metavar="DIR",
-              help="Read the schedules of the project in DIR, and ask no server.")  # fmt: skip
-@at_project
-def coming(task: str, count: int, folder: Path | None, place: Place) -> None:
+              help="Read the schedules of the project in DIR, without a server.")  # fmt: skip
+@with_project_target
+def list_next(task: str, count: int, folder: Path | None, target: ProjectTarget) -> None:
     """List the next ticks of TASK, or of all tasks, in the task's time zone and in UTC.
 
     A server lists the ticks of live tasks. In a project's folder without a server, they are
     computed from the schedules in its files; 'every' then counts from now.
     """
-    folder = folder or _folder_without_server(place)
-    found = (
+    folder = folder or _folder_without_server(target)
+    tasks = (
         _read_folder(folder, task, count) if folder
-        else place.read(f"tasks/next?task={quote(task, safe='')}&count={count}", list[TaskTicks])
+        else target.read(f"tasks/next?task={quote(task, safe='')}&count={count}", list[TaskTicks])
     )  # fmt: skip
-    say_list(found, _ticks, none=_NONE, as_json=place.as_json)
+    print_list(tasks, _ticks, none=_NONE, as_json=target.as_json)
 
 
-def _folder_without_server(place: Place) -> Path | None:
-    """Return the project around the current folder, unless a server is named or runs for it."""
+def _folder_without_server(target: ProjectTarget) -> Path | None:
+    """Return the project's folder, unless a server is given or runs for it."""
     source = click.get_current_context().get_parameter_source("server")
-    if source is not ParameterSource.DEFAULT or place.project or find_server():
+    if source is not ParameterSource.DEFAULT or target.project or find_server():
         return None
     from bbops.edit.authoring.folder import find_root  # noqa: PLC0415 - only without a server
 
@@ -88,7 +93,7 @@ def _read_folder(folder: Path, task: str, count: int) -> Sequence[TaskTicks]:
 
     Raises:
         BbopsError: there is no project, or it has no such task.
-        ProjectError: the project has mistakes.
+        ProjectError: the project has errors.
     """
     require_project(folder)
     from bbops.build.check import validate  # noqa: PLC0415 - pydantic and every step
@@ -96,30 +101,34 @@ def _read_folder(folder: Path, task: str, count: int) -> Sequence[TaskTicks]:
     from bbops.runtime.work.schedules import list_ticks  # noqa: PLC0415 - as above
 
     tree = FolderTree(folder)
-    project, found = validate(tree, base=tree)
+    project, diagnostics = validate(tree, base=tree)
     if project is None:
-        raise ProjectError(found)
-    wanted = task.removeprefix("tasks/").removesuffix(".yaml")
-    tasks = {name: one.model for name, one in project.tasks.items() if one.model.enabled}
-    if wanted and wanted not in tasks:
-        if wanted in project.tasks:
-            hint = f"remove 'enabled: false' from tasks/{wanted}.yaml"
-            raise BbopsError(f"task '{wanted}' is not enabled", hint=hint)
-        hint = suggest(wanted, tasks) or "'bbops tasks next' lists those that are enabled"
+        raise ProjectError(diagnostics)
+    task_name = task.removeprefix("tasks/").removesuffix(".yaml")
+    tasks = {
+        name: task_file.model
+        for name, task_file in project.tasks.items()
+        if task_file.model.enabled
+    }
+    if task_name and task_name not in tasks:
+        if task_name in project.tasks:
+            hint = f"remove 'enabled: false' from tasks/{task_name}.yaml"
+            raise BbopsError(f"task '{task_name}' is not enabled", hint=hint)
+        hint = suggest(task_name, tasks) or "'bbops tasks next' lists the enabled tasks"
         raise BbopsError(f"the project has no task '{task}'", hint=hint)
     now = round(1000 * time.time())  # noqa: TID251 - ours
     return [
-        list_ticks(compile_schedule(name, one), count, now)
-        for name, one in sorted(tasks.items()) if not wanted or name == wanted
+        list_ticks(compile_schedule(name, model), count, now)
+        for name, model in sorted(tasks.items()) if not task_name or name == task_name
     ]  # fmt: skip
 
 
-def _line(one: TaskTime) -> str:
-    return f"{shown_time(one.next_at)}  {printable(one.task)}"
+def _line(task: TaskTime) -> str:
+    return f"{shown_time(task.next_at)}  {printable(task.task)}"
 
 
-def _ticks(one: TaskTicks) -> str:
-    late = f", each up to {one.jitter_seconds:g} s later" if one.jitter_seconds else ""
-    zone = printable(one.timezone)
-    ticks = [f"    {at.local} {zone}  {shown_time(at.at)}" for at in one.ticks]
-    return "\n".join([f"{printable(one.task)}  {printable(one.schedule)}{late}", *ticks])
+def _ticks(task: TaskTicks) -> str:
+    late = f", each up to {task.jitter_seconds:g} s later" if task.jitter_seconds else ""
+    zone = printable(task.timezone)
+    ticks = [f"    {tick.local} {zone}  {shown_time(tick.at)}" for tick in task.ticks]
+    return "\n".join([f"{printable(task.task)}  {printable(task.schedule)}{late}", *ticks])

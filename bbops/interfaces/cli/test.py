@@ -18,10 +18,9 @@ from bbops.base.diagnostics import has_errors
 from bbops.base.errors import BbopsError, ProjectError
 from bbops.base.render import render
 from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli.validate import require_project
 from bbops.source.tree import FolderTree
 
-_LOOK_SECONDS = 0.3
+_POLL_SECONDS = 0.3
 
 
 @examples("bbops test", "bbops test 'notes/*' --junit report.xml")
@@ -50,12 +49,11 @@ def command(
     Exits with 0 when all pass, with 1 when one fails or the project has errors, with 2 when no case
     has such a name.
     """
-    require_project(folder)
 
-    def once() -> int:
+    def run_once() -> int:
         return _run(folder, pattern, junit=junit, url=database_url, as_json=as_json)
 
-    return _repeat(folder, once) if watch else once()
+    return _repeat(folder, run_once) if watch else run_once()
 
 
 def _run(folder: Path, pattern: str, *, junit: Path | None, url: str, as_json: bool) -> int:
@@ -71,11 +69,11 @@ def _run(folder: Path, pattern: str, *, junit: Path | None, url: str, as_json: b
         raise BbopsError(f"no case matches '{pattern}'", hint="'bbops test' runs all")
     outcomes = []
     with Runner(built, url) as runner:
-        for one in chosen:
-            outcome = asyncio.run(runner.run(one))
+        for case in chosen:
+            outcome = asyncio.run(runner.run(case))
             outcomes.append(outcome)
             if outcome.wrong and not as_json:
-                say(_painted(report.describe(outcome)))
+                say(_color_head(report.describe(outcome)))
     if junit is not None:
         report.write_junit(junit, outcomes)
     if as_json:
@@ -84,26 +82,26 @@ def _run(folder: Path, pattern: str, *, junit: Path | None, url: str, as_json: b
         say("there are no tests; see docs/language/test.md")
     else:
         say("\n".join([*report.by_file(outcomes), report.summarize(outcomes)]))
-    return int(any(one.wrong for one in outcomes))
+    return int(any(outcome.wrong for outcome in outcomes))
 
 
-def _painted(text: str) -> str:
+def _color_head(text: str) -> str:
     head, _, rest = text.partition("\n")
     return f"{click.style(head, fg='red', bold=True)}\n{rest}"
 
 
-def _repeat(folder: Path, once: Callable[[], int]) -> int:
+def _repeat(folder: Path, run_once: Callable[[], int]) -> int:
     """Run again after each change, until it is interrupted."""
-    tree, seen = FolderTree(folder), None
+    tree, previous = FolderTree(folder), None
     while True:
-        now = [(one.path, one.blob) for one in tree.entries()]
-        if now != seen:
-            seen = now
+        current = [(entry.path, entry.blob) for entry in tree.entries()]
+        if current != previous:
+            previous = current
             try:
-                once()
+                run_once()
             except ProjectError as error:
                 say(render(error.diagnostics, "text", color=wants_color(sys.stdout)))
             except BbopsError as error:
                 say(f"error: {error.message}")
             say("watching for changes; press Ctrl-C to stop")
-        time.sleep(_LOOK_SECONDS)  # an editor writes the files: nobody tells
+        time.sleep(_POLL_SECONDS)  # there is no notification about changed files

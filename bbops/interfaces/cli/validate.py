@@ -15,8 +15,8 @@ from bbops.base.console import say, wants_color
 from bbops.base.diagnostics import has_errors
 from bbops.base.errors import BbopsError
 from bbops.base.render import FORMS, Form, plural, render
+from bbops.interfaces.cli._check_cache import CheckResult, cache_key, load_result, store_result
 from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._remembered import Checked, keep, name_of, recall
 from bbops.source.tree import FolderTree
 
 
@@ -35,65 +35,65 @@ from bbops.source.tree import FolderTree
 def command(folder: Path, form: Form, *, database: str | None, as_json: bool) -> int:
     """Check the project in DIR (default: the current folder) without running it.
 
-    Prints every error with its position and a hint how to fix it. Exits with 0 when the project can
+    Prints every error with its position and a hint for its fix. Exits with 0 when the project can
     go live, with 1 when it has errors, with 2 when it cannot be read.
 
     With --database a PostgreSQL server compiles the statements of 'sql', on tables in a schema that
-    is dropped again. Nothing of them runs.
+    is dropped again. None of them is executed.
     """
     form = "json" if as_json else form
     require_project(folder)
-    size, found = _check(folder) if database is None else _check_on(folder, database)
-    text = render(found, form, folder=_seen_from_here(folder), color=wants_color(sys.stdout))
-    if size is not None and not found and form in {"text", "github"}:
+    size, diagnostics = _check(folder) if database is None else _check_on(folder, database)
+    text = render(diagnostics, form, folder=_relative(folder), color=wants_color(sys.stdout))
+    if size is not None and not diagnostics and form in {"text", "github"}:
         text = f"no problems in {plural(size, 'resource')}"
     say(text)
-    return int(has_errors(found))
+    return int(has_errors(diagnostics))
 
 
-def _check(folder: Path) -> Checked:
+def _check(folder: Path) -> CheckResult:
     tree = FolderTree(folder)
     entries = tree.entries()
-    name = name_of(entries)
-    if (kept := recall(name)) is not None:
-        return kept
-    from bbops.build.check import Cache, validate  # noqa: PLC0415 - only where there is something to check
+    key = cache_key(entries)
+    if (cached := load_result(key)) is not None:
+        return cached
+    from bbops.build.check import Cache, validate  # noqa: PLC0415 - only if there is something to check
     from bbops.build.check._supported import needs_base  # noqa: PLC0415
 
     cache = Cache()
-    project, found = validate(tree, cache)
-    is_all = not needs_base(found)
+    project, diagnostics = validate(tree, cache)
+    is_all = not needs_base(diagnostics)
     if not is_all:
-        from bbops.source.git.base import find_base  # noqa: PLC0415 - git, for the few who need it
+        from bbops.source.git.base import find_base  # noqa: PLC0415 - git, which few projects need here
 
-        project, found = validate(tree, cache, base=find_base(folder))
-    checked = Checked(None if project is None else project.size, found)
-    if is_all and tree.entries() == entries:  # nobody wrote meanwhile
-        keep(name, checked)
-    return checked
+        project, diagnostics = validate(tree, cache, base=find_base(folder))
+    result = CheckResult(None if project is None else project.size, diagnostics)
+    if is_all and tree.entries() == entries:  # no file has changed in the meantime
+        store_result(key, result)
+    return result
 
 
-def _check_on(folder: Path, url: str) -> Checked:
-    """Check a project, and what a PostgreSQL server has against its statements."""
-    import asyncio  # noqa: PLC0415 - only where a database is asked
+def _check_on(folder: Path, url: str) -> CheckResult:
+    """Check a project, and compile its statements on a PostgreSQL server."""
+    import asyncio  # noqa: PLC0415 - only with a database
 
     from bbops.build.check import validate  # noqa: PLC0415
     from bbops.build.testing.own_statements import try_statements  # noqa: PLC0415
     from bbops.database.schema.place import read_url  # noqa: PLC0415
     from bbops.source.git.base import find_base  # noqa: PLC0415
 
-    project, found = validate(FolderTree(folder), base=find_base(folder))
+    project, diagnostics = validate(FolderTree(folder), base=find_base(folder))
     if project is not None:
         place = read_url(url, "bbops")
-        found = tuple(sorted({*found, *asyncio.run(try_statements(project, place))}))
-    return Checked(None if project is None else project.size, found)
+        diagnostics = tuple(sorted({*diagnostics, *asyncio.run(try_statements(project, place))}))
+    return CheckResult(None if project is None else project.size, diagnostics)
 
 
 def require_project(folder: Path) -> None:
-    """Check that a folder is a project's root, before everything below it is read.
+    """Check that a folder is a project's root, before its files are read.
 
     Raises:
-        BbopsError: it is missing, a file, or has no project.yaml.
+        BbopsError: the folder is missing, is a file, or has no project.yaml.
     """
     if not folder.exists():
         raise BbopsError(f"folder '{folder}' does not exist")
@@ -102,22 +102,23 @@ def require_project(folder: Path) -> None:
         message = f"'{folder}' is a file, expected the folder that holds project.yaml"
         raise BbopsError(message, hint=hint)
     if not os.path.lexists(folder / "project.yaml"):
-        raise BbopsError(f"project.yaml is missing in '{folder}'", hint=_cure(folder))
+        raise BbopsError(f"project.yaml is missing in '{folder}'", hint=_hint(folder))
 
 
-def _cure(folder: Path) -> str:
+def _hint(folder: Path) -> str:
     if (folder / "project.yml").exists():
         return "rename 'project.yml' to 'project.yaml'"
-    above = next((one for one in folder.resolve().parents if (one / "project.yaml").exists()), None)
-    if above is not None:
-        return f"the project around it is '{above}'"
+    parents = folder.resolve().parents
+    root = next((parent for parent in parents if (parent / "project.yaml").exists()), None)
+    if root is not None:
+        return f"the project around it is '{root}'"
     return "create a project with 'bbops init DIR'"
 
 
-def _seen_from_here(folder: Path) -> str:
-    """Return the way from the current folder down to the project; empty if it is not below."""
+def _relative(folder: Path) -> str:
+    """Return the path from the current folder down to the project; empty if it is not below."""
     try:
-        way = folder.resolve().relative_to(Path.cwd().resolve()).as_posix()
+        path = folder.resolve().relative_to(Path.cwd().resolve()).as_posix()
     except (ValueError, OSError):
         return ""
-    return "" if way == "." else way
+    return "" if path == "." else path

@@ -1,4 +1,4 @@
-"""List what went live: the versions of a project, which are tags of its repository."""
+"""List the published versions of a project, which are tags of its repository."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ import click
 from bbops.base.console import say
 from bbops.base.render import printable
 from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._history import find_here, path_option, project_option, read_own_versions
+from bbops.interfaces.cli._local_project import (
+    find_local_project,
+    path_option,
+    project_option,
+    read_own_versions,
+)
 
 _FACTS = ("Author", "Proposal", "Plan")
 
@@ -29,15 +34,21 @@ def command(folder: Path, project: str, limit: int, *, as_json: bool) -> None:
     --tags' brings the newest. 'bbops diff v1 v2' shows what changed, 'bbops rollback v1' rolls
     back.
     """
-    found = read_own_versions(find_here(folder), project)[:limit]
+    versions = read_own_versions(find_local_project(folder), project)[:limit]
     if as_json:
-        say(json.dumps([{**asdict(one), "facts": dict(one.facts)} for one in found], indent=2))
+        say(
+            json.dumps(
+                [{**asdict(version), "facts": dict(version.facts)} for version in versions],
+                indent=2,
+            )
+        )
         return
-    for one in found:
-        name = click.style(f"{one.short:<6}", bold=True)
-        say(f"{name} {one.at[:16].replace('T', ' ')}  {one.commit[:12]}  {printable(one.subject)}")
-        told = [f"{key.lower()} {one.facts[key]}" for key in _FACTS if one.facts.get(key)]
-        if told:
-            say(f"       {click.style(printable(' · '.join(told)), dim=True)}")
-    if not found:
+    for version in versions:
+        name = click.style(f"{version.short:<6}", bold=True)
+        time = version.at[:16].replace("T", " ")
+        say(f"{name} {time}  {version.commit[:12]}  {printable(version.subject)}")
+        facts = [f"{key.lower()} {version.facts[key]}" for key in _FACTS if version.facts.get(key)]
+        if facts:
+            say(f"       {click.style(printable(' · '.join(facts)), dim=True)}")
+    if not versions:
         say("nothing has been published yet; 'bbops serve' publishes the branch main, and tags it")

@@ -1,4 +1,4 @@
-"""Show who you are signed in as."""
+"""Show your account on a server."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from bbops.interfaces.cli._server import of_server, open_remote
 @of_server
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(server: str, *, as_json: bool) -> None:
-    """Show which account you are signed in with, and its permissions."""
+    """Show the account with which you are signed in, and its permissions."""
     with open_remote(server) as remote:
-        one = remote.whoami()
+        user = remote.whoami()
     if as_json:
         import msgspec  # noqa: PLC0415 - only for this
 
-        say(json.dumps(msgspec.to_builtins(one), indent=2))
+        say(json.dumps(msgspec.to_builtins(user), indent=2))
         return
-    say(f"{printable(one.email)} by {one.how}")
-    say(f"  role      {one.role or 'none in the workspace'}")
-    for name, role in one.projects.items():
+    say(f"{printable(user.email)} by {user.how}")
+    say(f"  role      {user.role or 'none in the workspace'}")
+    for name, role in user.projects.items():
         say(f"  {printable(name)}: {role}")
-    if one.scopes:
-        say(f"  scopes    {', '.join(one.scopes)}")
+    if user.scopes:
+        say(f"  scopes    {', '.join(user.scopes)}")

@@ -1,19 +1,26 @@
-"""Ask a running server about its projects: all of bbops that speaks HTTP, but for `replay`.
+"""A client for the control-plane API of a running server.
 
-One file for each subject; `connection` is what they have in common.
+One file for each subject; `connection` sends the requests. `replay` has its own client.
 """
 
 from __future__ import annotations
 
-from bbops.interfaces.client.drafts import Drafts
-from bbops.interfaces.client.frontends import Frontends
-from bbops.interfaces.client.projects import Projects
-from bbops.interfaces.client.proposals import Proposals
-from bbops.interfaces.client.publications import Publications
-from bbops.interfaces.client.signing_in import SigningIn
+from bbops.interfaces.client.drafts import DraftRequests
+from bbops.interfaces.client.frontends import FrontendRequests
+from bbops.interfaces.client.projects import ProjectRequests
+from bbops.interfaces.client.proposals import ProposalRequests
+from bbops.interfaces.client.publications import PublicationRequests
+from bbops.interfaces.client.sign_in import SignInRequests
 
 __all__ = ["Remote"]
 
 
-class Remote(Projects, Frontends, Drafts, Publications, Proposals, SigningIn):
-    """The control plane of one server, and all that is asked there. Use it in a `with` block."""
+class Remote(
+    ProjectRequests,
+    FrontendRequests,
+    DraftRequests,
+    PublicationRequests,
+    ProposalRequests,
+    SignInRequests,
+):
+    """A client for the control plane of a server. Use it in a `with` block."""

@@ -1,4 +1,4 @@
-"""Ask a chat model one question, in the shape of the step `chatModel.createMessage`."""
+"""A client for a chat model, with the requests of the step `chatModel.createMessage`."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from bbops.interfaces.client.project_api import reason_of
 TIMEOUT_SECONDS = 60.0
 MAX_ANSWER_BYTES = 256 << 10
 MAX_TOKENS = 200
-"""Of one answer."""
+"""The length limit of a response."""
 _VERSION = {"anthropic-version": "2023-06-01"}
-"""Of the shape of requests and answers; the vendor refuses those without."""
+"""The version of the API; the vendor rejects requests without it."""
 
 
-class Chat:
-    """One model of one vendor. Close it after use."""
+class ChatClient:
+    """A client for a model of a vendor. Close it after use."""
 
     def __init__(self, url: str, key: str, model: str) -> None:
-        """Raises: ServerError: this is no address or no key, or it would be sent without https."""
+        """Raises: ServerError: the URL or key is not valid, or the key needs https."""
         self._url, self._model = check_address(url), model
         if "@" in self._url:
             raise ServerError(
@@ -47,32 +47,32 @@ class Chat:
         """Close the connections."""
         self._client.close()
 
-    def ask(self, system: str, question: str) -> str:
-        """Return the text of the answer.
+    def ask(self, system: str, prompt: str) -> str:
+        """Return the model's response as text.
 
         Raises:
-            ServerError: nobody answers there, or not in this shape.
+            ServerError: the model does not respond, or not with a message.
         """
         body = {
             "model": self._model, "max_tokens": MAX_TOKENS, "system": system,
-            "messages": [{"role": "user", "content": question}],
+            "messages": [{"role": "user", "content": prompt}],
         }  # fmt: skip
         try:
-            with self._client.stream("POST", f"{self._url}/v1/messages", json=body) as answer:
-                data = self._read(answer)
+            with self._client.stream("POST", f"{self._url}/v1/messages", json=body) as response:
+                data = self._read(response)
         except httpx.HTTPError as error:
-            why = reason_of(error) if isinstance(error, httpx.TransportError) else "a bad answer"
-            raise ServerError(f"cannot ask the model at '{self._url}': {why}") from None
+            reason = reason_of(error) if isinstance(error, httpx.TransportError) else "a bad answer"
+            raise ServerError(f"cannot ask the model at '{self._url}': {reason}") from None
         return self._find_text(data)
 
-    def _read(self, answer: httpx.Response) -> bytes:
-        if answer.status_code != httpx.codes.OK:
-            hint = _CURES.get(answer.status_code, "try again later")
+    def _read(self, response: httpx.Response) -> bytes:
+        if response.status_code != httpx.codes.OK:
+            hint = _HINTS.get(response.status_code, "try again later")
             raise ServerError(
-                f"the model at '{self._url}' answered {answer.status_code}", hint=hint
+                f"the model at '{self._url}' answered {response.status_code}", hint=hint
             )
         data = bytearray()
-        for piece in answer.iter_bytes():
+        for piece in response.iter_bytes():
             data += piece
             if len(data) > MAX_ANSWER_BYTES:
                 raise ServerError(
@@ -83,18 +83,18 @@ class Chat:
     def _find_text(self, data: bytes) -> str:
         try:
             parts: list[Any] = msgspec.json.decode(data)["content"]
-            texts = [one["text"] for one in parts if one["type"] == "text"]
+            texts = [part["text"] for part in parts if part["type"] == "text"]
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError, TypeError):
             texts = []
-        if not texts or not all(type(one) is str for one in texts):
+        if not texts or not all(type(text) is str for text in texts):
             raise ServerError(
-                f"what the model at '{self._url}' answered is not a message",
+                f"the response of the model at '{self._url}' is not a message",
                 hint="BBOPS_MODEL_URL must be the URL up to '/v1/messages'",
             )
         return "".join(texts)
 
 
-_CURES = {
+_HINTS = {
     401: "check BBOPS_MODEL_KEY",
     403: "check whether BBOPS_MODEL_KEY may use the model",
     404: "check BBOPS_MODEL and BBOPS_MODEL_URL",

@@ -1,4 +1,4 @@
-"""Speak with the control plane of one server: all of it, and nothing of what is asked."""
+"""Send requests to the control plane of a server, and decode the responses."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from bbops.interfaces.client.project_api import TIMEOUT_SECONDS, reason_of
 T = TypeVar("T")
 
 _RELEASE = "x-release"
-"""A header of every answer of a project's API."""
+"""A header of every response of a project's API."""
 _WHERE = "'bbops serve' prints the address of its control plane, port 8001 by default"
 
 
-def write_query(given: Mapping[str, Any]) -> str:
-    """Return what stands behind the question mark of an address."""
-    return str(httpx.QueryParams(given))
+def write_query(parameters: Mapping[str, Any]) -> str:
+    """Return the query string of a URL."""
+    return str(httpx.QueryParams(parameters))
 
 
-class Connection:
-    """The control plane of one server. Use it in a `with` block, or close it."""
+class ServerConnection:
+    """A connection to the control plane of a server. Use it in a `with` block, or close it."""
 
     def __init__(self, control_url: str, token: str = "") -> None:
-        """Raises: ServerError: this is no address, or the token would be sent without https."""
+        """Raises: ServerError: the URL is not valid, or the token would be sent without https."""
         self._url, self._has_token = check_address(control_url), bool(token)
         if token and self._url.startswith("http:") and not is_here(self._url):
             raise ServerError(
@@ -40,7 +40,7 @@ class Connection:
                 hint="use its https address",
             )
         headers = {"authorization": f"Bearer {token}"} if token else {}
-        # A proxy for the internet must not be asked for this machine's own addresses.
+        # Requests to this machine must not go through a proxy.
         self._client = httpx.Client(
             timeout=TIMEOUT_SECONDS,
             trust_env=not is_here(self._url),
@@ -64,38 +64,39 @@ class Connection:
         self._client.close()
 
     def projects(self) -> list[ProjectLine]:
-        """Return the projects this server runs.
+        """Return the projects of the server.
 
         Raises:
-            ServerError: it cannot be reached or gives another answer, as for all calls.
+            ServerError: the server cannot be reached, or its response is not valid, as for all
+                calls.
         """
-        return self._read(self._ask("GET", "/api/projects"), list[ProjectLine])
+        return self._read(self._request("GET", "/api/projects"), list[ProjectLine])
 
     def of_project(
         self, name: str, method: str, path: str, kind: type[T], body: Any = None,
         seconds: float = TIMEOUT_SECONDS,
     ) -> T:  # fmt: skip
-        """Return what a server answers about something of a project. Raises as `status`."""
-        return self._read(self._ask_about(method, name, path, body, seconds), kind)
+        """Send a request about a project, and return the response. Raises as `status`."""
+        return self._read(self._request_project(method, name, path, body, seconds), kind)
 
     def of_server(
         self, method: str, path: str, kind: type[T], body: Any = None,
         seconds: float = TIMEOUT_SECONDS,
     ) -> T:  # fmt: skip
-        """Return what a server answers about something of its own. Raises as `projects`."""
-        return self._read(self._ask(method, f"/api/{path}", body, seconds), kind)
+        """Send a request about the server itself, and return the response. Raises as `projects`."""
+        return self._read(self._request(method, f"/api/{path}", body, seconds), kind)
 
-    def _ask_about(
-        self, method: str, name: str, what: str, body: Any = None,
+    def _request_project(
+        self, method: str, name: str, subject: str, body: Any = None,
         seconds: float = TIMEOUT_SECONDS,
     ) -> httpx.Response:  # fmt: skip
-        path = f"/api/projects/{quote(name, safe='')}/{what}"
-        answer = self._ask(method, path, body, seconds)
-        if answer.status_code == httpx.codes.NOT_FOUND:
+        path = f"/api/projects/{quote(name, safe='')}/{subject}"
+        response = self._request(method, path, body, seconds)
+        if response.status_code == httpx.codes.NOT_FOUND:
             raise self._missing(name)
-        return answer
+        return response
 
-    def _ask(
+    def _request(
         self, method: str, path: str, body: Any = None, seconds: float = TIMEOUT_SECONDS
     ) -> httpx.Response:
         return self._send(method, path, seconds=seconds, json=body)
@@ -112,34 +113,30 @@ class Connection:
                 hint="is 'bbops serve' running? choose another server with --server URL",
             ) from None
 
-    def _read(self, answer: httpx.Response, wanted: type[T]) -> T:
-        self._demand(answer)
+    def _read(self, response: httpx.Response, kind: type[T]) -> T:
+        self._require_success(response)
         try:
-            return msgspec.json.decode(answer.content, type=wanted)
+            return msgspec.json.decode(response.content, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            raise self._odd(answer) from None
+            raise self._describe_failure(response) from None
 
-    def _demand(self, answer: httpx.Response) -> None:
-        if not answer.is_success:
-            raise self._odd(answer)
+    def _require_success(self, response: httpx.Response) -> None:
+        if not response.is_success:
+            raise self._describe_failure(response)
 
-    def _odd(self, answer: httpx.Response) -> ServerError:
-        said = error_text(answer.content)
-        if said and answer.status_code == httpx.codes.UNAUTHORIZED:
-            at = f"'{self._url}'"
-            what = f"{at} refused the token: it has expired or was revoked"
-            message = what if self._has_token else f"you are not signed in to {at}"
+    def _describe_failure(self, response: httpx.Response) -> ServerError:
+        reason, server = error_text(response.content), f"'{self._url}'"
+        if reason and response.status_code == httpx.codes.UNAUTHORIZED:
+            rejected = f"{server} rejected the token: it has expired or was revoked"
+            message = rejected if self._has_token else f"you are not signed in to {server}"
             return ServerError(message, hint=f"sign in with 'bbops login {self._url}'")
-        if _RELEASE in answer.headers:
-            return ServerError(f"what answers at '{self._url}' is a project's API", hint=_WHERE)
-        if said:
-            return ServerError(f"the server at '{self._url}' refused: {said}")
-        return ServerError(
-            f"what answers at '{self._url}' is not a bbops control plane",
-            hint=_WHERE,
-        )
+        if _RELEASE in response.headers:
+            return ServerError(f"the server at {server} is a project's API", hint=_WHERE)
+        if reason:
+            return ServerError(f"the server at {server} refused: {reason}")
+        return ServerError(f"the server at {server} is not a bbops control plane", hint=_WHERE)
 
     def _missing(self, name: str) -> ServerError:
-        names = [one.name for one in self.projects()]
+        names = [line.name for line in self.projects()]
         hint = suggest(name, names) or (f"it has {', '.join(names)}" if names else "it has none")
         return ServerError(f"the server at '{self._url}' has no project '{name}'", hint=hint)

@@ -1,4 +1,4 @@
-"""Ask a project's own API, as any client would."""
+"""A client for the API of a project."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import httpx
 
 from bbops.base.addresses import check_address, is_here, is_https
 from bbops.base.errors import ServerError
-from bbops.interfaces.answers import Reply
+from bbops.interfaces.answers import ApiResponse
 
 TIMEOUT_SECONDS = 10.0
 
 
-class Api:
-    """A project's own API, asked as any client would."""
+class ProjectApi:
+    """A client for the API of a project."""
 
     def __init__(self, url: str) -> None:
         self._url = check_address(url)
@@ -26,23 +26,25 @@ class Api:
         """Close the connections."""
         self._client.close()
 
-    def ask(self, method: str, path: str, body: Any = None, *, token: str | None = None) -> Reply:
+    def ask(
+        self, method: str, path: str, body: Any = None, *, token: str | None = None
+    ) -> ApiResponse:
         """Send one request with a JSON body.
 
         Raises:
-            ServerError: nobody answers there.
+            ServerError: the API cannot be reached.
         """
         headers = {"authorization": f"Bearer {token}"} if token else {}
         try:
-            answer = self._client.request(method, self._url + path, json=body, headers=headers)
+            response = self._client.request(method, self._url + path, json=body, headers=headers)
         except httpx.TransportError as error:
             raise ServerError(f"cannot reach '{self._url}': {reason_of(error)}") from None
-        value = answer.json() if answer.content else None
-        return Reply(answer.status_code, answer.headers.get("x-release", ""), value)
+        value = response.json() if response.content else None
+        return ApiResponse(response.status_code, response.headers.get("x-release", ""), value)
 
 
 def reason_of(error: httpx.TransportError) -> str:
-    """Return why nobody was reached, in the system's words."""
+    """Return the reason why a server was not reached, as the system gives it."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.strerror:

@@ -1,4 +1,4 @@
-"""What is asked about how projects are, and about what they have answered."""
+"""Requests about projects: their status, their plans and their recorded requests."""
 
 from __future__ import annotations
 
@@ -9,102 +9,104 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from bbops.base.errors import ServerError
-from bbops.interfaces.answers import ReconcileAnswer, ServerStatus, Status
-from bbops.interfaces.client.connection import Connection, write_query
+from bbops.interfaces.answers import ReconcileResponse, ServerStatus, Status
+from bbops.interfaces.client.connection import ServerConnection, write_query
 from bbops.interfaces.client.project_api import TIMEOUT_SECONDS
 
 PLAN_SECONDS: Final = 130.0
 
 
-class Projects(Connection):
-    """The projects of a server."""
+class ProjectRequests(ServerConnection):
+    """Requests about the projects of a server."""
 
     def status(self, name: str, *, seconds: float = TIMEOUT_SECONDS) -> Status:
-        """Return how a project is.
+        """Return the status of a project.
 
         Raises:
             ServerError: also when the server has no such project.
         """
-        return self._read(self._ask_about("GET", name, "status", seconds=seconds), Status)
+        return self._read(self._request_project("GET", name, "status", seconds=seconds), Status)
 
     def server(self) -> ServerStatus:
-        """Return how the server's own settings are; empty from one that does not tell you."""
-        answer = self._ask("GET", "/api/server")
-        if answer.status_code in {HTTPStatus.NOT_FOUND, HTTPStatus.FORBIDDEN}:
+        """Return the status of the server's settings; empty if the user may not read it."""
+        response = self._request("GET", "/api/server")
+        if response.status_code in {HTTPStatus.NOT_FOUND, HTTPStatus.FORBIDDEN}:
             return ServerStatus()
-        return self._read(answer, ServerStatus)
+        return self._read(response, ServerStatus)
 
     def only_project(self) -> str:
-        """Return the name of the server's one project.
+        """Return the name of the server's only project.
 
         Raises:
-            ServerError: also when it has none, or several.
+            ServerError: also when the server has no project, or several.
         """
-        names = [one.name for one in self.projects()]
+        names = [line.name for line in self.projects()]
         if len(names) != 1:
             listed = ", ".join(names) or "none"
-            hint = f"add '--project {names[0]}', or the one you mean" if names else ""
+            hint = f"add '--project {names[0]}', or another project" if names else ""
             raise ServerError(
-                f"name a project; the server at '{self._url}' has {listed}", hint=hint
+                f"choose a project; the server at '{self._url}' has {listed}", hint=hint
             )
         return names[0]
 
     def likely_project(self, name: str) -> str:
-        """Return `name` where the server has such a project, else its only one's.
+        """Return `name` if the server has such a project, else the name of its only project.
 
         Raises:
-            ServerError: also when it has none, or several others.
+            ServerError: also when the server has no project, or several others.
         """
-        found = any(one.name == name for one in self.projects())
-        return name if found else self.only_project()
+        exists = any(line.name == name for line in self.projects())
+        return name if exists else self.only_project()
 
-    def weigh(
+    def plan_live_data(
         self, name: str, tables: Mapping[str, Mapping[str, Any]], env: Sequence[str]
     ) -> dict[str, Any]:
-        """Return what would become of the live data of a project if these were its tables.
+        """Return the effects on a project's live data if it had these tables.
 
         Args:
-            name: the project's.
-            tables: as their files say them.
-            env: names of variables; the answer has those that have a value.
+            name: the project's name.
+            tables: the tables as in their files.
+            env: names of variables; the response has those with a value.
 
         Raises:
-            ServerError: also when the tables have mistakes.
+            ServerError: also when the tables have errors.
         """
         body = {"tables": tables, "env": list(env)}
         path = f"/api/projects/{quote(name, safe='')}/plan"
-        return self._read(self._ask("POST", path, body, seconds=PLAN_SECONDS), dict[str, Any])
+        return self._read(self._request("POST", path, body, seconds=PLAN_SECONDS), dict[str, Any])
 
     def requests(self, name: str, **filters: Any) -> list[dict[str, Any]]:
-        """Return the newest answered requests of a project, newest last.
+        """Return the newest recorded requests of a project, newest last.
 
         Raises:
-            ServerError: also when the server has no such project, or a filter is wrong.
+            ServerError: also when the server has no such project, or a filter is not valid.
         """
-        given = {key: value for key, value in filters.items() if value is not None}
-        path = f"requests?{write_query(given)}"
-        return self._read(self._ask_about("GET", name, path), list[dict[str, Any]])
+        parameters = {key: value for key, value in filters.items() if value is not None}
+        path = f"requests?{write_query(parameters)}"
+        return self._read(self._request_project("GET", name, path), list[dict[str, Any]])
 
     def reconcile(self, name: str, *, again: bool = False) -> datetime:
-        """Have the server look at a project's repository now, and publish its newest commit.
+        """Make the server fetch a project's repository now, and publish its newest commit.
 
         Args:
-            name: the project's.
-            again: publish it also when it is live.
+            name: the project's name.
+            again: publish the commit even if it is live.
 
         Returns:
-            The time of this request: `Status.handled_at` reaches it when the attempt has ended.
+            The time of this request: `Status.handled_at` reaches it at the end of the attempt.
 
         Raises:
             ServerError: also when the server has no such project.
         """
         path = "reconcile?again=true" if again else "reconcile"
-        return self._read(self._ask_about("POST", name, path), ReconcileAnswer).requested_at
+        return self._read(self._request_project("POST", name, path), ReconcileResponse).requested_at
 
     def accept(self, name: str, commit: str, base: str = "") -> None:
-        """Have the server serve a commit that it holds because its history was rewritten.
+        """Accept a commit that the server holds, so that it is published.
 
         Raises:
-            ServerError: also when it holds another commit, or none.
+            ServerError: also when the server holds another commit, or none.
         """
-        self._demand(self._ask_about("POST", name, "accept", {"commit": commit, "base": base}))
+        self._require_success(
+            self._request_project("POST", name, "accept", {"commit": commit, "base": base})
+        )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bbops.base.host import HttpRequest
-from bbops.interfaces.client.outside import SECONDS, Outside, OutsideError, OwnClock
+from bbops.interfaces.client.external import SECONDS, ExternalClient, ExternalError, LocalClock
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.vendors._mcp import Session
 
@@ -16,28 +16,28 @@ def read_definitions(url: str, headers: Mapping[str, str]) -> list[Mapping[str, 
     """Return the definitions of a server's tools.
 
     Args:
-        url: its address.
-        headers: keys that it wants; they are not stored.
+        url: the server's address.
+        headers: keys that the server requires; they are not stored.
 
     Raises:
-        OutsideError: it cannot be asked, or does not speak MCP.
+        ExternalError: the server cannot be reached, or does not speak MCP.
     """
     return asyncio.run(_read(url, {name.lower(): value for name, value in headers.items()}))
 
 
 async def _read(url: str, headers: dict[str, str]) -> list[Mapping[str, Any]]:
-    door = Outside()
-    session = Session(door, url, headers, _request, OwnClock().now)
+    client = ExternalClient()
+    session = Session(client, url, headers, _request, LocalClock().now)
     try:
         await session.open()
-        found = await session.tools()
+        tools = await session.tools()
         await session.close()
     except (Failure, ValueError) as failure:
-        raise OutsideError(str(failure)) from None
+        raise ExternalError(str(failure)) from None
     else:
-        return found
+        return tools
     finally:
-        await door.close()
+        await client.close()
 
 
 def _request(method: str, url: str, headers: Mapping[str, str], body: bytes) -> HttpRequest:

@@ -1,1 +1,1 @@
-"""The language server behind `bbops lsp`: one file per thing that an editor asks for."""
+"""The language server behind `bbops lsp`: one file for each feature of an editor."""

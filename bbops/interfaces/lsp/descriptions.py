@@ -1,4 +1,4 @@
-"""What an editor shows about keys, filters and functions, in Markdown."""
+"""Describe keys, filters and functions for an editor, in Markdown."""
 
 from __future__ import annotations
 
@@ -6,33 +6,38 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from bbops.base.model import Model
-from bbops.interfaces.lsp.key_words import KEYS
-from bbops.interfaces.lsp.slots import field_slot, fields
-from bbops.interfaces.lsp.takes import takes
+from bbops.interfaces.lsp.key_descriptions import KEY_DESCRIPTIONS
+from bbops.interfaces.lsp.schema import field_schema, fields
+from bbops.interfaces.lsp.value_descriptions import describe_value
 from bbops.language.reference import Entry, as_literal
 from bbops.language.reference.markdown import example_line
 from bbops.language.steps._base import Step, find_step_kind
 
 
 def about_model(model: type[BaseModel]) -> str:
-    """Return what a model says of itself; for a step with an example."""
+    """Return the description of a model; for a step with an example."""
     text = (model.__doc__ or "").strip().partition("\n")[0]
     text = text if is_run(model) else f"{text} {NOT_YET}"
     examples = getattr(model, "examples", ()) if issubclass(model, Step) else ()
-    return "\n\n".join([text, *(f"```yaml\n{one.steps.rstrip()}\n```" for one in examples[:1])])
+    examples = [example.steps.rstrip() for example in examples[:1]]
+    return "\n\n".join([text, *(f"```yaml\n{example}\n```" for example in examples)])
 
 
 def about_key(model: type[BaseModel], key: str) -> str:
-    """Return what a key of a model means; empty for an unknown one."""
+    """Return the description of a key of a model; empty for an unknown key."""
     field = fields(model).get(key)
     if field is None:
         return ""
     if issubclass(model, Step) and find_step_kind(key) is model:
         return about_model(model)
-    inner = field_slot(model, key).model
-    known = field.description or KEYS.get(f"{model.__name__}.{key}") or KEYS.get(key)
-    known = known or (about_model(inner) if inner is not None else "")
-    return known if is_run(model, key) else f"{known} {NOT_YET}"
+    inner = field_schema(model, key).model
+    text = (
+        field.description
+        or KEY_DESCRIPTIONS.get(f"{model.__name__}.{key}")
+        or KEY_DESCRIPTIONS.get(key)
+    )
+    text = text or (about_model(inner) if inner is not None else "")
+    return text if is_run(model, key) else f"{text} {NOT_YET}"
 
 
 NOT_YET = "Checked; this version does not run it yet."
@@ -45,9 +50,9 @@ def is_run(model: type[BaseModel], key: str = "") -> bool:
     return key not in model.unsupported_keys() if key else model.is_supported()
 
 
-def written(field: FieldInfo, key: str = "") -> str:
-    """Return in a few words what a field takes."""
-    text = takes(field, key)
+def describe_field(field: FieldInfo, key: str = "") -> str:
+    """Return the accepted values of a field in a few words."""
+    text = describe_value(field, key)
     if field.is_required():
         return f"{text}, needed"
     if isinstance(field.default, str | int) and not isinstance(field.default, bool):
@@ -57,8 +62,8 @@ def written(field: FieldInfo, key: str = "") -> str:
 
 def brief(entry: Entry) -> str:
     """Return the summary of an entry of the reference, with an example."""
-    shown = [example_line(entry.example)] if entry.example is not None else []
-    shown = shown or [f"{one.expression}  →  {as_literal(one.results)}"
-                      for one in entry.query_examples[:1]]  # fmt: skip
-    example = "\n".join(shown)
-    return f"{entry.summary}\n\n```\n{example}\n```" if example else entry.summary
+    examples = [example_line(entry.example)] if entry.example is not None else []
+    examples = examples or [f"{item.expression}  →  {as_literal(item.results)}"
+                            for item in entry.query_examples[:1]]  # fmt: skip
+    text = "\n".join(examples)
+    return f"{entry.summary}\n\n```\n{text}\n```" if text else entry.summary

@@ -1,4 +1,4 @@
-"""Findings as an editor underlines them: from where a mistake begins to the end of its word."""
+"""Convert diagnostics to LSP, with the range that an editor underlines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lsprotocol import types as lsp
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.edit.fixes import find_edit
-from bbops.interfaces.lsp.text import Lines
+from bbops.interfaces.lsp.text import SourceLines
 from bbops.source.yaml.document import Document, Map, Mark, Text
 
 _SEVERITIES = {
@@ -22,32 +22,34 @@ _PART = re.compile(
 )
 
 
-def to_lsp(found: Diagnostic, document: Document, lines: Lines) -> lsp.Diagnostic:
-    """Return a finding with its range; its hint stands under its message."""
+def to_lsp(diagnostic: Diagnostic, document: Document, lines: SourceLines) -> lsp.Diagnostic:
+    """Return a diagnostic with its range; its hint follows its message."""
     return lsp.Diagnostic(
-        range=range_of(found, document, lines),
-        message=f"{found.message}\nhint: {found.hint}" if found.hint else found.message,
-        severity=_SEVERITIES[found.severity],
-        code=found.code,
+        range=range_of(diagnostic, document, lines),
+        message=f"{diagnostic.message}\nhint: {diagnostic.hint}"
+        if diagnostic.hint
+        else diagnostic.message,
+        severity=_SEVERITIES[diagnostic.severity],
+        code=diagnostic.code,
         source="bbops",
-        tags=[lsp.DiagnosticTag.Unnecessary] if found.code in _FADED else None,
-        data=_cure(found, document, lines),
+        tags=[lsp.DiagnosticTag.Unnecessary] if diagnostic.code in _FADED else None,
+        data=_fix(diagnostic, document, lines),
     )
 
 
-def _cure(found: Diagnostic, document: Document, lines: Lines) -> Any:
-    """Return what an editor hands back when somebody asks for a cure: what to write, and where."""
-    edit = find_edit(found, document)
+def _fix(diagnostic: Diagnostic, document: Document, lines: SourceLines) -> Any:
+    """Return the data of a quick fix, which an editor sends back: the text and its range."""
+    edit = find_edit(diagnostic, document)
     if edit is None:
         return None
     place = lines.range(edit.start, edit.end)
-    at = [place.start.line, place.start.character, place.end.line, place.end.character]
-    return {"write": edit.text, "at": at}
+    numbers = [place.start.line, place.start.character, place.end.line, place.end.character]
+    return {"write": edit.text, "at": numbers}
 
 
-def range_of(found: Diagnostic, document: Document, lines: Lines) -> lsp.Range:
-    """Return the key or text that begins where the mistake is, else the word that does."""
-    start = lines.offset_of(found.place.line, found.place.column)
+def range_of(diagnostic: Diagnostic, document: Document, lines: SourceLines) -> lsp.Range:
+    """Return the range of the key or text at a diagnostic's place, else of the word there."""
+    start = lines.offset_of(diagnostic.place.line, diagnostic.place.column)
     _, line_end = lines.line_at(start)
     mark = _mark_at(document.root, start)
     if mark is not None and mark.end > start:
@@ -79,5 +81,5 @@ def _inside(value: object, mark: Mark, start: int) -> Mark | None:
 
 
 def _is_expression(value: object) -> bool:
-    """A mistake at the start of an expression is about its first word, not about all of it."""
+    """Return whether a text is an expression, of which only the first word is underlined."""
     return isinstance(value, Text) and bool(re.search(r"\$\{|[|()=<>+*]|\.\w", value))

@@ -1,4 +1,4 @@
-"""A folder's files with the open documents of an editor in their place."""
+"""The files of a folder, with an editor's open documents in place of the saved ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bbops.source.tree import BlobId, Entry, FilePath, FolderTree, blob_id, is_l
 
 
 class Overlay:
-    """A Tree: what is open counts as the editor shows it, saved or not."""
+    """A Tree with the text of open documents, saved or not."""
 
     revision = "editor"
 
@@ -18,28 +18,28 @@ class Overlay:
         self._open: dict[str, tuple[Entry, bytes]] = {}
 
     def put(self, path: str, text: str) -> None:
-        """Take the text of an open document."""
+        """Set the text of an open document."""
         data = text.encode(errors="replace")
         kind = "file" if is_safe(path) else "other"
         self._open[path] = Entry(FilePath(path), blob_id(data), len(data), kind), data
 
     def drop(self, path: str) -> None:
-        """Take the file on disk again."""
+        """Close a document; its file on disk counts again."""
         self._open.pop(path, None)
 
     def text(self, path: str) -> str | None:
         """Return the text of an open document."""
-        found = self._open.get(path)
-        return found[1].decode() if found else None
+        document = self._open.get(path)
+        return document[1].decode() if document else None
 
     def entries(self) -> Sequence[Entry]:
         """Return every file, sorted by path."""
         files = {entry.path: entry for entry in self._folder.entries()}
-        files |= {one.path: one for one, _ in self._open.values() if not is_local(one.path)}
+        files |= {entry.path: entry for entry, _ in self._open.values() if not is_local(entry.path)}
         return [files[path] for path in sorted(files)]
 
     def read(self, blobs: Sequence[BlobId]) -> dict[BlobId, bytes]:
-        """Return the bytes behind ids that `entries` listed."""
-        held = {entry.blob: data for entry, data in self._open.values()}
-        found = self._folder.read([blob for blob in blobs if blob not in held])
-        return found | {blob: held[blob] for blob in blobs if blob in held}
+        """Return the content of blobs that `entries` listed."""
+        open_blobs = {entry.blob: data for entry, data in self._open.values()}
+        saved = self._folder.read([blob for blob in blobs if blob not in open_blobs])
+        return saved | {blob: open_blobs[blob] for blob in blobs if blob in open_blobs}

@@ -1,6 +1,6 @@
-"""Give something another name: a variable within its function, a resource in the whole project.
+"""Rename a variable in its function, or a resource in the whole project.
 
-A resource's name is its path, so its file moves; what names it is found as `bbops mv` finds it.
+A resource's name is its path, so its file moves; its references are found as `bbops mv` finds them.
 """
 
 from __future__ import annotations
@@ -16,93 +16,97 @@ from bbops.edit.authoring.changing import Change
 from bbops.edit.authoring.folder import Folder as Files
 from bbops.edit.authoring.moving import move
 from bbops.edit.authoring.naming import Name
-from bbops.interfaces.lsp.definition import Site, inner_of, uses, variable_at, variable_sites
-from bbops.interfaces.lsp.folder import Folder
+from bbops.interfaces.lsp.cursor_target import CursorTarget, find_target
+from bbops.interfaces.lsp.definition import FileRange, inner_of, uses, variable_at, variable_sites
 from bbops.interfaces.lsp.names import OWN_STEPS, code_of, resources
-from bbops.interfaces.lsp.pointed import Pointed, point
-from bbops.interfaces.lsp.text import Lines
+from bbops.interfaces.lsp.project import EditorProject
+from bbops.interfaces.lsp.text import SourceLines
 from bbops.language.expressions.scope import SIGNED_IN
 from bbops.language.loading.load import folder_of_key
 
 _NAME = re.compile(r"[a-z][A-Za-z0-9_]{0,62}").fullmatch
 
 
-class NoRename(BbopsError):
-    """What is under the cursor cannot be renamed, or not to that."""
+class RenameError(BbopsError):
+    """The text at the cursor cannot be renamed, or not to this name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """A rename: new texts for parts of files, then files that move."""
+class RenamePlan:
+    """A rename: new texts for parts of files, then moved files."""
 
-    edits: list[tuple[Site, str]] = field(default_factory=list)
+    edits: list[tuple[FileRange, str]] = field(default_factory=list)
     moves: list[tuple[str, str]] = field(default_factory=list)
 
 
-def site_of(folder: Folder, path: str, lines: Lines, offset: int) -> Site | None:
-    """Return the name under the cursor where it can be renamed."""
-    at = point(folder, path, lines, offset)
-    if at is None:
+def site_of(folder: EditorProject, path: str, lines: SourceLines, offset: int) -> FileRange | None:
+    """Return the range of the name at the cursor if it can be renamed."""
+    target = find_target(folder, path, lines, offset)
+    if target is None:
         return None
-    if _is_movable(at):
-        return Site(path, *inner_of(at.spot.mark))
-    if not variable_at(at, offset):
+    if _is_movable(target):
+        return FileRange(path, *inner_of(target.spot.mark))
+    if not variable_at(target, offset):
         return None
-    here = (site for site in uses(folder, path, lines, offset) if site.start <= offset <= site.end)
-    return next(here, None)
+    own_sites = (
+        site for site in uses(folder, path, lines, offset) if site.start <= offset <= site.end
+    )
+    return next(own_sites, None)
 
 
-def plan_rename(folder: Folder, path: str, lines: Lines, offset: int, name: str) -> Plan:
-    """Return what has to change so that the thing at an offset has another name.
+def plan_rename(
+    folder: EditorProject, path: str, lines: SourceLines, offset: int, name: str
+) -> RenamePlan:
+    """Return the edits that rename the variable or resource at an offset.
 
     Raises:
-        BbopsError: it has no name that could be changed, or the project would break.
+        BbopsError: the text is not a name that can be renamed, or the project would break.
     """
-    at = point(folder, path, lines, offset)
-    if at is not None and _is_movable(at):
-        return _plan_move(folder, at, name)
-    old = variable_at(at, offset) if at else ""
-    if at is None or not old:
-        raise NoRename("only variables and resources can be renamed")
+    target = find_target(folder, path, lines, offset)
+    if target is not None and _is_movable(target):
+        return _plan_move(folder, target, name)
+    old = variable_at(target, offset) if target else ""
+    if target is None or not old:
+        raise RenameError("only variables and resources can be renamed")
     if not _NAME(name):
-        raise NoRename(f"'{name}' is not a variable name", hint="names are in camelCase")
+        raise RenameError(f"'{name}' is not a variable name", hint="names are in camelCase")
     if name in SIGNED_IN or variable_sites(folder, path, name):
-        where = title_of(code_of(at.kind, at.name))
-        raise NoRename(f"'vars.{name}' already exists in {where}")
-    _require_own(folder, at, old)
-    return Plan([(site, name) for site in uses(folder, path, lines, offset)])
+        place = title_of(code_of(target.kind, target.name))
+        raise RenameError(f"'vars.{name}' already exists in {place}")
+    _require_own(folder, target, old)
+    return RenamePlan([(site, name) for site in uses(folder, path, lines, offset)])
 
 
-def _require_own(folder: Folder, at: Pointed, old: str) -> None:
-    """Refuse a variable that reaches other functions, or comes from one."""
-    code = code_of(at.kind, at.name)
-    if code in at.project.middleware:
-        raise NoRename(f"functions that run after this middleware may read 'vars.{old}'")
-    inherited = at.project.flows.of(code).inherits
-    if old in inherited or not variable_sites(folder, at.path, old):
-        raise NoRename(f"'vars.{old}' is set by middleware before this function")
+def _require_own(folder: EditorProject, target: CursorTarget, old: str) -> None:
+    """Reject a variable that reaches other functions, or comes from one."""
+    code = code_of(target.kind, target.name)
+    if code in target.project.middleware:
+        raise RenameError(f"functions that run after this middleware may read 'vars.{old}'")
+    inherited = target.project.flows.of(code).inherits
+    if old in inherited or not variable_sites(folder, target.path, old):
+        raise RenameError(f"'vars.{old}' is set by middleware before this function")
 
 
 # ---- resources
-def _is_movable(at: Pointed) -> bool:
-    named = at.named
-    if named is None or named.group not in {*folder_of_key().values(), OWN_STEPS}:
+def _is_movable(target: CursorTarget) -> bool:
+    kind = target.name_kind
+    if kind is None or kind.group not in {*folder_of_key().values(), OWN_STEPS}:
         return False
-    return str(at.spot.value) in resources(at.project, named.group)
+    return str(target.spot.value) in resources(target.project, kind.group)
 
 
-def _plan_move(folder: Folder, at: Pointed, name: str) -> Plan:
-    group = at.named.group if at.named else ""
+def _plan_move(folder: EditorProject, target: CursorTarget, name: str) -> RenamePlan:
+    group = target.name_kind.group if target.name_kind else ""
     change = Change(Files(folder.root, folder.files))
-    old, new = Name(group, str(at.spot.value)), Name(group, name)
+    old, new = Name(group, str(target.spot.value)), Name(group, name)
     if group == OWN_STEPS:
         old = Name("addons", old.name.replace(".", "/"))
         addon = old.name.partition("/")[0]
         new = Name("addons", f"{addon}/{name.removeprefix(f'{addon}.')}")
     move(change, old, new)
     if problems := change.problems():
-        raise NoRename(problems[0].message, hint=problems[0].hint)
-    plan = Plan(moves=sorted(change.moved.items()))
+        raise RenameError(problems[0].message, hint=problems[0].hint)
+    plan = RenamePlan(moves=sorted(change.moved.items()))
     for path, data in change.files.items():
         if data is not None:
             before = next((old for old, new in change.moved.items() if new == path), path)
@@ -110,8 +114,8 @@ def _plan_move(folder: Folder, at: Pointed, name: str) -> Plan:
     return plan
 
 
-def _differences(path: str, old: str, new: str) -> Iterator[tuple[Site, str]]:
-    """Yield the lines of a file that change."""
+def _differences(path: str, old: str, new: str) -> Iterator[tuple[FileRange, str]]:
+    """Yield the changed lines of a file."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     starts = [0]
     for line in before:
@@ -119,4 +123,4 @@ def _differences(path: str, old: str, new: str) -> Iterator[tuple[Site, str]]:
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     for kind, first, last, new_first, new_last in matcher.get_opcodes():
         if kind != "equal":
-            yield Site(path, starts[first], starts[last]), "".join(after[new_first:new_last])
+            yield FileRange(path, starts[first], starts[last]), "".join(after[new_first:new_last])

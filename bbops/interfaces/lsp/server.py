@@ -1,4 +1,4 @@
-"""The language server: tells the editor's messages to what answers them."""
+"""The language server: registers its features, and the notifications about documents."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ import logging
 from lsprotocol import types as lsp
 
 from bbops.interfaces.lsp.editor import Editor
-from bbops.interfaces.lsp.questions import serve_questions
+from bbops.interfaces.lsp.features import register_features
 
 
-def make() -> Editor:
-    """Return a language server with all it can do."""
+def create_server() -> Editor:
+    """Return a language server with all its features."""
     editor = Editor()
-    _serve_documents(editor)
-    serve_questions(editor)
+    _register_documents(editor)
+    register_features(editor)
     return editor
 
 
-def _serve_documents(editor: Editor) -> None:
+def _register_documents(editor: Editor) -> None:
     @editor.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     def opened(params: lsp.DidOpenTextDocumentParams) -> None:
-        editor.take(params.text_document.uri, params.text_document.text)
+        editor.update(params.text_document.uri, params.text_document.text)
 
     @editor.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
     def changed(params: lsp.DidChangeTextDocumentParams) -> None:
-        for change in params.content_changes:  # each holds the whole text
-            editor.take(params.text_document.uri, change.text)
+        for change in params.content_changes:  # each contains the whole text
+            editor.update(params.text_document.uri, change.text)
 
     @editor.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
     def saved(params: lsp.DidSaveTextDocumentParams) -> None:
-        _look_again(editor, params.text_document.uri)
+        _check_again(editor, params.text_document.uri)
 
     @editor.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
     def closed(params: lsp.DidCloseTextDocumentParams) -> None:
-        editor.take(params.text_document.uri, None)
+        editor.update(params.text_document.uri, None)
 
     @editor.feature(lsp.INITIALIZED)
     async def ready(_: lsp.InitializedParams) -> None:
@@ -43,27 +43,27 @@ def _serve_documents(editor: Editor) -> None:
     @editor.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def touched(params: lsp.DidChangeWatchedFilesParams) -> None:
         for change in params.changes:
-            _look_again(editor, change.uri)
+            _check_again(editor, change.uri)
 
 
-def _look_again(editor: Editor, uri: str) -> None:
-    found = editor.find(uri)
-    if found is not None:
-        editor.check_soon(found[0])
+def _check_again(editor: Editor, uri: str) -> None:
+    location = editor.find(uri)
+    if location is not None:
+        editor.check_soon(location[0])
 
 
 async def _watch(editor: Editor) -> None:
-    """Ask to hear of files that change outside the editor, as when git checks out a branch."""
+    """Subscribe to files that change outside the editor, as when git checks out a branch."""
     workspace = editor.client_capabilities.workspace
     watched = workspace.did_change_watched_files if workspace else None
     if watched is None or not watched.dynamic_registration:
         return
     options = lsp.DidChangeWatchedFilesRegistrationOptions([lsp.FileSystemWatcher("**/*.yaml")])
-    wish = lsp.Registration("files", lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
-    await editor.client_register_capability_async(lsp.RegistrationParams([wish]))
+    registration = lsp.Registration("files", lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+    await editor.client_register_capability_async(lsp.RegistrationParams([registration]))
 
 
 def serve() -> None:
-    """Speak with an editor over stdin and stdout until it ends."""
+    """Serve an editor over stdin and stdout until it exits."""
     logging.getLogger("pygls").setLevel(logging.ERROR)
-    make().start_io()
+    create_server().start_io()

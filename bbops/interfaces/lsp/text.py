@@ -1,6 +1,6 @@
-"""Places in a text as an editor counts them, and as Python does.
+"""Convert between the positions of an editor and offsets in Python.
 
-An editor counts columns in UTF-16 units unless it agreed on others; lines end as YAML's do.
+An editor counts columns in UTF-16 units by default; lines end as in YAML.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ _BREAK = re.compile(r"\r\n|\r|\n")
 UTF16 = PositionEncodingKind.Utf16.value
 
 
-class Lines:
-    """The lines of one text. Offsets count its characters from 0."""
+class SourceLines:
+    """The lines of a text. Offsets count its characters from 0."""
 
     def __init__(self, source: str, encoding: str = UTF16) -> None:
         self.source, self._encoding = source, encoding
         self._starts = [0, *(found.end() for found in _BREAK.finditer(source))]
 
     def offset(self, position: Position) -> int:
-        """Return the offset of a position; one outside the text means its nearer end."""
+        """Return the offset of a position; outside the text, the nearer end."""
         if position.line >= len(self._starts):
             return len(self.source)
         start = self._starts[position.line]
         units = 0
-        for at, char in enumerate(self.line(position.line)):
+        for index, char in enumerate(self.line(position.line)):
             if units >= position.character:
-                return start + at
+                return start + index
             units += self._units(char)
         return start + len(self.line(position.line))
 
@@ -44,19 +44,19 @@ class Lines:
         return Range(self.position(start), self.position(end))
 
     def offset_of(self, line: int, column: int) -> int:
-        """Return the offset of a line and column that count from 1, as diagnostics do."""
+        """Return the offset of a line and column counted from 1, as in diagnostics."""
         start = self._starts[min(line, len(self._starts)) - 1]
         return min(start + column - 1, len(self.source))
 
     def line(self, number: int) -> str:
-        """Return a line by its number from 0, without its break."""
+        """Return a line by its number from 0, without its line break."""
         start = self._starts[number]
         last = number + 1 == len(self._starts)
         text = self.source[start:] if last else self.source[start : self._starts[number + 1]]
         return text.rstrip("\r\n")
 
     def line_at(self, offset: int) -> tuple[int, int]:
-        """Return where the line of an offset begins and ends, without its break."""
+        """Return the start and end of the line at an offset, without its line break."""
         number = bisect_right(self._starts, offset) - 1
         return self._starts[number], self._starts[number] + len(self.line(number))
 

@@ -1,1 +1,1 @@
-"""What coding agents are given over MCP: tools that read, preview and propose, never publish."""
+"""The MCP tools for coding agents: they read, preview and propose, and never publish by default."""

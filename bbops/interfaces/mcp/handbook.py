@@ -1,4 +1,4 @@
-"""The documentation as agents are given it: whole pages, and their sections by anchor."""
+"""The documentation for agents: pages, and their sections by anchor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FENCE: Final = "```"
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What stands below one heading of a page, up to the next."""
+    """The text below a heading of a page, up to the next heading."""
 
     page: str
     heading: str
@@ -32,8 +32,8 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """One page. `path` is relative to the folder docs, such as `language/task.md`."""
+class HandbookPage:
+    """A page of the documentation. `path` is relative to docs, such as `language/task.md`."""
 
     path: str
     title: str
@@ -41,7 +41,7 @@ class Page:
 
     @property
     def summary(self) -> str:
-        """Its first sentence, without marks; empty where it begins with something else."""
+        """The page's first sentence, without Markdown; empty if it begins with another block."""
         blocks = (" ".join(block.split()) for block in self.text.split("\n\n")[1:3])
         for block in (_LEAD.sub("", block) for block in blocks):
             if _SENTENCE.match(block):
@@ -50,16 +50,16 @@ class Page:
         return ""
 
     def sections(self) -> Iterator[Section]:
-        """Yield its sections in their order."""
+        """Yield the sections in their order."""
         heading, lines, is_code = self.title, list[str](), False
         for line in self.text.splitlines():
             is_code ^= line.lstrip().startswith(_FENCE)
-            found = None if is_code else _HEADING.match(line)
-            if found is None:
+            match = None if is_code else _HEADING.match(line)
+            if match is None:
                 lines.append(line)
                 continue
             yield from self._cut(heading, lines)
-            heading, lines = found[2].translate(_MARKS), []
+            heading, lines = match[2].translate(_MARKS), []
         yield from self._cut(heading, lines)
 
     def _cut(self, heading: str, lines: list[str]) -> Iterator[Section]:
@@ -69,23 +69,24 @@ class Page:
 
 
 def anchor(heading: str) -> str:
-    """Return the anchor of a heading, as git forges make it."""
+    """Return the anchor of a heading, as GitHub creates it."""
     return _NOT_IN_ANCHOR.sub("", heading.lower()).replace(" ", "-")
 
 
 @cache
-def read_pages() -> Mapping[str, Page]:
-    """Return every page by its path; of decisions and of the example there are none."""
+def read_pages() -> Mapping[str, HandbookPage]:
+    """Return the pages by path, without decisions and the example."""
     tree = FolderTree(asset_folder("docs"))
-    wanted = [
-        one for one in tree.entries()
-        if one.kind == "file" and one.path.endswith(".md") and not one.path.startswith(_LEFT_OUT)
+    entries = [
+        entry for entry in tree.entries()
+        if entry.kind == "file" and entry.path.endswith(".md")
+        and not entry.path.startswith(_LEFT_OUT)
     ]  # fmt: skip
-    texts = tree.read([one.blob for one in wanted])
-    return {str(one.path): _page(one.path, texts[one.blob].decode()) for one in wanted}
+    texts = tree.read([entry.blob for entry in entries])
+    return {str(entry.path): _page(entry.path, texts[entry.blob].decode()) for entry in entries}
 
 
-def _page(path: str, text: str) -> Page:
-    whole = text[text.find("# ") :]  # before it stands, at most, what has made the page
+def _page(path: str, text: str) -> HandbookPage:
+    whole = text[text.find("# ") :]  # a generated page begins with a comment
     first = whole.partition("\n")[0]
-    return Page(path, first.removeprefix("# ").translate(_MARKS).strip() or path, whole)
+    return HandbookPage(path, first.removeprefix("# ").translate(_MARKS).strip() or path, whole)

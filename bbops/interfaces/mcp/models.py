@@ -1,4 +1,4 @@
-"""What the tools of a project share: how a resource, a draft and a change of them are named."""
+"""Shared structs and types of the project tools: resources, drafts and changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DOC: Final = "doc"
 FOLDERS: Final[Mapping[str, str]] = {
     DOC: "docs", **{name: folder for name, folder in folders().items() if folder}, SETTINGS: "",
 }  # fmt: skip
-"""The folder of each kind; the settings are `project.yaml` alone."""
+"""The folder of each kind; the settings are only `project.yaml`."""
 
 KINDS: Final = tuple(sorted(FOLDERS))
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 else:
     Kind = Literal[KINDS]
 
-MOST_CHANGES: Final = 50
-MOST_RESULT: Final = 24_000
-"""Characters of the one long part of a result: a diff, a contract, bodies; about 6,000 tokens."""
+MAX_CHANGES: Final = 50
+MAX_RESULT: Final = 24_000
+"""Characters of the longest part of a result, such as a diff: about 6,000 tokens."""
 
 Ref = Annotated[str, Meta(max_length=230, description="kind/name, such as endpoint/orders.list")]
 ShortRef = Annotated[str, Meta(max_length=230)]
@@ -37,15 +37,15 @@ Number = Annotated[int, Meta(ge=1, le=2**31)]
 Commit = Annotated[str, Meta(pattern="^[0-9a-f]{7,64}$")]
 
 
-class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One change of one resource, or with a `path` of one entry in it.
+class DraftChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A change of a resource, or with a `path` of an entry in it.
 
     Attributes:
-        body: the whole resource, of a put.
+        body: the whole resource, for put.
         path: keys and indexes from the root of the body.
-        value: what stands at the path, of a put.
-        to: the new name, of a rename: the resource's, or the key's.
-        base: the digest that was read; empty where it does not matter what stood there.
+        value: the new value at the path, for put.
+        to: the new name of the resource or key, for rename.
+        base: the digest that the agent has read; empty to overwrite any content.
     """
 
     op: Literal["put", "delete", "rename"]
@@ -64,12 +64,12 @@ class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     ] = ""
 
 
-class Found(msgspec.Struct, frozen=True):
-    """What is wrong, where, and how to mend it.
+class ToolDiagnostic(msgspec.Struct, frozen=True):
+    """A diagnostic: the problem, its place and its fix.
 
     Attributes:
-        ref: empty for what is no resource.
-        fix: the change that its hint asks for, where that is exactly one; to be sent as it is.
+        ref: the resource; empty for other files.
+        fix: the change that its hint describes, to be sent unchanged; only if it is unique.
     """
 
     severity: str
@@ -79,11 +79,11 @@ class Found(msgspec.Struct, frozen=True):
     ref: str = ""
     file: str = ""
     line: int = 1
-    fix: Change | UnsetType = UNSET
+    fix: DraftChange | UnsetType = UNSET
 
 
-class Resource(msgspec.Struct, frozen=True, rename="camel"):
-    """A resource in a list; `digest` names what stands in its file."""
+class ResourceSummary(msgspec.Struct, frozen=True, rename="camel"):
+    """A resource in a list; `digest` identifies the content of its file."""
 
     ref: str
     digest: str
@@ -91,7 +91,7 @@ class Resource(msgspec.Struct, frozen=True, rename="camel"):
     file: str
 
 
-class Proposed(msgspec.Struct, frozen=True):
+class ProposalSummary(msgspec.Struct, frozen=True):
     """A proposal in a list."""
 
     number: int

@@ -1,6 +1,6 @@
-"""Name resources as agents do: `endpoint/orders.list` is the file endpoints/orders/list.yaml.
+"""Refs of resources: `endpoint/orders.list` is the file endpoints/orders/list.yaml.
 
-Light, as all that a server's parent process imports.
+This module imports no compiler, because the server's parent process imports it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from bbops.base.diagnostics import suggest
 from bbops.interfaces.mcp.models import DOC, FOLDERS, KINDS, SETTINGS, Kind
-from bbops.interfaces.mcp.tool import Refused
+from bbops.interfaces.mcp.tool import ToolError
 
 _SEGMENT: Final = r"[A-Za-z0-9][A-Za-z0-9_-]*"
 _NAME: Final = re.compile(rf"{_SEGMENT}(?:[./]{_SEGMENT})*")
@@ -19,7 +19,7 @@ _LONGEST: Final = 200
 
 
 class Ref(NamedTuple):
-    """A kind and a name of it with slashes; `settings` has none."""
+    """A resource's kind and its name with slashes; `settings` has no name."""
 
     kind: Kind
     name: str
@@ -29,60 +29,60 @@ class Ref(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """Where resources of its kind lie; empty for the settings."""
+        """The folder of its kind; empty for the settings."""
         return FOLDERS[self.kind]
 
     @property
     def file(self) -> str:
-        """The path from the project's root."""
+        """The path relative to the project's root."""
         if self.kind == SETTINGS:
             return "project.yaml"
         return f"{self.folder}/{self.name}{'.md' if self.kind == DOC else '.yaml'}"
 
 
 def parse_ref(text: str) -> Ref:
-    """Return what a text names; whether it is there is another question.
+    """Return the ref in a text; its resource may not exist.
 
     Raises:
-        Refused: it names nothing that can be.
+        Refused: the text is not a valid ref.
     """
     kind, slash, name = text.strip().partition("/")
     if kind not in FOLDERS:
         near = suggest(kind, [*FOLDERS, *FOLDERS.values()])
-        every = ", ".join(KINDS)
-        raise Refused(f"'{text[:100]}' is not a resource", hint=near or f"kinds are {every}")
+        kinds = ", ".join(KINDS)
+        raise ToolError(f"'{text[:100]}' is not a resource", hint=near or f"kinds are {kinds}")
     if kind == SETTINGS:
         if slash:
-            raise Refused(f"'{text[:100]}' is not a resource", hint="the settings have no name")
+            raise ToolError(f"'{text[:100]}' is not a resource", hint="the settings have no name")
         return Ref(SETTINGS, "")
     is_flat = kind == DOC and ("/" in name or "." in name)
     if not _NAME.fullmatch(name) or len(name) > _LONGEST or is_flat:
-        raise Refused(f"'{text[:100]}' is not a resource name", hint=f"such as {kind}/orders")
+        raise ToolError(f"'{text[:100]}' is not a resource name", hint=f"such as {kind}/orders")
     return Ref(kind, name.replace(".", "/"))
 
 
 def ref_of(path: str) -> Ref | None:
-    """Return what a file of the project is, None for what is no resource."""
+    """Return the ref of a project's file, None if the file is not a resource."""
     if path == "project.yaml":
         return Ref(SETTINGS, "")
     folder, _, rest = path.partition("/")
-    kind = next((kind for kind, one in FOLDERS.items() if one == folder and one), None)
+    kind = next((kind for kind, name in FOLDERS.items() if name == folder and name), None)
     end = ".md" if kind == DOC else ".yaml"
     if kind is None or not rest.endswith(end):
         return None
     try:
         ref = parse_ref(f"{kind}/{rest.removesuffix(end)}")
-    except Refused:
+    except ToolError:
         return None
     return ref if ref.file == path else None
 
 
 def refs_of(paths: Iterable[str]) -> dict[str, Ref]:
-    """Return what the files are that are resources, by their paths."""
-    found = {path: ref_of(path) for path in paths}
-    return {path: ref for path, ref in found.items() if ref is not None}
+    """Return the refs of the files that are resources, by path."""
+    refs = {path: ref_of(path) for path in paths}
+    return {path: ref for path, ref in refs.items() if ref is not None}
 
 
 def near(text: str, known: Iterable[Ref]) -> str:
-    """Return which of those that there are may have been meant."""
+    """Return a hint with the most similar existing ref."""
     return str(suggest(text, map(str, known)) or "context_list lists the resources")

@@ -1,4 +1,4 @@
-"""The skills that agents are given: folders with one SKILL.md each."""
+"""The skills for agents: a folder with a SKILL.md for each."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _FENCE: Final = "---\n"
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """One skill.
+    """A skill.
 
     Attributes:
-        name: of its folder, which its front matter repeats.
-        front: the front matter as it stands in the file.
+        name: the name of its folder and of its front matter.
+        front: the front matter.
         text: the whole file.
     """
 
@@ -34,22 +34,22 @@ class Skill:
 
     @property
     def description(self) -> str:
-        """What it is for, and when an agent reads it."""
+        """The purpose of the skill, and when an agent should read it."""
         return self.front["description"]
 
     @property
     def path(self) -> str:
-        """Where the file lies below a folder of skills."""
+        """The path of the file in a folder of skills."""
         return f"{self.name}/{FILE}"
 
     @property
     def digest(self) -> str:
-        """`sha256:` and the hash of the file."""
+        """The hash of the file, with the prefix `sha256:`."""
         return f"sha256:{hashlib.sha256(self.text.encode()).hexdigest()}"
 
     @property
     def size_bytes(self) -> int:
-        """How large the file is."""
+        """The size of the file."""
         return len(self.text.encode())
 
 
@@ -57,10 +57,10 @@ class Skill:
 def read_skills() -> Mapping[str, Skill]:
     """Return every skill by its name."""
     tree = FolderTree(FOLDER)
-    entries = [one for one in tree.entries() if one.path.endswith(f"/{FILE}")]
-    texts = tree.read([one.blob for one in entries])
-    found = (_skill(one.path.partition("/")[0], texts[one.blob].decode()) for one in entries)
-    return {one.name: one for one in found}
+    entries = [entry for entry in tree.entries() if entry.path.endswith(f"/{FILE}")]
+    texts = tree.read([entry.blob for entry in entries])
+    skills = (_skill(entry.path.partition("/")[0], texts[entry.blob].decode()) for entry in entries)
+    return {skill.name: skill for skill in skills}
 
 
 def _skill(name: str, text: str) -> Skill:

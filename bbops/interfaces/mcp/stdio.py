@@ -1,4 +1,4 @@
-"""Speak with the one agent that started this process, over its standard input and output."""
+"""Serve an agent over standard input and output; the agent's client has started the process."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final
 import anyio
 from mcp.server.stdio import stdio_server
 
-from bbops.interfaces.mcp.kernel import create_server
 from bbops.interfaces.mcp.project_backend import ProjectBackend
+from bbops.interfaces.mcp.sdk_server import create_server
 from bbops.interfaces.mcp.tool import find_tools
 
 INSTRUCTIONS: Final = (
@@ -20,14 +20,14 @@ INSTRUCTIONS: Final = (
 )
 
 
-def serve(place: ProjectBackend) -> None:
-    """Answer until the input ends; the log goes to the standard error output."""
+def serve(backend: ProjectBackend) -> None:
+    """Serve until the input ends; the log goes to standard error."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    anyio.run(_serve, place)
+    anyio.run(_serve, backend)
 
 
-async def _serve(place: ProjectBackend) -> None:
+async def _serve(backend: ProjectBackend) -> None:
     tools = find_tools("bbops.interfaces.mcp.project")
-    server = create_server("bbops", INSTRUCTIONS, tools, lambda _: place)
+    server = create_server("bbops", INSTRUCTIONS, tools, lambda _: backend)
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())

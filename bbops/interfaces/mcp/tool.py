@@ -1,7 +1,7 @@
-"""One tool of an MCP server: what an agent reads of it, what it takes and gives, what it does.
+"""A tool of an MCP server: its description, its parameters, its result and its function.
 
-A tool is one file of its family's package, with one `TOOL`. Here is nothing of the protocol: who
-speaks it asks `find_tools`, and hands arguments to `call`.
+A tool is a module of its package, with a `TOOL`. This module does not depend on the protocol: a
+server gets the tools from `find_tools`, and passes arguments to `call`.
 """
 
 from __future__ import annotations
@@ -15,46 +15,46 @@ import msgspec
 from bbops.base.diagnostics import suggest
 from bbops.base.errors import BbopsError
 from bbops.base.registry import members
-from bbops.interfaces.mcp.shape import describe, find_wanted
+from bbops.interfaces.mcp.json_schema import describe, describe_expected
 
-Place = TypeVar("Place")
+Backend = TypeVar("Backend")
 Scope = Literal["", "api", "builder", "ai", "project", "data"]
-MOST_CALLS: Final = 3
+MAX_NEXT_CALLS: Final = 3
 
 
-class Call(msgspec.Struct, frozen=True):
-    """A call that is a good next one, whole: an agent may make it as it stands."""
+class NextCall(msgspec.Struct, frozen=True):
+    """A suggested next call with all arguments: an agent can send it unchanged."""
 
     tool: str
     arguments: dict[str, Any] = {}
     why: str = ""
 
 
-class Takes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """What a tool takes; each derives its own, with a description of each field."""
+class ToolParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """The parameters of a tool; each tool has a subclass with descriptions of its fields."""
 
 
-class Gives(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a tool gives; it is the whole result, for some clients show nothing else.
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The result of a tool, always complete, because some clients show nothing else.
 
     `next` has at most three calls.
     """
 
-    next: list[Call] = []
+    next: list[NextCall] = []
 
 
-class Refused(Exception):
-    """A call that cannot be done as it was made, in words for the agent that made it."""
+class ToolError(Exception):
+    """A call that cannot be done; the message is for the agent."""
 
-    def __init__(self, message: str, *, hint: str = "", next: tuple[Call, ...] = ()) -> None:  # noqa: A002
-        """Args: `next`: calls by which it goes on."""
+    def __init__(self, message: str, *, hint: str = "", next: tuple[NextCall, ...] = ()) -> None:  # noqa: A002
+        """Args: `next`: the calls that solve the problem."""
         super().__init__(message)
-        self.message, self.hint, self.next = message, str(hint), next[:MOST_CALLS]
+        self.message, self.hint, self.next = message, str(hint), next[:MAX_NEXT_CALLS]
 
 
 @dataclass(frozen=True, slots=True)
-class Hints:
-    """What a client may think of a tool before it asks its person; none of it is a permission."""
+class ToolHints:
+    """Hints about a tool's effects, for a client's confirmation; they are not permissions."""
 
     reads_only: bool = False
     destroys: bool = False
@@ -62,79 +62,81 @@ class Hints:
     reaches_out: bool = False
 
 
-READS: Final = Hints(reads_only=True)
-WRITES: Final = Hints()
+READS: Final = ToolHints(reads_only=True)
+WRITES: Final = ToolHints()
 
 
 @dataclass(frozen=True, slots=True)
-class Tool(Generic[Place]):
+class McpTool(Generic[Backend]):
     """A tool.
 
     Attributes:
         name: `<category>_<noun>`.
-        title: for people.
-        description: when to call it, in a sentence or two: every agent pays for each word.
-        takes, gives: its arguments and its result.
-        run: does it, at a place that knows who asks.
-        scope: what a token must have; empty for a tool of everybody.
-        hints: what it does to the world.
+        title: the display name.
+        description: when to call it, in a sentence or two: every word costs tokens.
+        takes, gives: the structs of its parameters and its result.
+        run: the function, with the backend of the caller.
+        scope: the required scope of the token; empty if none is required.
+        hints: its effects.
     """
 
     name: str
     title: str
     description: str
-    takes: type[Takes]
-    gives: type[Gives]
-    run: Callable[[Place, Any], Awaitable[Gives]]
+    takes: type[ToolParams]
+    gives: type[ToolResult]
+    run: Callable[[Backend, Any], Awaitable[ToolResult]]
     scope: Scope = "project"
-    hints: Hints = READS
+    hints: ToolHints = READS
 
     @property
     def category(self) -> str:
-        """The first word of its name."""
+        """The first word of the name."""
         return self.name.partition("_")[0]
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        """JSON Schema of the arguments."""
+        """The JSON Schema of the parameters."""
         return describe(self.takes)
 
     @property
     def output_schema(self) -> dict[str, Any]:
-        """JSON Schema of the result."""
+        """The JSON Schema of the result."""
         return describe(self.gives)
 
 
-def find_tools(package: str) -> Mapping[str, Tool[Any]]:
-    """Return every tool of a package by name, in the order of the names."""
-    found = (cast("Tool[Any]", module.TOOL) for _, module in members(package))
-    return {one.name: one for one in sorted(found, key=lambda one: one.name)}
+def find_tools(package: str) -> Mapping[str, McpTool[Any]]:
+    """Return the tools of a package by name, in the order of the names."""
+    tools = (cast("McpTool[Any]", module.TOOL) for _, module in members(package))
+    return {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
 
 
-def find_tool(tools: Mapping[str, Tool[Any]], name: str) -> Tool[Any]:
-    """Return a tool. Raises: Refused: there is none; the nearest name is said."""
+def find_tool(tools: Mapping[str, McpTool[Any]], name: str) -> McpTool[Any]:
+    """Return a tool. Raises: Refused: the tool does not exist; the hint has a similar name."""
     if name in tools:
         return tools[name]
-    near = suggest(name, tools) or "tools/list lists them"
-    raise Refused(f"there is no tool '{name[:64]}'", hint=near)
+    near = suggest(name, tools) or "tools/list lists the tools"
+    raise ToolError(f"there is no tool '{name[:64]}'", hint=near)
 
 
-async def call(tool: Tool[Place], place: Place, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Do what a tool does; return its whole result as JSON values.
+async def call(
+    tool: McpTool[Backend], place: Backend, arguments: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Call a tool; return its whole result as JSON values.
 
     Raises:
-        Refused: the arguments are wrong, or it cannot be done.
+        Refused: the arguments are not valid, or the call cannot be done.
     """
     try:
-        taken = msgspec.convert(arguments, tool.takes)
+        params = msgspec.convert(arguments, tool.takes)
     except msgspec.ValidationError as error:
-        said = f"arguments of {tool.name}: {_lower(str(error))}"
-        raise Refused(said, hint=find_wanted(tool.input_schema, str(error))) from None
+        message = f"arguments of {tool.name}: {_lower(str(error))}"
+        raise ToolError(message, hint=describe_expected(tool.input_schema, str(error))) from None
     try:
-        given = await tool.run(place, taken)
+        result = await tool.run(place, params)
     except BbopsError as error:
-        raise Refused(error.message, hint=error.hint) from None
-    return cast("dict[str, Any]", msgspec.to_builtins(given))
+        raise ToolError(error.message, hint=error.hint) from None
+    return cast("dict[str, Any]", msgspec.to_builtins(result))
 
 
 def _lower(text: str) -> str:

@@ -15,9 +15,9 @@ import click
 
 from bbops.base.console import say
 from bbops.base.errors import ServerError
-from bbops.interfaces.answers import Reply
+from bbops.interfaces.answers import ApiResponse
 from bbops.interfaces.cli.init import MESSAGE, template_files
-from bbops.interfaces.client.project_api import Api
+from bbops.interfaces.client.project_api import ProjectApi
 from bbops.source.git.store import commit, init
 
 ADA = {"email": "ada@example.com", "password": "correct horse", "name": "Ada"}
@@ -40,7 +40,7 @@ class Story:
         for line in text.splitlines():
             say(f"    {line}")
 
-    def request(self, method: str, path: str, reply: Reply) -> None:
+    def request(self, method: str, path: str, reply: ApiResponse) -> None:
         """Print a request and its answer."""
         shown = json.dumps(brief(reply.value), ensure_ascii=False) if reply.value else ""
         status = click.style(str(reply.status), fg="green" if reply.status < 400 else "red")
@@ -63,7 +63,7 @@ def tell(folder: Path) -> None:
         url = next(events)
         live = expect(next(events), "live")
         story.show(f"{live['release']} is live at {url['url']} after {live['milliseconds']:.0f} ms")
-        api = Api(url["url"])
+        api = ProjectApi(url["url"])
         try:
             note = use(story, api)
             change(story, api, folder, events, note)
@@ -74,7 +74,7 @@ def tell(folder: Path) -> None:
     say("your turn: bbops init my-backend")
 
 
-def use(story: Story, api: Api) -> str:
+def use(story: Story, api: ProjectApi) -> str:
     """Sign up, sign in, write and list; return the token."""
     story.step("sign up and sign in")
     path = "/api/auth/register"
@@ -94,7 +94,7 @@ def use(story: Story, api: Api) -> str:
 
 
 def change(
-    story: Story, api: Api, folder: Path, events: Iterator[dict[str, Any]], token: str
+    story: Story, api: ProjectApi, folder: Path, events: Iterator[dict[str, Any]], token: str
 ) -> None:
     """Change a file, commit, and see it live."""
     story.step("change a file and commit")
@@ -113,7 +113,7 @@ def change(
 
 
 def mistake(
-    story: Story, api: Api, folder: Path, events: Iterator[dict[str, Any]], token: str
+    story: Story, api: ProjectApi, folder: Path, events: Iterator[dict[str, Any]], token: str
 ) -> None:
     """Commit a mistake: the old release keeps serving, and the server says what is wrong."""
     story.step("commit a mistake: the last good release keeps serving")
@@ -148,7 +148,7 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new), encoding="utf-8")
 
 
-def must(reply: Reply, status: int) -> Reply:
+def must(reply: ApiResponse, status: int) -> ApiResponse:
     """Return the reply, if it has the status the story needs."""
     if reply.status != status:
         raise ServerError(f"expected {status}, got {reply.status}: {reply.value}")

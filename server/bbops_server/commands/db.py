@@ -17,8 +17,8 @@ import click
 from bbops.base.console import say
 from bbops.base.errors import ServerError
 from bbops.base.render import plural, printable
+from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._family import Family
 from bbops_server.commands._db_tables import find_drift, plan_data, pull_tables
 from bbops_server.commands._file_backups import back_up_files, restoring_files
 from bbops_server.commands._options import require_platform, state_folder
@@ -44,7 +44,7 @@ HELD: Final = "end it with Ctrl-C in its terminal or 'kill {process}', restore, 
 
 
 @examples("bbops db shell", "bbops db backup before-the-move.sqlite")
-@click.group("db", cls=Family)
+@click.group("db", cls=CommandGroup)
 def command() -> None:
     """Back up, restore, seed and query a project's data.
 

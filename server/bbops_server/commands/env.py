@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from bbops.base.errors import ServerError
+from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._family import Family
 from bbops_server.commands._env_state import EnvState, find_env_state
 from bbops_server.commands._projects import folder_of, of_project, where_state
 from bbops_server.commands._secret_input import find_oddities, read_piped, require_text
@@ -47,7 +47,7 @@ _PIPED: Final = "read it from a file: bbops env set NAME < key.pem"
 
 
 @examples("bbops env list", "bbops env set GREETING hello")
-@click.group("env", cls=Family)
+@click.group("env", cls=CommandGroup)
 def command() -> None:
     """Set, remove and list values of env variables.
 

@@ -12,8 +12,8 @@ import click
 
 from bbops.base.errors import BbopsError
 from bbops.base.render import printable
+from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._family import Family
 from bbops_server.commands._book import (
     LOCAL,
     as_json,
@@ -39,7 +39,7 @@ in_project = click.option(
 
 
 @examples("bbops users list", "bbops users add bob@example.com --role developer --generate")
-@click.group("users", cls=Family)
+@click.group("users", cls=CommandGroup)
 def command() -> None:
     """Add, invite and manage the users of a server.
 

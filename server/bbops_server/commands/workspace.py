@@ -10,8 +10,8 @@ import click
 
 from bbops.base.errors import ServerError
 from bbops.base.render import printable
+from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._family import Family
 from bbops_server.commands._book import LOCAL, as_json, open_book, read_running
 from bbops_server.commands._projects import where_state
 
@@ -23,7 +23,7 @@ _SWITCH = {"on": True, "off": False}
 
 
 @examples("bbops workspace show", "bbops workspace set company=Acme")
-@click.group("workspace", cls=Family)
+@click.group("workspace", cls=CommandGroup)
 def command() -> None:
     """Show and change the workspace, which owns the projects of a server.
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from bbops.interfaces.mcp.tool import Refused
+from bbops.interfaces.mcp.tool import ToolError
 from bbops_server.accounts.errors import ControlAway
 
 _log = logging.getLogger(__name__)
@@ -26,6 +26,6 @@ async def ask(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.to_thread(call, *args, **kwargs)
     except ControlAway as error:
         _log.warning("%s", error.message)
-        raise Refused(
+        raise ToolError(
             "accounts are temporarily unavailable", hint="try again in a moment"
         ) from None

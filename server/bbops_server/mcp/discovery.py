@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 import bbops
-from bbops.interfaces.mcp.clients._base import Client, find_clients
-from bbops.interfaces.mcp.handbook import Page, read_pages
+from bbops.interfaces.mcp.clients._base import McpClient, find_clients
+from bbops.interfaces.mcp.handbook import HandbookPage, read_pages
 from bbops.interfaces.mcp.skills import Skill, read_skills
 from bbops_server.mcp.oauth.endpoints import METADATA
 from bbops_server.mcp.public_context import MCP_PATH
@@ -145,7 +145,7 @@ def _write_manifest(url: str) -> Document:
     return _json(manifest)
 
 
-def _client(name: str, one: Client, address: str) -> dict[str, Any]:
+def _client(name: str, one: McpClient, address: str) -> dict[str, Any]:
     return {
         "name": name, "title": one.title, "file": one.file, "format": one.form,
         "keys": [*one.keys, "bbops"], "entry": one.entry(address), "signIn": one.sign_in,
@@ -184,12 +184,12 @@ DOCUMENTS: Final[Mapping[str, Callable[[str], Document]]] = {
 """By path, each for the address of a server."""
 
 
-def _line(url: str, page: Page) -> str:
+def _line(url: str, page: HandbookPage) -> str:
     said = f": {page.summary}" if page.summary else ""
     return f"- [{page.title}]({url}/docs/{page.path}){said}"
 
 
-def _pages(folder: str) -> Iterable[Page]:
+def _pages(folder: str) -> Iterable[HandbookPage]:
     """Return the pages of one folder, without those of folders in it."""
     found = read_pages().values()
     return (one for one in found if one.path.rpartition("/")[0] == folder.rstrip("/"))

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 from weakref import WeakValueDictionary
 
-from bbops.interfaces.mcp.tool import Refused
+from bbops.interfaces.mcp.tool import ToolError
 
 WAIT_SECONDS: Final = 60.0
 
@@ -34,7 +34,7 @@ class OneAtATime:
             async with asyncio.timeout(WAIT_SECONDS):
                 await lock.acquire()
         except TimeoutError:
-            raise Refused(
+            raise ToolError(
                 f"your other agents have used {WAIT_SECONDS:g} seconds",
                 hint="make fewer calls at once, and try again in a moment",
             ) from None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
-from bbops.interfaces.mcp.tool import Refused, Tool
+from bbops.interfaces.mcp.tool import McpTool, ToolError
 from bbops_server.accounts.grants import Granted
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.rules import GrantScope
@@ -38,7 +38,7 @@ class Address:
 
     resource: str
     metadata: str
-    tools: Mapping[str, Tool[Any]]
+    tools: Mapping[str, McpTool[Any]]
     is_open: bool
 
 
@@ -101,7 +101,7 @@ def count(limit: Limit, key: str, said: str) -> None:
         )  # fmt: skip
 
 
-def find_place(tool: Tool[Any]) -> Any:
+def find_place(tool: McpTool[Any]) -> Any:
     """Return where a tool works for whoever asks now: the lock behind that of `admit`.
 
     Raises:
@@ -109,7 +109,7 @@ def find_place(tool: Tool[Any]) -> Any:
     """
     asking = ASKING.get()
     if tool.scope and (asking.granted is None or tool.scope not in asking.granted.scopes):
-        raise Refused(f"'{tool.name}' takes the scope '{tool.scope}'", hint="sign in again")
+        raise ToolError(f"'{tool.name}' takes the scope '{tool.scope}'", hint="sign in again")
     return asking.place
 
 

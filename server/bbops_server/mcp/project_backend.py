@@ -14,25 +14,25 @@ from msgspec.structs import replace
 from bbops.base.errors import BbopsError
 from bbops.base.json_addons import TestedAddon
 from bbops.interfaces.answers import DraftStatus
-from bbops.interfaces.mcp.project.apply_changes import Applied
-from bbops.interfaces.mcp.project.preview_changes import Preview
-from bbops.interfaces.mcp.project.preview_request import SIGNING, Users
+from bbops.interfaces.mcp.operation import RepositoryOperation
+from bbops.interfaces.mcp.project.apply_changes import ApplyChangesResult
+from bbops.interfaces.mcp.project.preview_changes import PreviewChangesResult
+from bbops.interfaces.mcp.project.preview_request import SIGN_IN, SignInParams
 from bbops.interfaces.mcp.project_backend import (
     Activity,
     CommitProgress,
-    DraftRequest,
+    CommitTests,
     DraftResponse,
+    DraftUser,
     JobBackend,
     MergeOutcome,
     ProjectBackend,
     ProjectState,
     ProposalEdit,
     PullRequestDetail,
-    Tested,
-    User,
+    RequestToDraft,
 )
-from bbops.interfaces.mcp.tool import Call, Refused
-from bbops.interfaces.mcp.work import Work
+from bbops.interfaces.mcp.tool import NextCall, ToolError
 from bbops.review.replay.sending import send
 from bbops.source.git.address import is_branch
 from bbops.source.git.proposals import Wish
@@ -95,28 +95,28 @@ class ServedBackend:
     def __init__(self, served: Served) -> None:
         self._at = served
 
-    async def work(self, work: Work[T, G], taken: T) -> G:
+    async def run_operation(self, operation: RepositoryOperation[T, G], taken: T) -> G:
         """Have the build process do it."""
-        needed = Permission.PUSH_DRAFT if work.writes else Permission.READ_PROJECT
+        needed = Permission.PUSH_DRAFT if operation.writes else Permission.READ_PROJECT
         await self._at.require(needed)
-        if work.leaves_something:
+        if operation.leaves_objects:
             self._at.count()
         bench = await self._at.bench()
-        if work.writes and not bench.elsewhere:
+        if operation.writes and not bench.elsewhere:
             draft = str(getattr(taken, "draft", ""))
             await self._at.require(needed, head=await self._head(draft) if draft else "")
-        asked = DoWork(work.name, msgspec.to_builtins(taken), bench)
+        asked = DoWork(operation.name, msgspec.to_builtins(taken), bench)
         build, caller = self._at.loop.context.plane.build, self._at.caller
         async with self._at.control.turns.turn(caller.person or caller.how):
             answer = await build.ask(asked, timeout_seconds=WORK_SECONDS)
         if answer.refused is not None:
             message, hint, calls = msgspec.structs.astuple(answer.refused)
-            raise Refused(message, hint=hint, next=tuple(Call(**one) for one in calls))
+            raise ToolError(message, hint=hint, next=tuple(NextCall(**one) for one in calls))
         given = answer.done or {}
-        done = msgspec.convert(given, work.gives)
-        if work.noted:
-            await self._at.note(work.noted, _about(given))
-            if isinstance(done, Applied) and not bench.elsewhere:
+        done = msgspec.convert(given, operation.gives)
+        if operation.activity:
+            await self._at.note(operation.activity, _about(given))
+            if isinstance(done, ApplyChangesResult) and not bench.elsewhere:
                 email = self._at.caller.email
                 await ask(self._at.proposing().forge.note_commit, done.commit, email)
             self._hurry()
@@ -129,13 +129,13 @@ class ServedBackend:
 
     def _know_values(self, done: G) -> G:
         """Return a preview without the variables that have values, as this process alone knows."""
-        if not isinstance(done, Preview):
+        if not isinstance(done, PreviewChangesResult):
             return done
         secrets = self._at.loop.context.secrets
         missing = [name for name in done.missing_env if not secrets.has(name)]
         return replace(done, missing_env=missing)
 
-    async def stand(self) -> ProjectState:
+    async def read_state(self) -> ProjectState:
         """Return what is live, what is proposed, and what whoever asks may do."""
         await self._at.require(Permission.READ_PROJECT)
         board = self._at.loop.board
@@ -150,12 +150,12 @@ class ServedBackend:
     async def _open_pulls(self) -> tuple[Any, ...]:
         try:
             forge = self._at.proposing().forge
-        except Refused:  # they are kept where the repository is
+        except ToolError:  # they are kept where the repository is
             return ()
         found = await ask(forge.list, "open")
         return tuple(serialize_proposal(one) for one in found[:MOST_PULLS])
 
-    async def test(self, commit: str) -> Tested:
+    async def test(self, commit: str) -> CommitTests:
         """Run the tests in their turn: publications find the processor free."""
         await self._at.require(Permission.READ_PROJECT)
         self._at.count()
@@ -169,13 +169,13 @@ class ServedBackend:
         trial = ProposalTestRequest(place, (self._at.project, commit, *bench.off), asked)
         tests = await self._at.git.proposal_tests.find_results(trial, wait_seconds=TEST_SECONDS)
         if tests.state in {"unknown", "running"}:
-            raise Refused(tests.summary, hint="try again in a moment")
+            raise ToolError(tests.summary, hint="try again in a moment")
         cases = tests.passed + tests.failed
-        return Tested(
+        return CommitTests(
             cases, tests.failed, round(tests.seconds, 2), serialize_diagnostics(tests.diagnostics)
         )
 
-    async def ask(self, asked: DraftRequest) -> DraftResponse:
+    async def send_request(self, asked: RequestToDraft) -> DraftResponse:
         """Ask the draft's own server, with a token that lets in for a minute."""
         await self._at.require(Permission.OPEN_DRAFT)
         if asked.user is not None:  # who writes a draft's code can be anybody in it, no one else
@@ -201,16 +201,16 @@ class ServedBackend:
             len(body) > MOST_BODY, took, failure, step,
         )  # fmt: skip
 
-    async def _sign_in(self, draft: DraftStatus, user: User) -> str:
+    async def _sign_in(self, draft: DraftStatus, user: DraftUser) -> str:
         """Return the header that signs in to a draft as one of its own users, for a minute.
 
         Raises:
             Refused: there is no such user, or nobody signs in to it.
         """
-        how = await self.work(SIGNING, Users(draft.commit))
+        how = await self.run_operation(SIGN_IN, SignInParams(draft.commit))
         by, value = ("email", user.email) if user.email else (how.key, user.id)
         if user.email and not how.has_email:
-            raise Refused(
+            raise ToolError(
                 f"table '{how.table}' has no 'email'", hint=f"identify one by '{how.key}'"
             )
         at = self._at.loop.context
@@ -218,7 +218,7 @@ class ServedBackend:
         asked = SignInToDraft(named, how.table, how.key, by, value, list(how.tells))
         token = await at.plane.awake.sign_in(asked)
         if not token:
-            raise Refused(
+            raise ToolError(
                 f"the draft's own table '{how.table}' has no row with this {by}",
                 hint="drafts have no live rows: sign up with a request, or add 'seed' rows",
             )
@@ -241,13 +241,13 @@ class ServedBackend:
         """
         drafts, head = self._at.control.status.drafts(self._at.project), await self._head(name)
         if drafts is None or not head:
-            call = Call("context_get", {}, "see which drafts there are")
-            raise Refused(f"there is no draft '{name}'", next=(call,))
+            call = NextCall("context_get", {}, "see which drafts there are")
+            raise ToolError(f"there is no draft '{name}'", next=(call,))
         try:
             return drafts, await wait_until_ready(drafts, name, head)
         except BbopsError as error:
-            check = Call("validate_draft", {"draft": name}, "see what is wrong")
-            raise Refused(error.message, next=(check,)) from None
+            check = NextCall("validate_draft", {"draft": name}, "see what is wrong")
+            raise ToolError(error.message, next=(check,)) from None
 
     async def _head(self, draft: str) -> str:
         """Return the newest commit of a draft, which need not have been looked at yet."""
@@ -269,7 +269,7 @@ class ServedBackend:
         """Open the proposal of a draft; its author is whoever asks."""
         await self._at.require(Permission.PROPOSE)
         if draft in {one.source.branch for one in self._at.repository().followers}:
-            raise Refused(f"branch '{draft}' is live", hint="commit to a draft, and propose it")
+            raise ToolError(f"branch '{draft}' is live", hint="commit to a draft, and propose it")
         head = await ask(self._at.proposing().forge.resolve, draft)
         return await self.restore(head, draft, said)
 
@@ -284,9 +284,9 @@ class ServedBackend:
         )  # fmt: skip
         made = await control.open(wish)
         await self._at.note("propose", f"#{made.number}")
-        return await self.judge(made.number)
+        return await self.read_proposal(made.number)
 
-    async def judge(self, number: int) -> PullRequestDetail:
+    async def read_proposal(self, number: int) -> PullRequestDetail:
         """Look at a proposal."""
         await self._at.require(Permission.READ_PROJECT)
         control = self._at.proposing()
@@ -311,15 +311,15 @@ class ServedBackend:
 
     async def publish(self, number: int, head: str) -> MergeOutcome:
         """Merge it where the rules are met and whoever asks may merge; else say what is missing."""
-        found = await self.judge(number)
-        again = Call("review_pull_request", {"number": number}, "read the current state")
+        found = await self.read_proposal(number)
+        again = NextCall("review_pull_request", {"number": number}, "read the current state")
         if found.state == "merged":
             return MergeOutcome("merged", commit=found.result)
         if found.state != "open":
             return MergeOutcome("refused", (f"it is {found.state}",))
         if not found.head.startswith(head):
             message = f"pull request #{number} is {found.head[:12]} by now, not {head[:12]}"
-            raise Refused(message, next=(again,))
+            raise ToolError(message, next=(again,))
         if found.obstacles:
             return MergeOutcome("waiting" if found.waits else "refused", found.obstacles)
         if found.by_person or not self._at.may(Permission.MERGE):
@@ -348,7 +348,7 @@ class ServedBackend:
             is_live = await waiting.run(LIVE_SECONDS) and is_live
         return MergeOutcome("merged", (), done.merged, is_live, tuple(lines))
 
-    async def attempt(self, commit: str) -> CommitProgress:
+    async def read_progress(self, commit: str) -> CommitProgress:
         """Say how far a commit is."""
         await self._at.require(Permission.READ_PROJECT)
         one = self._at.loop
@@ -363,7 +363,7 @@ class ServedBackend:
         await self._at.require(Permission.READ_REQUESTS)
         history = self._at.control.status.history(self._at.project)
         if history is None:
-            raise Refused(f"there is no project '{self._at.project}'")
+            raise ToolError(f"there is no project '{self._at.project}'")
         begin = _now() + since if since < 0 else since
         found = await ask(
             find, history, limit=limit, before=before, since=max(begin, 0.0), details=details,
@@ -386,7 +386,7 @@ class ServedBackend:
             return ServedJobs(self._at, drafts.client(status.slug), status.slug)
         client = self._at.control.status.client(self._at.project)
         if client is None:
-            raise Refused(f"there is no project '{self._at.project}'")
+            raise ToolError(f"there is no project '{self._at.project}'")
         return ServedJobs(self._at, client)
 
 

@@ -8,7 +8,7 @@ from typing import Final, ParamSpec, TypeVar
 
 from bbops.base.diagnostics import suggest
 from bbops.interfaces.answers import Status
-from bbops.interfaces.mcp.tool import Call, Refused
+from bbops.interfaces.mcp.tool import NextCall, ToolError
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.grants import Granted
 from bbops_server.accounts.rules import NOBODY, Caller, Permission, may
@@ -71,10 +71,10 @@ class PublicContext:
             "an owner of this server, or of the project, gives access to it: "
             f"{self.link('/people')}; do not guess other URLs"
         )
-        raise Refused(
+        raise ToolError(
             f"there is no project '{name[:64]}' that you have access to",
             hint=f"{near} {access}" if near else access,
-            next=(Call("project_list", why="lists the projects that you have access to"),),
+            next=(NextCall("project_list", why="lists the projects that you have access to"),),
         )
 
     async def mcp_url(self, project: str) -> str:

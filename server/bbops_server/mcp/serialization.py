@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import Publication
-from bbops.interfaces.mcp.models import Found, Proposed
+from bbops.interfaces.mcp.models import ProposalSummary, ToolDiagnostic
 from bbops.interfaces.mcp.project_backend import CommitProgress, PullRequestDetail, ReviewComment
 from bbops.interfaces.mcp.refs import ref_of
 from bbops.source.git.proposals import Proposal
@@ -22,21 +22,23 @@ MOST_FOUND: Final = 40
 _LONGEST: Final = 2_000
 
 
-def serialize_diagnostics(diagnostics: Iterable[JsonDiagnostic]) -> tuple[Found, ...]:
+def serialize_diagnostics(diagnostics: Iterable[JsonDiagnostic]) -> tuple[ToolDiagnostic, ...]:
     """Return diagnostics that crossed a process as agents read them."""
     return tuple(_found(one) for one in [*diagnostics][:MOST_FOUND])
 
 
-def _found(one: JsonDiagnostic) -> Found:
-    return Found(
+def _found(one: JsonDiagnostic) -> ToolDiagnostic:
+    return ToolDiagnostic(
         one.severity, one.code, one.message, one.hint, str(ref_of(one.file) or ""), one.file,
         one.line,
     )  # fmt: skip
 
 
-def serialize_proposal(one: Proposal) -> Proposed:
+def serialize_proposal(one: Proposal) -> ProposalSummary:
     """Return a proposal as a line of a list."""
-    return Proposed(one.number, one.title, one.topic, one.state, one.author, one.head, one.ready)
+    return ProposalSummary(
+        one.number, one.title, one.topic, one.state, one.author, one.head, one.ready
+    )
 
 
 def serialize_proposal_detail(
@@ -114,7 +116,7 @@ def is_waiting(merge_status: MergeStatus) -> bool:
         return False
     if merge_status.candidate.conflicts or merge_status.demands.refused:
         return False
-    failed = any(one.is_against for one in merge_status.gates)
+    failed = any(one.blocks_merge for one in merge_status.gates)
     return not failed and not merge_status.voices.refused
 
 

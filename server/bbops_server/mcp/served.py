@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, ParamSpec, Protocol, TypeVar
 
 from bbops.database.schema.place import write_place
-from bbops.interfaces.mcp.tool import Call, Refused
+from bbops.interfaces.mcp.tool import NextCall, ToolError
 from bbops.source.git.revisions import commit_of
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.features import read_features_off
@@ -97,12 +97,12 @@ class Served:
         """
         if not self.may(permission):
             if not self.may(Permission.READ_PROJECT):
-                raise Refused(f"there is no project '{self.project}'")
+                raise ToolError(f"there is no project '{self.project}'")
             await self.note(permission, outcome="refused")
             raise self._refusal(permission)
         if head and (why := await self._find_foreign(permission, head)):
             await self.note(permission, outcome="refused")
-            raise Refused(why)
+            raise ToolError(why)
 
     async def _find_foreign(self, permission: Permission, head: str) -> str:
         asking = Asking(self.git.build, self.repository(), self.caller, permission)
@@ -112,15 +112,15 @@ class Served:
         """Count work that costs much. Raises: Refused: it is too much."""
         wait = self.control.limits.work.take(self.caller.person or self.caller.how)
         if wait:
-            raise Refused(f"too many requests; try again in {wait} s")
+            raise ToolError(f"too many requests; try again in {wait} s")
 
-    def _refusal(self, permission: Permission) -> Refused:
+    def _refusal(self, permission: Permission) -> ToolError:
         rule, here = RULES[permission], role_in(self.caller, self.project)
         is_enough = here is not None and rule.role is not None and here.rank >= rule.role.rank
         role = f"the role required is '{rule.role}'"
         why = "your grant lacks the scope for it, ask the user to grant it" if is_enough else role
-        call = Call("context_get", {}, "see your permissions")
-        return Refused(f"you may not {permission}: {why}", next=(call,))
+        call = NextCall("context_get", {}, "see your permissions")
+        return ToolError(f"you may not {permission}: {why}", next=(call,))
 
     async def note(self, action: str, about: str = "", outcome: str = "done") -> None:
         """Write into the audit log what was done, and by which grant."""
@@ -135,7 +135,7 @@ class Served:
     def git(self) -> GitHttp:
         """The repositories. Raises: Refused: this server keeps none."""
         if self.control.git is None:
-            raise Refused("this server hosts no repositories")
+            raise ToolError("this server hosts no repositories")
         return self.control.git
 
     @property
@@ -144,7 +144,7 @@ class Served:
         found = self.git.projects.reconcilers()
         one = next((one for one in found if one.board.name == self.project), None)
         if one is None:
-            raise Refused(f"there is no project '{self.project}'")
+            raise ToolError(f"there is no project '{self.project}'")
         return one
 
     def repository(self) -> Repository:
@@ -153,7 +153,7 @@ class Served:
         try:
             return find_repository(self.git.projects, self.project)
         except Refusal as refusal:
-            raise Refused(
+            raise ToolError(
                 refusal.message,
                 hint="push a branch there, and open the pull request where it is kept",
             ) from None
@@ -177,7 +177,7 @@ class Served:
         elif isinstance(source, RemoteSource):
             repository, branch, elsewhere = source.mirror, source.branch, source.shown
         else:
-            raise Refused(
+            raise ToolError(
                 f"project '{self.project}' is served from a folder, not from a repository",
                 hint="'bbops mcp serve --stdio' works in a checkout",
             )

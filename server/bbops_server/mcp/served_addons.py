@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from bbops.base.json_addons import TestedAddon
 from bbops.interfaces.answers import DraftStatus
-from bbops.interfaces.mcp.tool import Refused
+from bbops.interfaces.mcp.tool import ToolError
 from bbops_server.accounts.rules import Permission
 from bbops_server.mcp.served import Served
 from bbops_server.process.messages.addons import TryAddon
@@ -26,13 +26,13 @@ async def test_addon(at: Served, wake: Wake, addon: str, draft: str) -> TestedAd
     await at.require(Permission.TEST_ADDONS)
     wait = at.control.limits.addon_tests.take(at.project)
     if wait:
-        raise Refused(f"too many tests of addons; try again in {wait} s")
+        raise ToolError(f"too many tests of addons; try again in {wait} s")
     client = at.control.status.client(at.project)
     if draft:
         drafts, status = await wake(draft)
         client, draft = drafts.client(status.slug), status.slug
     if client is None:
-        raise Refused(f"there is no project '{at.project}'")
+        raise ToolError(f"there is no project '{at.project}'")
     result = await client.ask(TryAddon, addon)
     await at.note("test addon", f"{draft} {addon}".strip() + f": {result.state}")
     return TestedAddon(addon, result.state, result.text)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bbops.base.json_jobs import JobList, JobStory
-from bbops.interfaces.mcp.tool import Call, Refused
+from bbops.interfaces.mcp.tool import NextCall, ToolError
 from bbops_server.accounts.rules import Permission
 from bbops_server.mcp.served import Served
 from bbops_server.process.messages.jobs import ChangeJobs, ListJobs, ShowJob
@@ -49,7 +49,7 @@ class ServedJobs:
         if not changed.count:
             raise self._refuse(f"there is nothing to {action}: '{job}' has ended or is running")
 
-    def _refuse(self, message: str) -> Refused:
+    def _refuse(self, message: str) -> ToolError:
         arguments = {"draft": self.draft} if self.draft else {}
-        call = Call("work_list", arguments, "see the jobs and their states")
-        return Refused(message, next=(call,))
+        call = NextCall("work_list", arguments, "see the jobs and their states")
+        return ToolError(message, next=(call,))

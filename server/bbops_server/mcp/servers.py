@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mcp.server.lowlevel import Server
 
-from bbops.interfaces.mcp.kernel import create_server
+from bbops.interfaces.mcp.sdk_server import create_server
 from bbops_server.mcp.exchange import exchange
 from bbops_server.mcp.gate import find_place
 from bbops_server.mcp.offering import offer_skills

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
-from bbops.interfaces.mcp.tool import Tool, find_tools
+from bbops.interfaces.mcp.tool import McpTool, find_tools
 
 PUBLIC: Final = "bbops_server.mcp.public"
 PROJECT: Final = "bbops.interfaces.mcp.project"
@@ -15,6 +15,6 @@ PROTOCOLS: Final = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26")
 
 
 @cache
-def tools_of(package: str) -> Mapping[str, Tool[Any]]:
+def tools_of(package: str) -> Mapping[str, McpTool[Any]]:
     """Return every tool of a package by name."""
     return find_tools(package)

@@ -1,1 +1,1 @@
-"""Programs that coding agents run in: one file for each, with where it looks for servers."""
+"""MCP clients, the programs in which coding agents run: one file each, with its settings file."""

@@ -1,4 +1,4 @@
-"""What is known of a client: the file it reads, how a server stands there, how a person signs in.
+"""An MCP client: its settings file, the entry of a server in it, and its sign-in.
 
 Sources: each client's own documentation, as of November 2026.
 """
@@ -13,23 +13,23 @@ from typing import Literal
 from bbops.base.registry import members
 
 HOME = "~/"
-"""Begins the files that belong to a person, not to a workspace."""
+"""The prefix of files that belong to a user, not to a workspace."""
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
-    """A program that speaks MCP.
+class McpClient:
+    """An MCP client, the program in which an agent runs.
 
     Attributes:
-        title: its name.
-        file: what it reads, from the workspace, or from the home folder with `~/`.
-        keys: where servers stand in the file; the name of ours comes behind.
-        address: the key of a server's address.
-        marks: files and folders that say it is used here.
-        sign_in: what its person does once, when it first asks.
-        form: how the file is written.
-        more: other keys of a server.
-        skills: the folder of skills that it reads.
+        title: its display name.
+        file: its settings file, relative to the workspace, or to the home folder with `~/`.
+        keys: the keys around the servers in the file; the name of our server follows.
+        address: the key of a server's URL.
+        marks: files and folders whose existence shows that the client is used here.
+        sign_in: the user's steps to sign in, once.
+        form: the file format.
+        more: further keys of a server.
+        skills: the folder from which it reads skills.
     """
 
     title: str
@@ -44,30 +44,30 @@ class Client:
 
     @property
     def is_of_workspace(self) -> bool:
-        """Whether its file lies in the workspace."""
+        """Whether its file is in the workspace."""
         return not self.file.startswith(HOME)
 
     def entry(self, url: str) -> dict[str, str]:
-        """Return a server as it stands in the file; never with a token."""
+        """Return the entry of a server in the file; never with a token."""
         return {**self.more, self.address: url}
 
     def path(self, workspace: Path) -> Path:
-        """Return where its file is. Raises RuntimeError: there is no home folder."""
+        """Return the path of its file. Raises RuntimeError: there is no home folder."""
         return find(workspace, self.file)
 
     def is_used(self, workspace: Path) -> bool:
-        """Return whether something says that it is used here, or by this person."""
+        """Return whether a file or folder shows that the client is used here, or by this user."""
         return any(find(workspace, mark).exists() for mark in self.marks)
 
 
 def find(workspace: Path, path: str) -> Path:
-    """Return a path of the workspace, or of the home folder where it begins with `~/`."""
+    """Return a path in the workspace, or in the home folder if it begins with `~/`."""
     if path.startswith(HOME):
         return Path.home() / path.removeprefix(HOME)
     return workspace / path
 
 
-def find_clients() -> Mapping[str, Client]:
+def find_clients() -> Mapping[str, McpClient]:
     """Return every client by its name, such as `claude-code`."""
     return {
         module.__name__.rpartition(".")[2].replace("_", "-"): module.CLIENT

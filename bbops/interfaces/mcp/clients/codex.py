@@ -1,10 +1,10 @@
-"""Codex: https://developers.openai.com/codex/mcp; it reads a project's file once it is trusted."""
+"""Codex: https://developers.openai.com/codex/mcp; it reads the file of a trusted project."""
 
 from __future__ import annotations
 
-from bbops.interfaces.mcp.clients._base import Client
+from bbops.interfaces.mcp.clients._base import McpClient
 
-CLIENT = Client(
+CLIENT = McpClient(
     "Codex",
     ".codex/config.toml",
     ("mcp_servers",),

@@ -1,10 +1,10 @@
-"""Windsurf: https://docs.windsurf.com/windsurf/cascade/mcp; its file belongs to the person."""
+"""Windsurf: https://docs.windsurf.com/windsurf/cascade/mcp; its file is in the home folder."""
 
 from __future__ import annotations
 
-from bbops.interfaces.mcp.clients._base import Client
+from bbops.interfaces.mcp.clients._base import McpClient
 
-CLIENT = Client(
+CLIENT = McpClient(
     "Windsurf",
     "~/.codeium/windsurf/mcp_config.json",
     ("mcpServers",),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bbops.interfaces.mcp.clients._base import Client
+from bbops.interfaces.mcp.clients._base import McpClient
 
-CLIENT = Client(
+CLIENT = McpClient(
     "Zed",
     ".zed/settings.json",
     ("context_servers",),

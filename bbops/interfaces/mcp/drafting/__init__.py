@@ -1,1 +1,1 @@
-"""The work of agents in a repository: pure git and compiling, without a server."""
+"""The work of tools in a repository: git and compilation, without a server."""

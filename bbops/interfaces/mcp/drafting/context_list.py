@@ -1,4 +1,4 @@
-"""List resources, each with what it is in a line."""
+"""List resources, each with a one-line summary."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from typing import Any, Final
 
 from msgspec import UnsetType
 
-from bbops.interfaces.mcp.drafting.bench import Bench
-from bbops.interfaces.mcp.drafting.files import TEXT, Files, read_body
-from bbops.interfaces.mcp.models import DOC, FOLDERS, Kind, Resource
-from bbops.interfaces.mcp.project.context_list import Listed, Listing
+from bbops.interfaces.mcp.drafting.files import TEXT, ResourceFiles, read_body
+from bbops.interfaces.mcp.drafting.project_repository import ProjectRepository
+from bbops.interfaces.mcp.models import DOC, FOLDERS, Kind, ResourceSummary
+from bbops.interfaces.mcp.project.context_list import ContextListParams, ContextListResult
 from bbops.interfaces.mcp.refs import Ref, parse_ref
 from bbops.language.loading.load import model_of
 
-LONGEST: Final = 160
+MAX_SUMMARY: Final = 160
 
 
-def do(bench: Bench, taken: Listing) -> Listed:
+def do(repository: ProjectRepository, params: ContextListParams) -> ContextListResult:
     """Return a page, in the order of the refs."""
-    commit = bench.find(taken.draft)
-    files = Files(bench.tree(commit))
-    refs = sorted(one for one in files.entries if _is_of(one, taken.kind))
-    words = taken.query.lower().split()
+    commit = repository.find(params.draft)
+    files = ResourceFiles(repository.tree(commit))
+    refs = sorted(ref for ref in files.entries if _is_of(ref, params.kind))
+    words = params.query.lower().split()
     lines = _summaries(files, refs) if words else {}
-    wanted = [one for one in refs if _has(one, lines.get(one, ""), words)]
-    begin = parse_ref(taken.cursor) if taken.cursor else None
-    page = [one for one in wanted if begin is None or one > begin][: taken.limit]
-    lines |= _summaries(files, [one for one in page if one not in lines])
-    is_last = not page or page[-1] == wanted[-1]
-    return Listed(
-        commit=commit, total=len(wanted), next_cursor="" if is_last else str(page[-1]),
+    matches = [ref for ref in refs if _has(ref, lines.get(ref, ""), words)]
+    start = parse_ref(params.cursor) if params.cursor else None
+    page = [ref for ref in matches if start is None or ref > start][: params.limit]
+    lines |= _summaries(files, [ref for ref in page if ref not in lines])
+    is_last = not page or page[-1] == matches[-1]
+    return ContextListResult(
+        commit=commit, total=len(matches), next_cursor="" if is_last else str(page[-1]),
         resources=[
-            Resource(str(one), files.entries[one].blob, lines[one], one.file) for one in page
+            ResourceSummary(str(ref), files.entries[ref].blob, lines[ref], ref.file) for ref in page
         ],
     )  # fmt: skip
 
@@ -46,21 +46,21 @@ def _has(ref: Ref, line: str, words: list[str]) -> bool:
     return all(word in text for word in words)
 
 
-def _summaries(files: Files, refs: list[Ref]) -> dict[Ref, str]:
+def _summaries(files: ResourceFiles, refs: list[Ref]) -> dict[Ref, str]:
     read = files.read(refs)
     return {ref: summarize(ref, read.get(ref, b"")) for ref in refs}
 
 
 def summarize(ref: Ref, data: bytes) -> str:
-    """Return what a resource is in a line; why it cannot be read, where it cannot."""
+    """Return a one-line summary of a resource, or the reason why it cannot be read."""
     body, problem = read_body(ref, data)
     if body is None:
-        return f"cannot be read: {problem}"[:LONGEST]
-    said = str(body.get("description") or "")
+        return f"cannot be read: {problem}"[:MAX_SUMMARY]
+    description = str(body.get("description") or "")
     model = None if ref.kind == DOC else model_of(FOLDERS[ref.kind], ref.name, body)
-    known = _title(body) if model is None else model.summarize(body)
-    line = " ".join(" · ".join(filter(None, (known, said))).split())
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+    summary = _title(body) if model is None else model.summarize(body)
+    line = " ".join(" · ".join(filter(None, (summary, description))).split())
+    return line if len(line) <= MAX_SUMMARY else f"{line[: MAX_SUMMARY - 1]}…"
 
 
 def _title(body: Mapping[str, Any]) -> str:

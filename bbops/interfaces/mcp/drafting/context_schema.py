@@ -1,4 +1,4 @@
-"""Say how a resource, a step or an addon is written: a schema, an example, and the choices."""
+"""Describe a resource kind, a step or an addon: its schema, an example, and the choices."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from bbops.edit.authoring.changing import Change
 from bbops.edit.authoring.folder import Folder
 from bbops.edit.authoring.making import make
 from bbops.edit.authoring.naming import Name
-from bbops.interfaces.mcp.drafting.bench import Bench
 from bbops.interfaces.mcp.drafting.files import TEXT
 from bbops.interfaces.mcp.drafting.own_addons import describe_own
+from bbops.interfaces.mcp.drafting.project_repository import ProjectRepository
 from bbops.interfaces.mcp.drafting.serialization import as_json
 from bbops.interfaces.mcp.models import DOC, FOLDERS, KINDS, SETTINGS, Kind
-from bbops.interfaces.mcp.project.context_schema import Asking, Said
+from bbops.interfaces.mcp.project.context_schema import ContextSchemaParams, ContextSchemaResult
 from bbops.interfaces.mcp.refs import Ref
-from bbops.interfaces.mcp.tool import Refused
+from bbops.interfaces.mcp.tool import ToolError
 from bbops.language.addons._base import kind as addon_kind
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.addons._base import step_keys
@@ -32,8 +32,8 @@ from bbops.runtime.vendors import find_steps
 from bbops.source.tree import MemoryTree
 from bbops.source.yaml.document import load as load_document
 
-_NOT_RUN: Final = "this version does not run it yet: a change that adds it is refused"
-_DEFINED: Final = "#/$defs/"
+_UNSUPPORTED: Final = "this version does not run it yet: a change that adds it is rejected"
+_DEFINITIONS: Final = "#/$defs/"
 _STEP: Final = {"type": "object", "description": "a step: see context_schema with 'step'"}
 _SAMPLE: Final = {
     "project.yaml": "bbops: 1\nname: sample\ndescription: What it is for.\n",
@@ -44,23 +44,23 @@ _SAMPLE: Final = {
 _NAMES: Final = {"addon": "payments", "table": "orders", "test": "notes/list"}
 
 
-def do(bench: Bench, taken: Asking) -> Said:
-    """Return it; without a question, what there is to ask about."""
-    if taken.step or taken.addon:
-        name = taken.addon or taken.step.partition(".")[0]
-        if addon_kind(name) is None and (taken.addon or "." in taken.step):
-            return describe_own(bench, name, taken.step)
-    if taken.step:
-        return _of_step(taken.step)
-    if taken.addon:
-        return _of_addon(taken.addon)
-    if not isinstance(taken.kind, UnsetType):
-        return _of_kind(taken.kind)
-    return Said(
+def do(repository: ProjectRepository, params: ContextSchemaParams) -> ContextSchemaResult:
+    """Return the schema; without parameters, the resource kinds."""
+    if params.step or params.addon:
+        name = params.addon or params.step.partition(".")[0]
+        if addon_kind(name) is None and (params.addon or "." in params.step):
+            return describe_own(repository, name, params.step)
+    if params.step:
+        return _of_step(params.step)
+    if params.addon:
+        return _of_addon(params.addon)
+    if not isinstance(params.kind, UnsetType):
+        return _of_kind(params.kind)
+    return ContextSchemaResult(
         choices={
             kind: _titled(FOLDERS[kind] or "project.yaml", is_run=_is_run(kind)) for kind in KINDS
         },
-        note="ask with one kind, step or addon; refs are kind/name, such as endpoint/orders.list",
+        note="ask for one kind, step or addon; refs are kind/name, such as endpoint/orders.list",
     )
 
 
@@ -68,74 +68,77 @@ def _is_run(kind: Kind) -> bool:
     return kind == DOC or kinds()[FOLDERS[kind]].is_supported()
 
 
-def _of_kind(kind: Kind) -> Said:
+def _of_kind(kind: Kind) -> ContextSchemaResult:
     if kind == DOC:
         schema = {"type": "object", "properties": {TEXT: {"type": "string"}}, "required": [TEXT]}
-        return Said(schema=schema, example={TEXT: "# Orders\n\nWhat callers should know.\n"})
+        return ContextSchemaResult(
+            schema=schema, example={TEXT: "# Orders\n\nWhat callers should know.\n"}
+        )
     if kind == "addon":
         choices = {
-            name: _titled(one.summary, is_run=bool(find_steps(name)))
-            for name, one in addon_kinds().items()
+            name: _titled(entry.summary, is_run=bool(find_steps(name)))
+            for name, entry in addon_kinds().items()
         }
         note = "the file is named after the addon; ask with addon for its config and steps"
-        return Said(example=_example(kind), choices=choices, note=note)
+        return ContextSchemaResult(example=_example(kind), choices=choices, note=note)
     whole = _schemas()["project" if kind == SETTINGS else kind]
-    schema = {key: one for key, one in whole.items() if key not in {"$defs", "$schema"}}
+    schema = {key: value for key, value in whole.items() if key not in {"$defs", "$schema"}}
     choices, note = {}, ""
     if kind == "function":
         choices = {
-            key: _titled(one.title, is_run=one.is_supported()) for key, one in step_kinds().items()
+            key: _titled(entry.title, is_run=entry.is_supported())
+            for key, entry in step_kinds().items()
         }
         note = "a step has one of these keys; ask with step, or with addon for its steps"
     if kind == "endpoint":
-        note = "it has either function or steps, which are those of a function: ask with step"
-    return Said(
+        note = "it has either function or steps, like a function: ask with step"
+    return ContextSchemaResult(
         schema=_with_definitions(schema, whole.get("$defs", {})), example=_example(kind),
-        choices=choices, note=_marked(note, is_run=_is_run(kind)),
+        choices=choices, note=_with_warning(note, is_run=_is_run(kind)),
     )  # fmt: skip
 
 
-def _marked(note: str, *, is_run: bool) -> str:
-    return note if is_run else "; ".join(filter(None, [_NOT_RUN, note]))
+def _with_warning(note: str, *, is_run: bool) -> str:
+    return note if is_run else "; ".join(filter(None, [_UNSUPPORTED, note]))
 
 
 def _titled(title: str, *, is_run: bool) -> str:
     return title if is_run else f"{title} (not run by this version)"
 
 
-def _of_step(key: str) -> Said:
+def _of_step(key: str) -> ContextSchemaResult:
     kind = find_step_kind(key)
     if kind is None:
-        known = [*step_kinds(), *step_keys()]
-        hint = suggest(key, known) or "ask with kind function"
-        raise Refused(f"there is no step '{key}'", hint=hint)
-    defined = _schemas()["function"]["$defs"]
+        names = [*step_kinds(), *step_keys()]
+        hint = suggest(key, names) or "ask with kind function"
+        raise ToolError(f"there is no step '{key}'", hint=hint)
+    definitions = _schemas()["function"]["$defs"]
     example = load_document(kind.examples[0].steps.encode()).root if kind.examples else None
-    return Said(
-        schema=_with_definitions(defined[f"step.{key}"], defined), example=as_json(example),
-        note=_marked(
+    return ContextSchemaResult(
+        schema=_with_definitions(definitions[f"step.{key}"], definitions), example=as_json(example),
+        note=_with_warning(
             "the steps of an example run in order; the last one often returns",
             is_run=kind.is_supported(),
         ),
     )  # fmt: skip
 
 
-def _of_addon(name: str) -> Said:
+def _of_addon(name: str) -> ContextSchemaResult:
     kind = addon_kind(name)
-    assert kind is not None  # noqa: S101 - others are the project's own
-    defined = _schemas()["addon"].get("$defs", {})
-    config = defined.get(f"config.{name}", {})
+    assert kind is not None  # noqa: S101 - other names are the project's own addons
+    definitions = _schemas()["addon"].get("$defs", {})
+    config = definitions.get(f"config.{name}", {})
     schema = {
         "type": "object", "additionalProperties": False,
         "properties": {"enabled": {"type": "boolean"}, "config": config},
     }  # fmt: skip
-    return Said(
-        schema=_with_definitions(schema, defined), example=_example("addon", name),
+    return ContextSchemaResult(
+        schema=_with_definitions(schema, definitions), example=_example("addon", name),
         choices={
-            f"{name}.{key}": _titled(one.title, is_run=key in find_steps(name))
-            for key, one in kind.actions.items()
+            f"{name}.{key}": _titled(action.title, is_run=key in find_steps(name))
+            for key, action in kind.actions.items()
         },
-        note=_marked(
+        note=_with_warning(
             "a secret is '${ env.NAME }', declared in the env of the settings, never its value",
             is_run=bool(find_steps(name)),
         ),
@@ -147,30 +150,30 @@ def _schemas() -> dict[str, Any]:
     return schemas()
 
 
-def _with_definitions(schema: Mapping[str, Any], defined: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema with the definitions it needs; that of any step is left out."""
-    found: dict[str, Any] = {}
-    waiting = [*_names(schema)]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found[name] = _STEP if name == "step" else defined[name]
-            waiting += _names(found[name])
-    return {**schema, **({"$defs": dict(sorted(found.items()))} if found else {})}
+def _with_definitions(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema with its definitions; the definition of a step in general is left out."""
+    used: dict[str, Any] = {}
+    pending = [*_names(schema)]
+    while pending:
+        name = pending.pop()
+        if name not in used:
+            used[name] = _STEP if name == "step" else definitions[name]
+            pending += _names(used[name])
+    return {**schema, **({"$defs": dict(sorted(used.items()))} if used else {})}
 
 
 def _names(node: Any) -> list[str]:
     if isinstance(node, list):
-        return [name for one in node for name in _names(one)]
+        return [name for item in node for name in _names(item)]
     if not isinstance(node, dict):
         return []
-    here = node.get("$ref")
-    own = [here.removeprefix(_DEFINED)] if isinstance(here, str) else []
-    return [*own, *(name for one in node.values() for name in _names(one))]
+    ref = node.get("$ref")
+    own = [ref.removeprefix(_DEFINITIONS)] if isinstance(ref, str) else []
+    return [*own, *(name for item in node.values() for name in _names(item))]
 
 
 def _example(kind: Kind, name: str = "") -> Any:
-    """Return a small resource that is right in a small project."""
+    """Return a small resource that is valid in a small project."""
     name = name or _NAMES.get(kind, "orders")
     ref = Ref(kind, "" if kind == SETTINGS else name)
     if kind == SETTINGS:

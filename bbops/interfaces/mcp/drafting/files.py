@@ -1,4 +1,4 @@
-"""The resources of a tree: their files, and what stands in them."""
+"""The resources of a tree: their files and their content."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from bbops.source.yaml.document import MAX_BYTES
 from bbops.source.yaml.document import load as load_document
 
 TEXT = "text"
-"""The one key of a page of prose."""
+"""The only key of a document's body."""
 
 
-class Files:
-    """A tree's resources by what they are called."""
+class ResourceFiles:
+    """The resource files of a tree, by ref."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
-        entries = [one for one in tree.entries() if one.kind == "file"]
-        found = [(ref_of(one.path), one) for one in entries]
-        self.entries: Mapping[Ref, Entry] = {ref: one for ref, one in found if ref is not None}
+        entries = [entry for entry in tree.entries() if entry.kind == "file"]
+        refs = [(ref_of(entry.path), entry) for entry in entries]
+        self.entries: Mapping[Ref, Entry] = {ref: entry for ref, entry in refs if ref is not None}
 
     def digest(self, ref: Ref) -> BlobId | None:
-        """Return what names the bytes of a resource, None where there is none."""
+        """Return the digest of a resource's file, None without one."""
         entry = self.entries.get(ref)
         return entry.blob if entry else None
 
     def read(self, refs: Iterable[Ref]) -> dict[Ref, bytes]:
-        """Return the bytes of resources that are there, and no longer than any may be."""
-        wanted = [ref for ref in refs if ref in self.entries
+        """Return the content of existing resources, except files above the size limit."""
+        readable = [ref for ref in refs if ref in self.entries
                   and self.entries[ref].size_bytes <= MAX_BYTES]  # fmt: skip
-        texts = self.tree.read([self.entries[ref].blob for ref in wanted])
-        blobs = {ref: self.entries[ref].blob for ref in wanted}
+        texts = self.tree.read([self.entries[ref].blob for ref in readable])
+        blobs = {ref: self.entries[ref].blob for ref in readable}
         return {ref: texts[blob] for ref, blob in blobs.items() if blob in texts}
 
 
 def read_body(ref: Ref, data: bytes) -> tuple[dict[str, Any] | None, str]:
-    """Return what stands in a file as JSON, or why that cannot be said."""
+    """Return the content of a file as JSON, or the reason why it cannot be read."""
     if ref.kind == DOC:
         try:
             return {TEXT: data.decode()}, ""

@@ -1,4 +1,4 @@
-"""Make an addon from a document: a tree that nothing names yet, and all that follows from it."""
+"""Preview an addon made from a document: an unreferenced tree, and its effects."""
 
 from __future__ import annotations
 
@@ -9,48 +9,49 @@ from bbops.edit.authoring.changing import Change
 from bbops.edit.authoring.folder import Folder
 from bbops.edit.importing.addon import Imported, import_addon
 from bbops.edit.importing.sources import read_openapi
-from bbops.interfaces.mcp.drafting.bench import Bench
-from bbops.interfaces.mcp.drafting.plans import Plan
+from bbops.interfaces.mcp.drafting.plans import ChangePlan
 from bbops.interfaces.mcp.drafting.preview_changes import preview, write_tree
+from bbops.interfaces.mcp.drafting.project_repository import ProjectRepository
 from bbops.interfaces.mcp.project.preview_addon import (
-    AddonPreview,
     ImportedStep,
-    Importing,
+    PreviewAddonParams,
+    PreviewAddonResult,
     StepChange,
 )
-from bbops.interfaces.mcp.tool import Refused
+from bbops.interfaces.mcp.tool import ToolError
 from bbops.source.git.writing import NOTHING
 
 
-def do(bench: Bench, taken: Importing) -> AddonPreview:
-    """Return it; what was written is a tree that only the plan names.
+def do(repository: ProjectRepository, params: PreviewAddonParams) -> PreviewAddonResult:
+    """Return the preview; only the plan refers to the written tree.
 
     Raises:
-        Refused: the document cannot be read, or an operation is not in it.
+        Refused: the document cannot be read, or does not contain an operation.
     """
-    is_own = bool(taken.draft) and taken.draft != bench.live
-    head = bench.resolve(taken.draft) if is_own else None
+    is_own = bool(params.draft) and params.draft != repository.live
+    head = repository.resolve(params.draft) if is_own else None
     if is_own and head is None:
-        bench.require_free(bench.require_name(taken.draft))
-    base = head or bench.head
-    change = Change(Folder(Path(), bench.tree(base)))
+        repository.require_free(repository.require_name(params.draft))
+    base = head or repository.head
+    change = Change(Folder(Path(), repository.tree(base)))
     try:
-        source = read_openapi(taken.document.encode(), "document", taken.server)
-        found = import_addon(change, taken.name, source, taken.steps)
+        source = read_openapi(params.document.encode(), "document", params.server)
+        imported = import_addon(change, params.name, source, params.steps)
     except BbopsError as error:
-        raise Refused(error.message, hint=error.hint) from None
+        raise ToolError(error.message, hint=error.hint) from None
     if not change.files:
-        raise Refused("nothing would change", hint="the draft already has this version")
-    plan = Plan(base, write_tree(bench, base, change.files), head or NOTHING)
-    shown = preview(bench, plan, taken.draft if is_own else "", change.files)
-    fields = {name: getattr(shown, name) for name in shown.__struct_fields__}
-    return AddonPreview(**fields, steps=_steps(found), notes=found.notes)
+        raise ToolError("nothing would change", hint="the draft already has this version")
+    plan = ChangePlan(base, write_tree(repository, base, change.files), head or NOTHING)
+    result = preview(repository, plan, params.draft if is_own else "", change.files)
+    fields = {name: getattr(result, name) for name in result.__struct_fields__}
+    return PreviewAddonResult(**fields, steps=_steps(imported), notes=imported.notes)
 
 
-def _steps(found: Imported) -> list[ImportedStep]:
+def _steps(imported: Imported) -> list[ImportedStep]:
     return [
         ImportedStep(
-            f"{found.addon}.{one.name}", one.operation, one.what,
-            [StepChange(it.effect, it.text) for it in one.changes], list(one.functions),
-        ) for one in found.steps
+            f"{imported.addon}.{step.name}", step.operation, step.what,
+            [StepChange(change.effect, change.text) for change in step.changes],
+            list(step.functions),
+        ) for step in imported.steps
     ]  # fmt: skip

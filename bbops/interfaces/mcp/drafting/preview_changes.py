@@ -1,4 +1,4 @@
-"""Say what changes would do: a tree that nothing names yet, and all that follows from it."""
+"""Preview changes: write an unreferenced tree, and compute its effects."""
 
 from __future__ import annotations
 
@@ -8,132 +8,151 @@ from typing import Any, Final
 from bbops.base.errors import DatabaseError
 from bbops.build.check import CheckedProject
 from bbops.edit.authoring.changing import ChangedTree
-from bbops.interfaces.mcp.drafting.bench import Bench
-from bbops.interfaces.mcp.drafting.changing import Bytes, change_files
-from bbops.interfaces.mcp.drafting.fixing import Fixes
-from bbops.interfaces.mcp.drafting.plans import Plan
-from bbops.interfaces.mcp.drafting.serialization import cut, tell
-from bbops.interfaces.mcp.project.preview_changes import Consequence, Migration, Preview, Wanted
-from bbops.interfaces.mcp.tool import Call, Refused
+from bbops.interfaces.mcp.drafting.file_changes import Bytes, change_files
+from bbops.interfaces.mcp.drafting.fixes import Fixes
+from bbops.interfaces.mcp.drafting.plans import ChangePlan
+from bbops.interfaces.mcp.drafting.project_repository import ProjectRepository
+from bbops.interfaces.mcp.drafting.serialization import cut, describe_diagnostics
+from bbops.interfaces.mcp.project.preview_changes import (
+    PlanEffect,
+    PreviewChangesParams,
+    PreviewChangesResult,
+    TableMigration,
+)
+from bbops.interfaces.mcp.tool import NextCall, ToolError
 from bbops.review.plan.finding import Finding
 from bbops.review.plan.live import complete, read_answer
-from bbops.review.plan.plan import Plan as Consequences
+from bbops.review.plan.plan import Plan as Effects
 from bbops.review.plan.plan import plan as compare
 from bbops.review.plan.render import phrases
 from bbops.review.plan.tables import TableChange
 from bbops.source.git.writing import NOTHING, put_files, write_blobs
 from bbops.source.tree import Tree
 
-MOST_DIFF: Final = 12_000
-MOST_TOLD: Final = 25
-"""Of each kind of consequence."""
+MAX_DIFF: Final = 12_000
+MAX_EFFECTS: Final = 25
+"""The most effects of each kind."""
 
 
-def do(bench: Bench, taken: Wanted) -> Preview:
-    """Return it; what was written is a tree that only the plan names."""
-    is_own = bool(taken.draft) and taken.draft != bench.live
-    head = bench.resolve(taken.draft) if is_own else None
+def do(repository: ProjectRepository, params: PreviewChangesParams) -> PreviewChangesResult:
+    """Return the preview; only the plan refers to the written tree."""
+    is_own = bool(params.draft) and params.draft != repository.live
+    head = repository.resolve(params.draft) if is_own else None
     if is_own and head is None:
-        bench.require_free(bench.require_name(taken.draft))  # it is made when the plan is applied
-    base = head or bench.head
-    files = change_files(bench.tree(base), taken.changes)
+        repository.require_free(
+            repository.require_name(params.draft)
+        )  # applying the plan creates it
+    base = head or repository.head
+    files = change_files(repository.tree(base), params.changes)
     if not files:
-        call = Call("context_read", {"refs": [one.ref for one in taken.changes][:20]}, "compare")
-        raise Refused(
+        call = NextCall(
+            "context_read", {"refs": [change.ref for change in params.changes][:20]}, "compare"
+        )
+        raise ToolError(
             "nothing would change", hint="the draft already has this content", next=(call,)
         )
-    plan = Plan(base, write_tree(bench, base, files), head or NOTHING)
-    return preview(bench, plan, taken.draft if is_own else "", files)
+    plan = ChangePlan(base, write_tree(repository, base, files), head or NOTHING)
+    return preview(repository, plan, params.draft if is_own else "", files)
 
 
-def write_tree(bench: Bench, base: str, files: Bytes) -> str:
-    """Write the files into the repository and return the tree that a commit's becomes by them."""
-    place = bench.store.place
-    there = {path: data for path, data in files.items() if data is not None}
-    blobs = dict(zip(there, write_blobs(place, list(there.values())), strict=True))
-    put = {bench.path(path): ("100644", blobs[path]) if path in blobs else None for path in files}
-    return put_files(place, base, put)
+def write_tree(repository: ProjectRepository, base: str, files: Bytes) -> str:
+    """Write files into the repository, and return the resulting tree."""
+    place = repository.store.place
+    present = {path: data for path, data in files.items() if data is not None}
+    blobs = dict(zip(present, write_blobs(place, list(present.values())), strict=True))
+    entries = {
+        repository.path(path): ("100644", blobs[path]) if path in blobs else None for path in files
+    }
+    return put_files(place, base, entries)
 
 
-def preview(bench: Bench, plan: Plan, draft: str, files: Bytes) -> Preview:
-    """Return what a plan would do."""
-    tree = bench.tree(plan.tree)
-    project, found = bench.check(tree)
-    text, is_cut = cut(bench.diff(plan.base, plan.tree), MOST_DIFF)
-    diagnostics, _ = tell(found, Fixes(tree).find)
-    follows = find_consequences(bench, plan.base, project) if project else None
-    told = _tell(follows) if follows else _tell_rows(bench, plan.base, tree)
-    return Preview(
+def preview(
+    repository: ProjectRepository, plan: ChangePlan, draft: str, files: Bytes
+) -> PreviewChangesResult:
+    """Return the effects of a plan."""
+    tree = repository.tree(plan.tree)
+    project, found = repository.check(tree)
+    text, is_cut = cut(repository.diff(plan.base, plan.tree), MAX_DIFF)
+    diagnostics, _ = describe_diagnostics(found, Fixes(tree).find)
+    effects = find_effects(repository, plan.base, project) if project else None
+    fields = _describe(effects) if effects else _describe_tables(repository, plan.base, tree)
+    return PreviewChangesResult(
         plan=str(plan), base=plan.base, draft=draft, ok=project is not None, diff=text,
         is_diff_cut=is_cut, diagnostics=diagnostics,
         files={path: "removed" if data is None else "written" for path, data in files.items()},
-        summary=phrases.summary(follows) if follows else "it has errors: see the diagnostics",
-        **told,
+        summary=phrases.summary(effects) if effects else "it has errors: see the diagnostics",
+        **fields,
     )  # fmt: skip
 
 
-def find_consequences(bench: Bench, base: str, then: CheckedProject) -> Consequences | None:
-    """Return what a project does to that which the live branch held where `base` left it."""
-    now, _ = bench.check(bench.tree(bench.fork(base)))
-    if now is None:
+def find_effects(
+    repository: ProjectRepository, base: str, target: CheckedProject
+) -> Effects | None:
+    """Return the effects of a project compared with the live branch at the fork of `base`."""
+    current, _ = repository.check(repository.tree(repository.fork(base)))
+    if current is None:
         return None
-    found = compare(now, then)
-    if bench.weigh is None:
-        return found
+    effects = compare(current, target)
+    if repository.read_live_data is None:
+        return effects
     try:
-        return complete(found, read_answer(bench.weigh(then)))
-    except DatabaseError:  # it is away: what is known without it is better than nothing
-        return found
+        return complete(effects, read_answer(repository.read_live_data(target)))
+    except DatabaseError:  # without the database, the other effects are still known
+        return effects
 
 
-def _tell_rows(bench: Bench, base: str, then: Tree) -> dict[str, Any]:
-    """Return what becomes of rows, where all that is wrong stands outside of tables."""
-    now, _ = bench.check(_tables_alone(bench.tree(bench.fork(base))))
-    head, _ = bench.check(_tables_alone(then))
-    return {"migration": migrations(compare(now, head).tables)} if now and head else {}
+def _describe_tables(repository: ProjectRepository, base: str, target: Tree) -> dict[str, Any]:
+    """Return the effects on rows, if the tables themselves have no errors."""
+    current, _ = repository.check(_only_tables(repository.tree(repository.fork(base))))
+    project, _ = repository.check(_only_tables(target))
+    if not current or not project:
+        return {}
+    return {"migration": migrations(compare(current, project).tables)}
 
 
-def _tables_alone(tree: Tree) -> Tree:
-    others = [one.path for one in tree.entries() if not one.path.startswith("tables/")]
-    return ChangedTree(tree, dict.fromkeys(others) | {"project.yaml": b"bbops: 1\nname: tables\n"})
+def _only_tables(tree: Tree) -> Tree:
+    paths = (entry.path for entry in tree.entries())
+    others = dict.fromkeys(path for path in paths if not path.startswith("tables/"))
+    return ChangedTree(tree, others | {"project.yaml": b"bbops: 1\nname: tables\n"})
 
 
-def _tell(found: Consequences) -> dict[str, Any]:
+def _describe(effects: Effects) -> dict[str, Any]:
     routes = (
-        f"{one.verb} {one.method} {one.path}: {phrases.of_route(one)}" for one in found.routes
+        f"{route.verb} {route.method} {route.path}: {phrases.of_route(route)}"
+        for route in effects.routes
     )
     return {
-        "routes": [*routes][:MOST_TOLD], "breaking": _findings(found.breaks),
-        "access": _findings(found.access), "jobs": _jobs(found),
-        "migration": migrations(found.tables),
-        "missing_env": [one.name for one in found.needs.env][:MOST_TOLD],
-        "approvals": found.verdict.approvals, "reasons": list(found.verdict.reasons),
-        "refused": list(found.verdict.refused), "live_data": found.looked,
+        "routes": [*routes][:MAX_EFFECTS], "breaking": _findings(effects.breaks),
+        "access": _findings(effects.access), "jobs": _jobs(effects),
+        "migration": migrations(effects.tables),
+        "missing_env": [variable.name for variable in effects.needs.env][:MAX_EFFECTS],
+        "approvals": effects.verdict.approvals, "reasons": list(effects.verdict.reasons),
+        "refused": list(effects.verdict.refused), "live_data": effects.looked,
     }  # fmt: skip
 
 
-def _findings(found: Sequence[Finding]) -> list[Consequence]:
+def _findings(findings: Sequence[Finding]) -> list[PlanEffect]:
     return [
-        Consequence(one.code, one.subject, one.message, one.cure, one.file)
-        for one in found[:MOST_TOLD]
+        PlanEffect(item.code, item.subject, item.message, item.cure, item.file)
+        for item in findings[:MAX_EFFECTS]
     ]
 
 
-def _jobs(found: Consequences) -> list[Consequence]:
+def _jobs(effects: Effects) -> list[PlanEffect]:
     return [
-        Consequence(one.code, one.work, phrases.of_jobs(one), one.cure, one.file)
-        for one in phrases.of_work(found)[:MOST_TOLD]
+        PlanEffect(item.code, item.work, phrases.of_jobs(item), item.cure, item.file)
+        for item in phrases.of_work(effects)[:MAX_EFFECTS]
     ]
 
 
-def migrations(found: Sequence[TableChange]) -> list[Migration]:
-    """Return changes of tables; which keys the rows have that they touch is not said."""
+def migrations(changes: Sequence[TableChange]) -> list[TableMigration]:
+    """Return changes of tables, without the keys of affected rows."""
     return [
-        Migration(_of_table(one), one.risk, one.cure if one.risk != "safe" else "")
-        for one in found[:MOST_TOLD]
+        TableMigration(_table(change), change.risk, change.cure if change.risk != "safe" else "")
+        for change in changes[:MAX_EFFECTS]
     ]
 
 
-def _of_table(one: TableChange) -> str:
-    why = f"{one.rows} {one.why}" if one.why and one.rows else one.why
-    return f"{one.kind} '{one.name}'" + (f": {why}" if why else "")
+def _table(change: TableChange) -> str:
+    why = f"{change.rows} {change.why}" if change.why and change.rows else change.why
+    return f"{change.kind} '{change.name}'" + (f": {why}" if why else "")

@@ -1,25 +1,25 @@
-"""Say how somebody of a draft's own database is signed in to it."""
+"""Describe the sign-in of a draft's users."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from bbops.interfaces.mcp.drafting.bench import Bench
-from bbops.interfaces.mcp.project.preview_request import Signing, Users
-from bbops.interfaces.mcp.tool import Call, Refused
+from bbops.interfaces.mcp.drafting.project_repository import ProjectRepository
+from bbops.interfaces.mcp.project.preview_request import DraftSignIn, SignInParams
+from bbops.interfaces.mcp.tool import NextCall, ToolError
 
-_TOLD: Final[tuple[str, ...]] = ("email", "role")
+_CLAIMS: Final[tuple[str, ...]] = ("email", "role")
 USERS: Final = "users"
-"""The table that is meant where `auth.users` names none."""
+"""The default of `auth.users`."""
 
 
-def do(bench: Bench, taken: Users) -> Signing:
-    """Return where a commit's users are, and what a token of one tells.
+def do(repository: ProjectRepository, params: SignInParams) -> DraftSignIn:
+    """Return the users table of a commit, and the columns in a user's token.
 
     Raises:
-        Refused: nobody signs in to it, or it has no table of users.
+        Refused: the draft has no sign-in, or no users table.
     """
-    project, _ = bench.check(bench.tree(taken.commit))
+    project, _ = repository.check(repository.tree(params.commit))
     auth = project.settings.model.auth if project else None
     if project is None or auth is None:
         raise _refused(
@@ -34,11 +34,11 @@ def do(bench: Bench, taken: Users) -> Signing:
             "write 'users: TABLE' under 'auth' in project.yaml",
         )
     columns = model.model.columns
-    tells = [one for one in _TOLD if one in columns and not columns[one].private]
-    texts = [one for one in tells if table.columns[one].value_type.kind == "text"]
-    return Signing(name, table.key[0], "email" in columns, texts, auth.schemes[0])
+    claims = [name for name in _CLAIMS if name in columns and not columns[name].private]
+    texts = [name for name in claims if table.columns[name].value_type.kind == "text"]
+    return DraftSignIn(name, table.key[0], "email" in columns, texts, auth.schemes[0])
 
 
-def _refused(message: str, hint: str) -> Refused:
-    call = Call("context_schema", {"kind": "settings"}, "see the schema of 'auth'")
-    return Refused(message, hint=hint, next=(call,))
+def _refused(message: str, hint: str) -> ToolError:
+    call = NextCall("context_schema", {"kind": "settings"}, "see the schema of 'auth'")
+    return ToolError(message, hint=hint, next=(call,))

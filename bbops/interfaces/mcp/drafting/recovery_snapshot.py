@@ -1,29 +1,34 @@
-"""Give what is live a name: a tag in a name space of its own."""
+"""Save a snapshot of the live commit: a tag with its own prefix."""
 
 from __future__ import annotations
 
-from bbops.interfaces.mcp.drafting.bench import Bench
+from bbops.interfaces.mcp.drafting.project_repository import ProjectRepository
 from bbops.interfaces.mcp.drafting.recovery_history import SNAPSHOT, snapshots
 from bbops.interfaces.mcp.drafting.serialization import clean_message
-from bbops.interfaces.mcp.project.recovery_snapshot import Named, Naming
-from bbops.interfaces.mcp.tool import Call, Refused
+from bbops.interfaces.mcp.project.recovery_snapshot import (
+    RecoverySnapshotParams,
+    RecoverySnapshotResult,
+)
+from bbops.interfaces.mcp.tool import NextCall, ToolError
 from bbops.source.git.writing import add_tag
 
 
-def do(bench: Bench, taken: Naming) -> Named:
-    """Make the tag; that of the same name and commit is taken for it.
+def do(repository: ProjectRepository, params: RecoverySnapshotParams) -> RecoverySnapshotResult:
+    """Create the tag, unless it exists with the same commit.
 
     Raises:
-        Refused: another commit has the name.
+        Refused: the name is used for another commit.
     """
-    bench.require_here()
-    commit = bench.published or bench.head
-    tag = bench.path(f"{SNAPSHOT}{taken.name}")
-    message = " ".join(clean_message(taken.message).split()) or f"Snapshot {taken.name}"
-    facts = f"\n\nAuthor: {bench.who.email}"
-    if not add_tag(bench.store.place, tag, commit, message + facts):
-        known = next((one.commit for one in snapshots(bench) if one.tag == tag), "")
+    repository.require_here()
+    commit = repository.published or repository.head
+    tag = repository.path(f"{SNAPSHOT}{params.name}")
+    message = " ".join(clean_message(params.message).split()) or f"Snapshot {params.name}"
+    facts = f"\n\nAuthor: {repository.who.email}"
+    if not add_tag(repository.store.place, tag, commit, message + facts):
+        known = next((item.commit for item in snapshots(repository) if item.tag == tag), "")
         if known != commit:
-            call = Call("recovery_history", {}, "see which names are taken")
-            raise Refused(f"snapshot '{taken.name}' exists, of another commit", next=(call,))
-    return Named(tag=tag, commit=commit)
+            call = NextCall("recovery_history", {}, "see the used names")
+            raise ToolError(
+                f"snapshot '{params.name}' already exists for another commit", next=(call,)
+            )
+    return RecoverySnapshotResult(tag=tag, commit=commit)

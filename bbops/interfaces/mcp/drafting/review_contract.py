@@ -1,4 +1,4 @@
-"""Write what a commit publishes to its callers: all of it in parts, or one route."""
+"""Write the contract of a commit: the whole contract in parts, or one route."""
 
 from __future__ import annotations
 
@@ -9,60 +9,66 @@ from typing import Final
 import msgspec
 
 from bbops.base.diagnostics import suggest
-from bbops.interfaces.mcp.drafting.bench import Bench
+from bbops.interfaces.mcp.drafting.project_repository import ProjectRepository
 from bbops.interfaces.mcp.drafting.serialization import cut
-from bbops.interfaces.mcp.models import MOST_RESULT
-from bbops.interfaces.mcp.project.review_contract import Contract, Wanted
-from bbops.interfaces.mcp.tool import Call, Refused
+from bbops.interfaces.mcp.models import MAX_RESULT
+from bbops.interfaces.mcp.project.review_contract import ReviewContractParams, ReviewContractResult
+from bbops.interfaces.mcp.tool import NextCall, ToolError
 from bbops.review.contract.contract import Contract as Whole
 from bbops.review.contract.contract import Operation
 from bbops.review.contract.describe import describe, read_pages
 from bbops.review.contract.export import FORMATS
 
-MOST_ROUTES: Final = 200
+MAX_ROUTES: Final = 200
 _SHAPE: Final = re.compile(r"#/shapes/([^\"/]+)")
 
 
-def do(bench: Bench, taken: Wanted) -> Contract:
-    """Return a part of it; without a draft, of what is published."""
-    is_draft = bool(taken.draft) and taken.draft != bench.live
-    commit = bench.find(taken.draft) if is_draft or not bench.published else bench.published
-    tree = bench.tree(commit)
-    project, _ = bench.check(tree)
+def do(repository: ProjectRepository, params: ReviewContractParams) -> ReviewContractResult:
+    """Return a part of the contract; without a draft, of the live release."""
+    is_draft = bool(params.draft) and params.draft != repository.live
+    commit = (
+        repository.find(params.draft)
+        if is_draft or not repository.published
+        else repository.published
+    )
+    tree = repository.tree(commit)
+    project, _ = repository.check(tree)
     if project is None:
-        arguments = {"draft": taken.draft} if taken.draft else {}
-        call = Call("validate_draft", arguments, "see what is wrong")
-        raise Refused("it has errors, so its effects are unknown", next=(call,))
+        arguments = {"draft": params.draft} if params.draft else {}
+        call = NextCall("validate_draft", arguments, "see what is wrong")
+        raise ToolError("it has errors, so its contract is unknown", next=(call,))
     whole = describe(project, read_pages(tree))
-    shown = replace(_narrow(whole, taken.path), server=bench.url.rstrip("/"))
-    form = FORMATS[taken.format]
-    begin = int(taken.cursor) if taken.cursor.isdecimal() else 0
-    text, is_cut = cut(form.render(shown)[begin:], MOST_RESULT)
-    return Contract(
+    narrowed = replace(_narrow(whole, params.path), server=repository.url.rstrip("/"))
+    form = FORMATS[params.format]
+    start = int(params.cursor) if params.cursor.isdecimal() else 0
+    text, is_cut = cut(form.render(narrowed)[start:], MAX_RESULT)
+    return ReviewContractResult(
         commit=commit, digest=whole.digest, content_type=form.content_type, text=text,
-        routes=[_title(one) for one in whole.operations][: 0 if begin else MOST_ROUTES],
-        next_cursor=str(begin + len(text)) if is_cut else "",
+        routes=[_title(operation) for operation in whole.operations][: 0 if start else MAX_ROUTES],
+        next_cursor=str(start + len(text)) if is_cut else "",
     )  # fmt: skip
 
 
-def _title(one: Operation) -> str:
-    return f"{one.method} {one.path}"
+def _title(operation: Operation) -> str:
+    return f"{operation.method} {operation.path}"
 
 
 def _narrow(whole: Whole, path: str) -> Whole:
-    """Return the contract of one route, with the shapes that it needs."""
+    """Return the contract of one route, with the shapes that it uses."""
     if not path:
         return whole
-    wanted = re.sub(r":([A-Za-z_][A-Za-z0-9_]*)", r"{\1}", path)
-    found = tuple(one for one in whole.operations if wanted in {one.path, _title(one)})
-    if not found:
-        near = suggest(wanted, [one.path for one in whole.operations])
-        raise Refused(f"no route has the path '{path[:100]}'", hint=near or "leave out the path")
-    names = {name for one in found for name in _shapes(one)}
-    while more := {one for name in names for one in _shapes(whole.shapes.get(name))} - names:
+    path_template = re.sub(r":([A-Za-z_][A-Za-z0-9_]*)", r"{\1}", path)
+    operations = tuple(
+        item for item in whole.operations if path_template in {item.path, _title(item)}
+    )
+    if not operations:
+        near = suggest(path_template, [item.path for item in whole.operations])
+        raise ToolError(f"no route has the path '{path[:100]}'", hint=near or "leave out the path")
+    names = {name for operation in operations for name in _shapes(operation)}
+    while more := {used for name in names for used in _shapes(whole.shapes.get(name))} - names:
         names |= more
-    shapes = {name: one for name, one in whole.shapes.items() if name in names}
-    return replace(whole, operations=found, shapes=shapes, pages=())
+    shapes = {name: shape for name, shape in whole.shapes.items() if name in names}
+    return replace(whole, operations=operations, shapes=shapes, pages=())
 
 
 def _shapes(value: object) -> list[str]:

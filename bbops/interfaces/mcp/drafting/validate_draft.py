@@ -1,25 +1,31 @@
-"""Check a draft as far as it is wanted; tests are run elsewhere."""
+"""Check a draft up to a level; the tests run elsewhere."""
 
 from __future__ import annotations
 
 from bbops.base.diagnostics import has_errors
 from bbops.build.compile.release import build
-from bbops.interfaces.mcp.drafting.bench import Bench
-from bbops.interfaces.mcp.drafting.fixing import Fixes
-from bbops.interfaces.mcp.drafting.serialization import tell
-from bbops.interfaces.mcp.project.validate_draft import Checked, Checking
+from bbops.interfaces.mcp.drafting.fixes import Fixes
+from bbops.interfaces.mcp.drafting.project_repository import ProjectRepository
+from bbops.interfaces.mcp.drafting.serialization import describe_diagnostics
+from bbops.interfaces.mcp.project.validate_draft import ValidateDraftParams, ValidateDraftResult
 from bbops.language.loading.load import load
 
 
-def do(bench: Bench, taken: Checking) -> Checked:
-    """Return what is found."""
-    commit = bench.find(taken.draft)
-    tree = bench.tree(commit)
-    if taken.level == "schema":
-        found = load(tree, bench.cache.checked.files).diagnostics
+def do(repository: ProjectRepository, params: ValidateDraftParams) -> ValidateDraftResult:
+    """Return the diagnostics."""
+    commit = repository.find(params.draft)
+    tree = repository.tree(commit)
+    if params.level == "schema":
+        diagnostics = load(tree, repository.cache.checked.files).diagnostics
     else:
-        found = build(
-            tree, bench.cache, database=bench.engine, off=bench.off, base=bench.accepted
+        diagnostics = build(
+            tree,
+            repository.cache,
+            database=repository.engine,
+            off=repository.off,
+            base=repository.accepted,
         ).diagnostics
-    told, more = tell(found, Fixes(tree).find)
-    return Checked(commit=commit, ok=not has_errors(found), diagnostics=told, more=more)
+    described, more = describe_diagnostics(diagnostics, Fixes(tree).find)
+    return ValidateDraftResult(
+        commit=commit, ok=not has_errors(diagnostics), diagnostics=described, more=more
+    )  # fmt: skip

@@ -1,1 +1,1 @@
-"""Tell coding agents where a server is: small changes of their files, and never a token in one."""
+"""Add a server to the settings files of MCP clients: small changes, and never a token."""

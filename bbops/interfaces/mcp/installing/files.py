@@ -1,4 +1,4 @@
-"""The files of clients: read with bounds, changed in one place, written whole or not at all."""
+"""Read and write the settings files of MCP clients, with a size limit, atomically."""
 
 from __future__ import annotations
 
@@ -13,59 +13,59 @@ from tomlkit.exceptions import TOMLKitError
 
 from bbops.base.disk import replace_file
 from bbops.base.errors import BbopsError
-from bbops.interfaces.mcp.clients._base import Client
+from bbops.interfaces.mcp.clients._base import McpClient
 from bbops.interfaces.mcp.installing import jsonc
 from bbops.interfaces.mcp.installing.guide import BEGIN, END
 
-MOST_BYTES: Final = 2_000_000
+MAX_BYTES: Final = 2_000_000
 _BLOCK: Final = re.compile(f"{BEGIN}.*?{END}\n?", re.DOTALL)
 
 
 def read_content(path: Path) -> str | None:
-    """Return what a file holds; None where there is none.
+    """Return the content of a file; None without a file.
 
     Raises:
-        BbopsError: it cannot be read, or is no text.
+        BbopsError: the file cannot be read, or is not text.
     """
     try:
         with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+            data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         return None
     except OSError as error:
         reason = (error.strerror or "it failed").lower()
         raise BbopsError(f"cannot read '{path}': {reason}") from None
-    if len(data) > MOST_BYTES:
-        raise BbopsError(f"'{path}' has more than {MOST_BYTES:,} bytes")
+    if len(data) > MAX_BYTES:
+        raise BbopsError(f"'{path}' has more than {MAX_BYTES:,} bytes")
     try:
         return data.decode()
     except UnicodeDecodeError:
         raise BbopsError(f"'{path}' is not UTF-8 text") from None
 
 
-def read_entry(client: Client, text: str, name: str) -> Any:
-    """Return a server as it stands in a client's file; None where it does not.
+def read_entry(client: McpClient, text: str, name: str) -> Any:
+    """Return the entry of a server in a client's file; None without one.
 
     Raises:
-        BbopsError: the file cannot be understood.
+        BbopsError: the file is not valid.
     """
     keys = (*client.keys, name)
     if client.form == "json":
-        return _named(client.file, lambda: jsonc.read(text, keys))
+        return _with_file_name(client.file, lambda: jsonc.read(text, keys))
     try:
-        found: Any = tomllib.loads(text)
+        value: Any = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise _no_toml(client.file, error) from None
+        raise _invalid_toml(client.file, error) from None
     for key in keys:
-        found = found.get(key) if isinstance(found, dict) else None
-    return found
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def with_entry(form: str, text: str, keys: Sequence[str], entry: Mapping[str, str]) -> str:
-    """Return a file's text with a server in it; all else stays as it was.
+    """Return a file's text with a server added; the rest is unchanged.
 
     Raises:
-        BbopsError: the file cannot be understood.
+        BbopsError: the file is not valid.
     """
     if form == "json":
         return jsonc.write(text, keys, dict(entry))
@@ -76,16 +76,16 @@ def with_entry(form: str, text: str, keys: Sequence[str], entry: Mapping[str, st
             if key not in table:
                 table[key] = tomlkit.table(is_super_table=True)
             table = table[key]
-        made = tomlkit.table()
-        made.update(entry)
-        table[keys[-1]] = made
+        server = tomlkit.table()
+        server.update(entry)
+        table[keys[-1]] = server
         return tomlkit.dumps(document)
     except (TOMLKitError, TypeError) as error:
-        raise _no_toml("the file", error) from None
+        raise _invalid_toml("the file", error) from None
 
 
 def with_block(text: str, guide: str) -> str:
-    """Return a Markdown file's text with our part in it, between its marks."""
+    """Return the text of AGENTS.md with our guide, between its markers."""
     block = f"{BEGIN}\n{guide.strip()}\n{END}\n"
     if _BLOCK.search(text):
         return _BLOCK.sub(lambda _: block, text, count=1)
@@ -93,10 +93,10 @@ def with_block(text: str, guide: str) -> str:
 
 
 def put(root: Path, path: Path, text: str) -> None:
-    """Write a file below a folder, with the folders it lies in.
+    """Write a file below a folder, and create its parent folders.
 
     Raises:
-        BbopsError: a link on the way leads elsewhere, or it cannot be written.
+        BbopsError: a link leads outside the folder, or the file cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -110,14 +110,14 @@ def put(root: Path, path: Path, text: str) -> None:
         raise BbopsError(f"cannot write '{path}': {reason}") from None
 
 
-def _named(file: str, read: Any) -> Any:
+def _with_file_name(file: str, read: Any) -> Any:
     try:
         return read()
     except BbopsError as error:
         raise BbopsError(f"'{file}': {error.message}", hint=error.hint) from None
 
 
-def _no_toml(file: str, error: Exception) -> BbopsError:
+def _invalid_toml(file: str, error: Exception) -> BbopsError:
     reason = str(error).partition("\n")[0][:200].lower()
     return BbopsError(
         f"'{file}' is not valid TOML: {reason}", hint="fix it by hand, then try again"

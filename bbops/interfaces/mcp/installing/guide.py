@@ -1,4 +1,4 @@
-"""What AGENTS.md says of a project: our part of it, between marks."""
+"""The guide for agents in AGENTS.md, between markers."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ live: never push to it, propose instead.
 
 
 def make_guide(name: str, skills: str) -> str:
-    """Return our part, for a server of this name and skills in this folder."""
+    """Return the guide for a server with this name and skills in this folder."""
     return _GUIDE.format(name=name, skills=skills)

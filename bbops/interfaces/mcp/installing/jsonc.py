@@ -1,7 +1,7 @@
-"""Set one value in a JSON file that people write: comments, order and spaces around it stay.
+"""Set one value in a JSON file that people write, and keep its comments, order and spaces.
 
-Editors keep settings as JSON with comments and commas behind the last member, which no parser of
-the standard library reads and no writer keeps.
+Editors allow comments and trailing commas in their settings, which the standard library does not
+parse, and would not keep.
 """
 
 from __future__ import annotations
@@ -14,45 +14,45 @@ from typing import Any, Final
 
 from bbops.base.errors import BbopsError
 
-MOST_CHARACTERS: Final = 2_000_000
-_MOST_DEPTH: Final = 100
+MAX_CHARACTERS: Final = 2_000_000
+_MAX_DEPTH: Final = 100
 _TOKEN: Final = re.compile(
     r'(?P<space>[\s\ufeff]+|//[^\n]*|/\*.*?\*/)|(?P<string>"(?:[^"\\\n]|\\.)*")'
     r"|(?P<sign>[{}\[\],:])|(?P<word>[A-Za-z0-9+.\-]+)",
     re.DOTALL,
 )
 _COMMA: Final = re.compile(r"(?>\s|//[^\n]*|/\*.*?\*/)*+,", re.DOTALL)
-_REMARK: Final = re.compile(r"[ \t]*(?://[^\n]*|/\*(?:(?!\*/)[^\n])*\*/)")
+_COMMENT: Final = re.compile(r"[ \t]*(?://[^\n]*|/\*(?:(?!\*/)[^\n])*\*/)")
 
 
 @dataclass(slots=True)
-class Node:
-    """A value with its place in the text; `members` are those of a map, by name."""
+class JsonNode:
+    """A value with its range in the text; `members` has the members of a map, by name."""
 
     start: int
     end: int = 0
     value: Any = None
-    members: dict[str, Node] = field(default_factory=dict)
+    members: dict[str, JsonNode] = field(default_factory=dict)
     is_map: bool = False
 
 
 def read(text: str, keys: Sequence[str] = ()) -> Any:
-    """Return the value under some keys; None where there is none.
+    """Return the value under some keys; None without one.
 
     Raises:
-        BbopsError: the text is no JSON.
+        BbopsError: the text is not valid JSON.
     """
-    node: Node | None = _parse(text)
+    node: JsonNode | None = _parse(text)
     for key in keys:
         node = node.members.get(key) if node is not None else None
     return node.value if node is not None else None
 
 
 def write(text: str, keys: Sequence[str], value: Any) -> str:
-    """Return the text with a value under some keys; maps on the way are made.
+    """Return the text with a value under some keys; missing maps are created.
 
     Raises:
-        BbopsError: the text is no JSON, or something else than a map stands on the way.
+        BbopsError: the text is not valid JSON, or a value on the path is not a map.
     """
     if not text.strip("\ufeff \t\r\n"):
         text = "{}\n"
@@ -72,28 +72,28 @@ def write(text: str, keys: Sequence[str], value: Any) -> str:
     return _insert(text, node, f"{json.dumps(keys[depth])}: {_dump(value, unit, depth + 1)}", depth)
 
 
-def _insert(text: str, node: Node, member: str, depth: int) -> str:
-    """Put a member behind the last one of a map; on its own line where the others are."""
+def _insert(text: str, node: JsonNode, member: str, depth: int) -> str:
+    """Insert a member at the end of a map; on its own line if the others are."""
     unit = _indent(text)
     inner, outer = "\n" + unit * (depth + 1), "\n" + unit * depth
     if not node.members:
         inside = text[node.start + 1 : node.end - 1].rstrip()
         return text[: node.start + 1] + inside + inner + member + outer + text[node.end - 1 :]
-    last = max(one.end for one in node.members.values())
+    last = max(member.end for member in node.members.values())
     is_one_line = "\n" not in text[node.start : node.end]
     rest = text[last : node.end - 1]
     comma = _COMMA.match(rest)
-    at = last + comma.end() if comma else last
+    position = last + comma.end() if comma else last
     put = ("" if comma else ",") + (" " if is_one_line else inner) + member
     if comma and not is_one_line:
-        remark = _REMARK.match(text, at)
-        at = remark.end() if remark else at  # behind the comma it belongs to what is before it
+        comment = _COMMENT.match(text, position)
+        position = comment.end() if comment else position  # it belongs to the member before it
         put += ","
     elif not comma:
-        remark = _REMARK.match(text, at)
-        if remark:  # the comma goes before the remark, the member behind it
-            return text[:at] + "," + remark[0] + put[1:] + text[remark.end() :]
-    return text[:at] + put + text[at:]
+        comment = _COMMENT.match(text, position)
+        if comment:  # the comma goes before the comment, the new member after it
+            return text[:position] + "," + comment[0] + put[1:] + text[comment.end() :]
+    return text[:position] + put + text[position:]
 
 
 def _dump(value: Any, unit: str, depth: int) -> str:
@@ -102,8 +102,8 @@ def _dump(value: Any, unit: str, depth: int) -> str:
 
 
 def _indent(text: str) -> str:
-    found = re.search(r"\{\s*\n([ \t]+)\S", text)
-    return found[1] if found else "  "
+    match = re.search(r"\{\s*\n([ \t]+)\S", text)
+    return match[1] if match else "  "
 
 
 # ---- reading
@@ -116,14 +116,14 @@ class _Token:
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    at = 0
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None or found.lastgroup is None:
-            raise _wrong(text, at)
-        if found.lastgroup != "space":
-            yield _Token(found.lastgroup, found[0], at, found.end())
-        at = found.end()
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None or match.lastgroup is None:
+            raise _invalid(text, position)
+        if match.lastgroup != "space":
+            yield _Token(match.lastgroup, match[0], position, match.end())
+        position = match.end()
     yield _Token("end", "", len(text), len(text))
 
 
@@ -132,7 +132,7 @@ class _Parser:
         self.text, self.tokens, self.at = text, list(_tokens(text)), 0
 
     def take(self, *texts: str) -> _Token | None:
-        """Take the next token if it is one of these signs."""
+        """Return the next token and advance, if it is one of these signs; else None."""
         token = self.tokens[self.at]
         if token.kind != "sign" or token.text not in texts:
             return None
@@ -142,34 +142,34 @@ class _Parser:
     def need(self, *texts: str) -> _Token:
         token = self.take(*texts)
         if token is None:
-            raise _wrong(self.text, self.tokens[self.at].start)
+            raise _invalid(self.text, self.tokens[self.at].start)
         return token
 
-    def value(self, depth: int = 0) -> Node:
+    def value(self, depth: int = 0) -> JsonNode:
         token = self.tokens[self.at]
-        if depth > _MOST_DEPTH:
-            raise _wrong(self.text, token.start)
+        if depth > _MAX_DEPTH:
+            raise _invalid(self.text, token.start)
         self.at += 1
         if token.kind == "sign" and token.text == "{":
             return self.map(token, depth)
         if token.kind == "sign" and token.text == "[":
             return self.list(token, depth)
         if token.kind in {"string", "word"}:
-            return Node(token.start, token.end, self.scalar(token))
-        raise _wrong(self.text, token.start)
+            return JsonNode(token.start, token.end, self.scalar(token))
+        raise _invalid(self.text, token.start)
 
     def scalar(self, token: _Token) -> Any:
         try:
             return json.loads(token.text, strict=False)
         except ValueError:
-            raise _wrong(self.text, token.start) from None
+            raise _invalid(self.text, token.start) from None
 
-    def map(self, first: _Token, depth: int) -> Node:
-        node = Node(first.start, value={}, is_map=True)
+    def map(self, first: _Token, depth: int) -> JsonNode:
+        node = JsonNode(first.start, value={}, is_map=True)
         while (end := self.take("}")) is None:
             key = self.tokens[self.at]
             if key.kind != "string":
-                raise _wrong(self.text, key.start)
+                raise _invalid(self.text, key.start)
             self.at += 1
             self.need(":")
             member = self.value(depth + 1)
@@ -181,8 +181,8 @@ class _Parser:
         node.end = end.end
         return node
 
-    def list(self, first: _Token, depth: int) -> Node:
-        node = Node(first.start, value=[])
+    def list(self, first: _Token, depth: int) -> JsonNode:
+        node = JsonNode(first.start, value=[])
         while (end := self.take("]")) is None:
             node.value.append(self.value(depth + 1).value)
             if self.take(",") is None:
@@ -192,18 +192,18 @@ class _Parser:
         return node
 
 
-def _parse(text: str) -> Node:
-    if len(text) > MOST_CHARACTERS:
-        raise BbopsError(f"the file has more than {MOST_CHARACTERS:,} characters")
+def _parse(text: str) -> JsonNode:
+    if len(text) > MAX_CHARACTERS:
+        raise BbopsError(f"the file has more than {MAX_CHARACTERS:,} characters")
     if not text.strip("\ufeff \t\r\n"):
-        return Node(0, 0, {}, is_map=True)
+        return JsonNode(0, 0, {}, is_map=True)
     parser = _Parser(text)
     node = parser.value()
     if parser.tokens[parser.at].kind != "end":
-        raise _wrong(text, parser.tokens[parser.at].start)
+        raise _invalid(text, parser.tokens[parser.at].start)
     return node
 
 
-def _wrong(text: str, at: int) -> BbopsError:
-    line = text.count("\n", 0, at) + 1
+def _invalid(text: str, position: int) -> BbopsError:
+    line = text.count("\n", 0, position) + 1
     return BbopsError(f"line {line} is not valid JSON", hint="fix it by hand, then try again")

@@ -1,7 +1,7 @@
-"""What has to be done so that a client finds a server, as steps that an agent carries out.
+"""Plan and carry out the steps that configure clients for a server.
 
-Nothing is written by making them. A step names the file as it was looked at, so that who carries it
-out sees whether it has changed in the meantime.
+Planning writes nothing. A step has the digest of its file, to detect a change before it is carried
+out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from bbops.base.errors import BbopsError
-from bbops.interfaces.mcp.clients._base import Client, find_clients
+from bbops.interfaces.mcp.clients._base import McpClient, find_clients
 from bbops.interfaces.mcp.installing.files import (
     put,
     read_content,
@@ -25,22 +25,22 @@ from bbops.interfaces.mcp.installing.files import (
 )
 
 NAME: Final = "bbops"
-"""What a server is called in a client's file, where nobody says otherwise."""
+"""The default name of a server in a client's file."""
 GUIDE: Final = "AGENTS.md"
 _NAMED: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}").fullmatch
 Kind = Literal["merge_file", "write_file", "ask_user"]
 
 
-class Step(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One thing to do.
+class InstallStep(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A step of the installation.
 
     Attributes:
         id: unique among the steps.
-        kind: `merge_file` puts `patch` under `keys` of a file and keeps the rest; `write_file`
-            gives a file the content `text`; `ask_user` is for the person.
-        path: the file, from the workspace, or `~/…`.
-        digest: SHA-256 of the file as it was looked at; empty where there was none.
-        done: whether it is as it should be already.
+        kind: `merge_file` sets `patch` under `keys` of a file and keeps the rest; `write_file`
+            gives a file the content `text`; `ask_user` is for the user.
+        path: the file, relative to the workspace, or `~/…`.
+        digest: SHA-256 of the file when the step was planned; empty without a file.
+        done: whether nothing is left to do.
     """
 
     id: str
@@ -55,19 +55,19 @@ class Step(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     digest: str = ""
 
 
-def find_used(workspace: Path) -> dict[str, Client]:
+def find_used(workspace: Path) -> dict[str, McpClient]:
     """Return the clients that seem to be used here."""
-    return {name: one for name, one in find_clients().items() if one.is_used(workspace)}
+    return {name: item for name, item in find_clients().items() if item.is_used(workspace)}
 
 
-def choose(names: Sequence[str], workspace: Path) -> dict[str, Client]:
-    """Return the clients that are meant: by name, or those that seem to be used here.
+def choose(names: Sequence[str], workspace: Path) -> dict[str, McpClient]:
+    """Return the clients with the given names, or the clients that seem to be used here.
 
     Raises:
-        BbopsError: there is none of a name, or none seems to be used.
+        BbopsError: a name is unknown, or no client seems to be used.
     """
     known = find_clients()
-    if unknown := [one for one in names if one not in known]:
+    if unknown := [name for name in names if name not in known]:
         raise BbopsError(f"unknown client '{unknown[0]}'", hint=f"one of {', '.join(known)}")
     if names:
         return {name: known[name] for name in names}
@@ -81,75 +81,78 @@ def choose(names: Sequence[str], workspace: Path) -> dict[str, Client]:
 
 
 def check_name(name: str) -> str:
-    """Return the name of a server. Raises: BbopsError: it is none."""
+    """Return the name of a server. Raises: BbopsError: the name is not valid."""
     if not _NAMED(name):
         raise BbopsError(f"'{name[:60]}' is not a valid server name", hint="write a-z, 0-9 and '-'")
     return name
 
 
 def plan(
-    workspace: Path, clients: Mapping[str, Client], url: str, *, name: str = NAME,
+    workspace: Path, clients: Mapping[str, McpClient], url: str, *, name: str = NAME,
     files: Mapping[str, str] | None = None, guide: str = "", in_workspace_only: bool = False,
-) -> list[Step]:  # fmt: skip
-    """Return what has to be done in a workspace.
+) -> list[InstallStep]:  # fmt: skip
+    """Return the steps for a workspace.
 
     Args:
         workspace: its folder.
-        clients: what is to find the server.
+        clients: the clients to configure.
         url: the server's address.
-        name: what it is called.
+        name: the server's name in the clients.
         files: texts by path in a folder of skills.
-        guide: our part of AGENTS.md; empty for none.
-        in_workspace_only: leaves files in the home folder to the person.
+        guide: the guide for AGENTS.md; empty for none.
+        in_workspace_only: leave files in the home folder to the user.
     """
     steps = [
-        _entry(workspace, at, one, url, name, in_workspace_only)
-        for at, one in clients.items()
+        _entry(workspace, client_name, client, url, name, in_workspace_only)
+        for client_name, client in clients.items()
     ]  # fmt: skip
-    folders = dict.fromkeys(one.skills for one in clients.values())
+    folders = dict.fromkeys(client.skills for client in clients.values())
     for folder in folders:
         steps += _skills(workspace, folder, files or {})
     if guide:
         steps.append(_guide(workspace, guide))
     steps += [
-        Step(f"sign-in-{at}", "ask_user", f"Sign in from {one.title}: {one.sign_in}", done=False)
-        for at, one in clients.items()
+        InstallStep(
+            f"sign-in-{key}", "ask_user", f"Sign in from {item.title}: {item.sign_in}", done=False
+        )
+        for key, item in clients.items()
     ]
     return steps
 
 
 def _entry(
-    workspace: Path, at: str, client: Client, url: str, name: str, in_workspace_only: bool
-) -> Step:  # fmt: skip
+    workspace: Path, client_name: str, client: McpClient, url: str, name: str,
+    in_workspace_only: bool,
+) -> InstallStep:  # fmt: skip
     entry, keys = client.entry(url), (*client.keys, name)
     if in_workspace_only and not client.is_of_workspace:
         shown = msgspec.json.format(msgspec.json.encode({".".join(keys): entry})).decode()
-        title = f"Add the server to {client.file}, which is the person's own: {shown}"
-        return Step(f"configure-{at}", "ask_user", title, done=False)
+        title = f"Add the server to {client.file}, which is the user's own file: {shown}"
+        return InstallStep(f"configure-{client_name}", "ask_user", title, done=False)
     text = read_content(client.path(workspace))
     done = bool(text) and read_entry(client, text or "", name) == entry
-    return Step(
-        f"configure-{at}", "merge_file", f"Tell {client.title} where the server is", done=done,
+    return InstallStep(
+        f"configure-{client_name}", "merge_file", f"Add the server to {client.title}", done=done,
         path=client.file, format=client.form, keys=keys, patch=entry, digest=_digest(text),
     )  # fmt: skip
 
 
-def _skills(workspace: Path, folder: str, files: Mapping[str, str]) -> Iterator[Step]:
+def _skills(workspace: Path, folder: str, files: Mapping[str, str]) -> Iterator[InstallStep]:
     for path, text in files.items():
-        there = read_content(workspace / folder / path)
+        current = read_content(workspace / folder / path)
         slug = re.sub(r"[^a-z0-9]+", "-", f"{folder}/{path}".lower()).strip("-")
-        yield Step(
+        yield InstallStep(
             slug, "write_file", f"Give agents the skill {path.partition('/')[0]}",
-            done=there == text, path=f"{folder}/{path}", text=text, digest=_digest(there),
+            done=current == text, path=f"{folder}/{path}", text=text, digest=_digest(current),
         )  # fmt: skip
 
 
-def _guide(workspace: Path, guide: str) -> Step:
+def _guide(workspace: Path, guide: str) -> InstallStep:
     text = read_content(workspace / GUIDE)
-    wanted = with_block(text or "", guide)
-    return Step(
+    updated = with_block(text or "", guide)
+    return InstallStep(
         "guide", "write_file", f"Tell agents in {GUIDE} how to change this project",
-        done=text == wanted, path=GUIDE, text=wanted, digest=_digest(text),
+        done=text == updated, path=GUIDE, text=updated, digest=_digest(text),
     )  # fmt: skip
 
 
@@ -157,32 +160,32 @@ def _digest(text: str | None) -> str:
     return sha256(text.encode()).hexdigest() if text is not None else ""
 
 
-def carry_out(workspace: Path, steps: Sequence[Step]) -> list[Step]:
-    """Do what can be done without a person; return the steps as they are then.
+def carry_out(workspace: Path, steps: Sequence[InstallStep]) -> list[InstallStep]:
+    """Carry out the steps that need no user; return the steps with their new state.
 
     Raises:
-        BbopsError: a file has changed in the meantime, leads elsewhere, or cannot be written.
+        BbopsError: a file has changed in the meantime, is a link, or cannot be written.
     """
-    return [_do(workspace, one) for one in steps]
+    return [_carry_out(workspace, step) for step in steps]
 
 
-def _do(workspace: Path, step: Step) -> Step:
+def _carry_out(workspace: Path, step: InstallStep) -> InstallStep:
     if step.done or step.kind == "ask_user":
         return step
-    home = step.path.startswith("~/")
-    root = Path.home() if home else workspace
+    is_home = step.path.startswith("~/")
+    root = Path.home() if is_home else workspace
     path = root / step.path.removeprefix("~/")
     text = read_content(path)
     if _digest(text) != step.digest:
-        raise BbopsError(f"'{step.path}' has changed in the meantime", hint="do it again")
+        raise BbopsError(f"'{step.path}' has changed in the meantime", hint="run it again")
     if step.kind == "merge_file":
-        made = with_entry(step.format, text or "", step.keys, step.patch or {})
+        content = with_entry(step.format, text or "", step.keys, step.patch or {})
     else:
-        made = step.text
-    put(root, path, made)
+        content = step.text
+    put(root, path, content)
     return msgspec.structs.replace(step, done=True)
 
 
-def as_json(steps: Sequence[Step]) -> Any:
+def as_json(steps: Sequence[InstallStep]) -> Any:
     """Return steps as JSON values."""
     return msgspec.to_builtins(steps)

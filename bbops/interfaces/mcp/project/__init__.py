@@ -1,1 +1,1 @@
-"""The tools of one project: read, preview, check, commit to a draft, propose, go back."""
+"""The tools of a project: read, preview, check, commit to a draft, propose, roll back."""

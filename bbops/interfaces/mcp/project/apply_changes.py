@@ -1,4 +1,4 @@
-"""Commit to a draft exactly what was previewed."""
+"""Commit a previewed plan to a draft."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from bbops.interfaces.mcp.models import OwnDraft
+from bbops.interfaces.mcp.operation import RepositoryOperation
 from bbops.interfaces.mcp.project_backend import ProjectBackend
-from bbops.interfaces.mcp.tool import WRITES, Call, Gives, Takes, Tool
-from bbops.interfaces.mcp.work import Work
+from bbops.interfaces.mcp.tool import WRITES, McpTool, NextCall, ToolParams, ToolResult
 
 
-class Applying(Takes, frozen=True):
-    """What is committed, and where."""
+class ApplyChangesParams(ToolParams, frozen=True):
+    """The plan, and the draft to commit to."""
 
     draft: Annotated[OwnDraft, Meta(description="Branch; created if new, never the live one")]
     plan: Annotated[str, Meta(min_length=1, max_length=300, description="of preview_changes")]
     message: Annotated[str, Meta(min_length=1, max_length=500)]
 
 
-class Applied(Gives, frozen=True, kw_only=True):
-    """The commit; `was_there` where the same plan was applied before."""
+class ApplyChangesResult(ToolResult, frozen=True, kw_only=True):
+    """The commit; `was_there` if the plan was already applied."""
 
     draft: str
     commit: str
@@ -30,22 +30,24 @@ class Applied(Gives, frozen=True, kw_only=True):
     was_there: bool = False
 
 
-APPLY = Work("apply_changes", Applying, Applied, writes=True, noted="commit to draft")
+APPLY = RepositoryOperation(
+    "apply_changes", ApplyChangesParams, ApplyChangesResult, writes=True, activity="commit to draft"
+)
 
 
-async def run(place: ProjectBackend, taken: Applying) -> Applied:
-    """Commit, and say how to go on."""
-    done = await place.work(APPLY, taken)
+async def run(backend: ProjectBackend, params: ApplyChangesParams) -> ApplyChangesResult:
+    """Commit the plan, and suggest the next calls."""
+    done = await backend.run_operation(APPLY, params)
     return replace(done, next=[
-        Call("validate_draft", {"draft": done.draft, "level": "test"}, "run its tests"),
-        Call("apply_pull_request",
-             {"draft": done.draft, "title": taken.message[:200], "body": ""}, "ask for review"),
+        NextCall("validate_draft", {"draft": done.draft, "level": "test"}, "run its tests"),
+        NextCall("apply_pull_request",
+             {"draft": done.draft, "title": params.message[:200], "body": ""}, "ask for review"),
     ])  # fmt: skip
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "apply_changes", "Commit to a draft",
     "Commits a previewed plan to a draft branch. The same plan twice gives the same commit. Live"
     " traffic stays as it is.",
-    Applying, Applied, run, scope="builder", hints=WRITES,
+    ApplyChangesParams, ApplyChangesResult, run, scope="builder", hints=WRITES,
 )  # fmt: skip

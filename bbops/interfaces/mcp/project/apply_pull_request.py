@@ -1,4 +1,4 @@
-"""Open the pull request of a draft, or bring the open one up to date."""
+"""Open the pull request of a draft, or update the open one."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
 
-from bbops.interfaces.mcp.models import Found, OwnDraft
+from bbops.interfaces.mcp.models import OwnDraft, ToolDiagnostic
 from bbops.interfaces.mcp.project_backend import ProjectBackend, ProposalEdit
-from bbops.interfaces.mcp.tool import Call, Gives, Hints, Takes, Tool
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolHints, ToolParams, ToolResult
 
 
-class Proposing(Takes, frozen=True):
-    """What is proposed."""
+class ApplyPullRequestParams(ToolParams, frozen=True):
+    """The draft, and the text of its pull request."""
 
     draft: OwnDraft
     title: Annotated[str, Meta(min_length=1, max_length=200)]
@@ -25,12 +25,12 @@ class Proposing(Takes, frozen=True):
         | UnsetType
     ) = UNSET
     ready: (
-        Annotated[bool, Meta(description="false: nobody can merge it until it is true")] | UnsetType
+        Annotated[bool, Meta(description="false: it cannot be merged until it is true")] | UnsetType
     ) = UNSET
 
 
-class Opened(Gives, frozen=True, kw_only=True):
-    """The pull request, and what blocks it of merging it."""
+class ApplyPullRequestResult(ToolResult, frozen=True, kw_only=True):
+    """The pull request, and the obstacles to its merge."""
 
     number: int
     url: str
@@ -42,26 +42,29 @@ class Opened(Gives, frozen=True, kw_only=True):
     ready: bool
     reviewers: list[str] = []
     tests: str = ""
-    diagnostics: list[Found] = []
+    diagnostics: list[ToolDiagnostic] = []
 
 
-async def run(place: ProjectBackend, taken: Proposing) -> Opened:
-    """Propose, and say how to go on."""
-    said = ProposalEdit(
-        taken.title, taken.body, None if taken.ready is UNSET else taken.ready,
-        None if isinstance(taken.reviewers, UnsetType) else tuple(taken.reviewers),
+async def run(backend: ProjectBackend, params: ApplyPullRequestParams) -> ApplyPullRequestResult:
+    """Open or update the pull request, and suggest the next call."""
+    edit = ProposalEdit(
+        params.title, params.body, None if params.ready is UNSET else params.ready,
+        None if isinstance(params.reviewers, UnsetType) else tuple(params.reviewers),
     )  # fmt: skip
-    done = await place.propose(taken.draft, said)
-    return Opened(
-        number=done.number, url=done.url, state=done.state, head=done.head, preview=done.preview,
-        summary=done.summary, obstacles=list(done.obstacles), tests=done.tests,
-        diagnostics=list(done.diagnostics), ready=done.ready, reviewers=list(done.reviewers),
-        next=[Call("review_pull_request", {"number": done.number}, "see its status")],
+    proposal = await backend.propose(params.draft, edit)
+    return ApplyPullRequestResult(
+        number=proposal.number, url=proposal.url, state=proposal.state, head=proposal.head,
+        preview=proposal.preview, summary=proposal.summary, tests=proposal.tests,
+        obstacles=list(proposal.obstacles),
+        diagnostics=list(proposal.diagnostics), ready=proposal.ready,
+        reviewers=list(proposal.reviewers),
+        next=[NextCall("review_pull_request", {"number": proposal.number}, "see its status")],
     )  # fmt: skip
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "apply_pull_request", "Open or update a pull request",
     "Opens the pull request of a draft, or updates the open one.",
-    Proposing, Opened, run, scope="builder", hints=Hints(reaches_out=True),
+    ApplyPullRequestParams, ApplyPullRequestResult, run,
+    scope="builder", hints=ToolHints(reaches_out=True),
 )  # fmt: skip

@@ -1,29 +1,29 @@
-"""Say where a project stands, and what whoever asks may do in it."""
+"""Describe the state of a project, and the permissions of the caller."""
 
 from __future__ import annotations
 
 import msgspec
 
-from bbops.interfaces.mcp.models import Proposed
+from bbops.interfaces.mcp.models import ProposalSummary
+from bbops.interfaces.mcp.operation import RepositoryOperation
 from bbops.interfaces.mcp.project_backend import ProjectBackend
-from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
-from bbops.interfaces.mcp.work import Work
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolParams, ToolResult
 
 
-class Nothing(Takes, frozen=True):
-    """It takes nothing."""
+class ContextGetParams(ToolParams, frozen=True):
+    """The tool has no parameters."""
 
 
-class Branch(msgspec.Struct, frozen=True):
-    """A draft; `ahead` are its commits that the live branch has not."""
+class DraftBranch(msgspec.Struct, frozen=True):
+    """A draft; `ahead` is the number of its commits that are not on the live branch."""
 
     name: str
     head: str
     ahead: int
 
 
-class Rules(msgspec.Struct, frozen=True, rename="camel"):
-    """What a change takes: the `review` of project.yaml."""
+class MergeRules(msgspec.Struct, frozen=True, rename="camel"):
+    """The rules of a merge: the `review` of project.yaml."""
 
     main: str
     approvals: int
@@ -31,8 +31,8 @@ class Rules(msgspec.Struct, frozen=True, rename="camel"):
     most_removed_percent: int | None
 
 
-class Overview(Gives, frozen=True, kw_only=True):
-    """What the repository says."""
+class RepositoryOverview(ToolResult, frozen=True, kw_only=True):
+    """The project in the repository."""
 
     project: str = ""
     description: str = ""
@@ -40,42 +40,43 @@ class Overview(Gives, frozen=True, kw_only=True):
     head: str
     counts: dict[str, int] = {}
     errors: int = 0
-    drafts: list[Branch] = []
-    rules: Rules | None = None
+    drafts: list[DraftBranch] = []
+    rules: MergeRules | None = None
 
 
-class Context(Overview, frozen=True, kw_only=True):
-    """And what is known beside it."""
+class ContextGetResult(RepositoryOverview, frozen=True, kw_only=True):
+    """The project in the repository and on the server."""
 
     url: str = ""
     published: str = ""
     version: str = ""
     message: str = ""
     may: list[str] = []
-    pulls: list[Proposed] = []
+    pulls: list[ProposalSummary] = []
 
 
-OVERVIEW = Work("context_get", Nothing, Overview)
+OVERVIEW = RepositoryOperation("context_get", ContextGetParams, RepositoryOverview)
 
 
-async def run(place: ProjectBackend, taken: Nothing) -> Context:
-    """Return the repository's part and the server's as one."""
-    seen, stands = await place.work(OVERVIEW, taken), await place.stand()
-    known = {name: getattr(seen, name) for name in seen.__struct_fields__ if name != "next"}
-    return Context(
-        **known | {"project": stands.name or seen.project},
-        url=stands.url, published=stands.published, version=stands.version,
-        message=stands.message, may=list(stands.may), pulls=list(stands.proposals),
+async def run(backend: ProjectBackend, params: ContextGetParams) -> ContextGetResult:
+    """Combine the overview of the repository with the state on the server."""
+    overview, state = await backend.run_operation(OVERVIEW, params), await backend.read_state()
+    names = (name for name in overview.__struct_fields__ if name != "next")
+    fields = {name: getattr(overview, name) for name in names}
+    return ContextGetResult(
+        **fields | {"project": state.name or overview.project},
+        url=state.url, published=state.published, version=state.version,
+        message=state.message, may=list(state.may), pulls=list(state.proposals),
         next=[
-            Call("context_list", {}, "see the resources"),
-            Call("context_schema", {}, "see how one is written"),
+            NextCall("context_list", {}, "see the resources"),
+            NextCall("context_schema", {}, "see the schema of a resource"),
         ],
     )  # fmt: skip
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "context_get", "Project overview",
     "Call first. Live release, drafts, open pull requests, counts, merge rules and what you are"
     " allowed to do.",
-    Nothing, Context, run,
+    ContextGetParams, ContextGetResult, run,
 )  # fmt: skip

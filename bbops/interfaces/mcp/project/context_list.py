@@ -7,14 +7,14 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
-from bbops.interfaces.mcp.models import Cursor, Draft, Kind, Limit, Resource
+from bbops.interfaces.mcp.models import Cursor, Draft, Kind, Limit, ResourceSummary
+from bbops.interfaces.mcp.operation import RepositoryOperation
 from bbops.interfaces.mcp.project_backend import ProjectBackend
-from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
-from bbops.interfaces.mcp.work import Work
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolParams, ToolResult
 
 
-class Listing(Takes, frozen=True):
-    """What is wanted."""
+class ContextListParams(ToolParams, frozen=True):
+    """Filters for the list, and the page."""
 
     kind: Kind | UnsetType = UNSET
     query: Annotated[str, Meta(max_length=200, description="Words in name or summary")] = ""
@@ -23,29 +23,29 @@ class Listing(Takes, frozen=True):
     limit: Limit = 50
 
 
-class Listed(Gives, frozen=True, kw_only=True):
-    """A page; `total` are all that were found."""
+class ContextListResult(ToolResult, frozen=True, kw_only=True):
+    """A page of resources; `total` counts all pages."""
 
     commit: str
     total: int
-    resources: list[Resource]
+    resources: list[ResourceSummary]
     next_cursor: str = ""
 
 
-LIST = Work("context_list", Listing, Listed)
+LIST = RepositoryOperation("context_list", ContextListParams, ContextListResult)
 
 
-async def run(place: ProjectBackend, taken: Listing) -> Listed:
-    """List, and say how to read what was found."""
-    done = await place.work(LIST, taken)
-    refs = [one.ref for one in done.resources[:20]]
-    more = {"draft": taken.draft} if taken.draft else {}
-    calls = [Call("context_read", {"refs": refs, **more}, "read them")] if refs else []
-    return replace(done, next=calls)
+async def run(backend: ProjectBackend, params: ContextListParams) -> ContextListResult:
+    """List the resources, and suggest a call that reads them."""
+    result = await backend.run_operation(LIST, params)
+    refs = [resource.ref for resource in result.resources[:20]]
+    draft = {"draft": params.draft} if params.draft else {}
+    calls = [NextCall("context_read", {"refs": refs, **draft}, "read them")] if refs else []
+    return replace(result, next=calls)
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "context_list", "List resources",
     "Lists resources with digest and one-line summary; context_read has the bodies.",
-    Listing, Listed, run,
+    ContextListParams, ContextListResult, run,
 )  # fmt: skip

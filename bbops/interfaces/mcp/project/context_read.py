@@ -1,4 +1,4 @@
-"""Read whole resources, with the digests that guard a change of them."""
+"""Read whole resources, with the digests that protect a change of them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from bbops.interfaces.mcp.models import Draft, Ref
+from bbops.interfaces.mcp.operation import RepositoryOperation
 from bbops.interfaces.mcp.project_backend import ProjectBackend
-from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
-from bbops.interfaces.mcp.work import Work
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolParams, ToolResult
 
 
-class Reading(Takes, frozen=True):
-    """What is wanted."""
+class ContextReadParams(ToolParams, frozen=True):
+    """The resources to read."""
 
     refs: Annotated[list[Ref], Meta(min_length=1, max_length=20)]
     draft: Draft = ""
 
 
-class Body(msgspec.Struct, frozen=True):
-    """A resource; `problem` says why there is no body."""
+class ResourceBody(msgspec.Struct, frozen=True):
+    """A resource; `problem` is the reason if there is no body."""
 
     ref: str
     digest: str
@@ -31,32 +31,32 @@ class Body(msgspec.Struct, frozen=True):
     problem: str = ""
 
 
-class Read(Gives, frozen=True, kw_only=True):
-    """What was read; `left` did not fit, `missing` is not there, each with a hint."""
+class ContextReadResult(ToolResult, frozen=True, kw_only=True):
+    """The resources; `left` did not fit, `missing` do not exist, each with a hint."""
 
     commit: str
-    resources: list[Body]
+    resources: list[ResourceBody]
     left: list[str] = []
     missing: dict[str, str] = {}
 
 
-READ = Work("context_read", Reading, Read)
+READ = RepositoryOperation("context_read", ContextReadParams, ContextReadResult)
 
 
-async def run(place: ProjectBackend, taken: Reading) -> Read:
-    """Read, and say how to go on."""
-    done = await place.work(READ, taken)
-    more = {"draft": taken.draft} if taken.draft else {}
+async def run(backend: ProjectBackend, params: ContextReadParams) -> ContextReadResult:
+    """Read the resources, and suggest the next calls."""
+    result = await backend.run_operation(READ, params)
+    draft = {"draft": params.draft} if params.draft else {}
     calls = []
-    if done.left:
-        calls.append(Call("context_read", {"refs": done.left, **more}, "read the rest"))
-    if done.missing:
-        calls.append(Call("context_list", more, "list the resources"))
-    return replace(done, next=calls)
+    if result.left:
+        calls.append(NextCall("context_read", {"refs": result.left, **draft}, "read the rest"))
+    if result.missing:
+        calls.append(NextCall("context_list", draft, "list the resources"))
+    return replace(result, next=calls)
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "context_read", "Read resources",
     "Reads whole resources, with the digest to pass as base when changing them.",
-    Reading, Read, run,
+    ContextReadParams, ContextReadResult, run,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Say how a resource, a step or an addon is written."""
+"""Describe a resource kind, a step or an addon by its schema."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, UnsetType
 
 from bbops.interfaces.mcp.models import Kind
+from bbops.interfaces.mcp.operation import RepositoryOperation
 from bbops.interfaces.mcp.project_backend import ProjectBackend
-from bbops.interfaces.mcp.tool import Gives, Takes, Tool
-from bbops.interfaces.mcp.work import Work
+from bbops.interfaces.mcp.tool import McpTool, ToolParams, ToolResult
 
 
-class Asking(Takes, frozen=True):
-    """One of them; none lists what there is."""
+class ContextSchemaParams(ToolParams, frozen=True):
+    """The kind, the step or the addon; without parameters, all kinds are listed."""
 
     kind: Kind | UnsetType = UNSET
     step: Annotated[str, Meta(max_length=80, description="such as find or payments.refund")] = ""
     addon: Annotated[str, Meta(max_length=80)] = ""
 
 
-class Said(Gives, frozen=True, kw_only=True):
-    """JSON Schema 2020-12, an example that holds, and what there is to choose from."""
+class ContextSchemaResult(ToolResult, frozen=True, kw_only=True):
+    """A JSON Schema 2020-12, a valid example, and the choices."""
 
     schema: dict[str, Any] = {}
     example: Any = None
@@ -29,16 +29,16 @@ class Said(Gives, frozen=True, kw_only=True):
     note: str = ""
 
 
-SCHEMA = Work("context_schema", Asking, Said)
+SCHEMA = RepositoryOperation("context_schema", ContextSchemaParams, ContextSchemaResult)
 
 
-async def run(place: ProjectBackend, taken: Asking) -> Said:
-    """Look it up."""
-    return await place.work(SCHEMA, taken)
+async def run(backend: ProjectBackend, params: ContextSchemaParams) -> ContextSchemaResult:
+    """Return the schema."""
+    return await backend.run_operation(SCHEMA, params)
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "context_schema", "Resource schema",
     "JSON Schema and an example of a resource kind, a function step or an addon; one at a time.",
-    Asking, Said, run,
+    ContextSchemaParams, ContextSchemaResult, run,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Say what an addon made from an OpenAPI document would be, and write nothing that anybody sees."""
+"""Preview an addon made from an OpenAPI document, without changing a branch."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from bbops.interfaces.mcp.project.preview_changes import NAME, Preview
+from bbops.interfaces.mcp.operation import RepositoryOperation
+from bbops.interfaces.mcp.project.preview_changes import NAME, PreviewChangesResult
 from bbops.interfaces.mcp.project_backend import ProjectBackend
-from bbops.interfaces.mcp.tool import Call, Takes, Tool
-from bbops.interfaces.mcp.work import Work
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolParams
 
-MOST_DOCUMENT: Final = 1_000_000
-MOST_STEPS: Final = 30
+MAX_DOCUMENT_CHARACTERS: Final = 1_000_000
+MAX_STEPS: Final = 30
 
 
-class Importing(Takes, frozen=True):
+class PreviewAddonParams(ToolParams, frozen=True):
     """The document, and the operations that become steps."""
 
     name: Annotated[str, Meta(max_length=63)]
-    document: Annotated[str, Meta(max_length=MOST_DOCUMENT)]
+    document: Annotated[str, Meta(max_length=MAX_DOCUMENT_CHARACTERS)]
     steps: Annotated[
         dict[str, str],
-        Meta(max_length=MOST_STEPS, description="createRefund: POST /v1/refunds"),
+        Meta(max_length=MAX_STEPS, description="createRefund: POST /v1/refunds"),
     ] = {}
     server: Annotated[str, Meta(max_length=500)] = ""
     draft: Annotated[str, Meta(max_length=100)] = ""
 
 
 class StepChange(msgspec.Struct, frozen=True):
-    """What another version of a step does to functions: `breaks`, `widens`, or needs a `look`."""
+    """The effect of a new version of a step on functions: `breaks`, `widens`, or needs a `look`."""
 
     effect: str
     text: str
 
 
 class ImportedStep(msgspec.Struct, frozen=True):
-    """What becomes of a step: `made`, `changed`, `same`, or `kept` where somebody edited it."""
+    """An imported step: `made`, `changed`, `same`, or `kept` because it was edited."""
 
     step: str
     operation: str
@@ -47,28 +47,32 @@ class ImportedStep(msgspec.Struct, frozen=True):
     functions: list[str] = []
 
 
-class AddonPreview(Preview, frozen=True, kw_only=True):
-    """What would be, and what becomes of each step."""
+class PreviewAddonResult(PreviewChangesResult, frozen=True, kw_only=True):
+    """The preview, with the imported steps."""
 
     steps: list[ImportedStep] = []
     notes: list[str] = []
 
 
-IMPORT = Work("preview_addon", Importing, AddonPreview, leaves_something=True)
+IMPORT = RepositoryOperation(
+    "preview_addon", PreviewAddonParams, PreviewAddonResult, leaves_objects=True
+)
 
 
-async def run(place: ProjectBackend, taken: Importing) -> AddonPreview:
-    """Preview, and say how to go on."""
-    done = await place.work(IMPORT, taken)
-    if not done.ok:
-        return done
-    draft = taken.draft or NAME
-    arguments = {"draft": draft, "plan": done.plan, "message": f"Add the addon {taken.name}"}
-    return replace(done, next=[Call("apply_changes", arguments, "commit exactly this to a draft")])
+async def run(backend: ProjectBackend, params: PreviewAddonParams) -> PreviewAddonResult:
+    """Preview the addon, and suggest the next call."""
+    result = await backend.run_operation(IMPORT, params)
+    if not result.ok:
+        return result
+    draft = params.draft or NAME
+    arguments = {"draft": draft, "plan": result.plan, "message": f"Add the addon {params.name}"}
+    return replace(
+        result, next=[NextCall("apply_changes", arguments, "commit exactly this to a draft")]
+    )
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "preview_addon", "Preview an addon",
     "Dry run, as preview_changes: makes operations of an OpenAPI 3 document steps of an addon.",
-    Importing, AddonPreview, run,
+    PreviewAddonParams, PreviewAddonResult, run,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Say what changes would do, and write nothing that anybody sees."""
+"""Preview the effects of changes, without changing a branch."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from bbops.interfaces.mcp.models import MOST_CHANGES, Change, Found
+from bbops.interfaces.mcp.models import MAX_CHANGES, DraftChange, ToolDiagnostic
+from bbops.interfaces.mcp.operation import RepositoryOperation
 from bbops.interfaces.mcp.project_backend import ProjectBackend
-from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
-from bbops.interfaces.mcp.work import Work
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolParams, ToolResult
 
 
-class Wanted(Takes, frozen=True):
-    """The changes, all or nothing, in this order."""
+class PreviewChangesParams(ToolParams, frozen=True):
+    """The changes, in this order; all are made or none."""
 
-    changes: Annotated[list[Change], Meta(min_length=1, max_length=MOST_CHANGES)]
+    changes: Annotated[list[DraftChange], Meta(min_length=1, max_length=MAX_CHANGES)]
     draft: Annotated[
         str,
         Meta(
@@ -27,8 +27,8 @@ class Wanted(Takes, frozen=True):
     ] = ""
 
 
-class Consequence(msgspec.Struct, frozen=True):
-    """What clients can no longer rely on, or where somebody may more than today."""
+class PlanEffect(msgspec.Struct, frozen=True):
+    """An effect that breaks clients, or loosens access."""
 
     code: str
     subject: str
@@ -37,7 +37,7 @@ class Consequence(msgspec.Struct, frozen=True):
     file: str
 
 
-class Migration(msgspec.Struct, frozen=True):
+class TableMigration(msgspec.Struct, frozen=True):
     """A change of a table; `risk` is safe, depends, destructive or impossible."""
 
     change: str
@@ -45,15 +45,15 @@ class Migration(msgspec.Struct, frozen=True):
     cure: str = ""
 
 
-class Preview(Gives, frozen=True, kw_only=True):
-    """What would be.
+class PreviewChangesResult(ToolResult, frozen=True, kw_only=True):
+    """The effects of the changes.
 
     Attributes:
-        plan: what apply_changes takes; it names commits and trees, nothing else.
-        files: what changes, by path.
-        routes, breaking, access, jobs, migration, missing_env: against what the live branch held
-            when the draft left it.
-        live_data: whether the live database has said which rows are touched.
+        plan: the plan for apply_changes; it only contains ids of commits and trees.
+        files: the changed files, by path.
+        routes, breaking, access, jobs, migration, missing_env: compared with the live branch when
+            the draft left it.
+        live_data: whether the affected rows were counted in the live database.
     """
 
     plan: str
@@ -64,12 +64,12 @@ class Preview(Gives, frozen=True, kw_only=True):
     files: dict[str, str]
     diff: str
     is_diff_cut: bool = False
-    diagnostics: list[Found] = []
+    diagnostics: list[ToolDiagnostic] = []
     routes: list[str] = []
-    breaking: list[Consequence] = []
-    access: list[Consequence] = []
-    jobs: list[Consequence] = []
-    migration: list[Migration] = []
+    breaking: list[PlanEffect] = []
+    access: list[PlanEffect] = []
+    jobs: list[PlanEffect] = []
+    migration: list[TableMigration] = []
     missing_env: list[str] = []
     approvals: int = 0
     reasons: list[str] = []
@@ -77,33 +77,42 @@ class Preview(Gives, frozen=True, kw_only=True):
     live_data: bool = False
 
 
-PREVIEW = Work("preview_changes", Wanted, Preview, leaves_something=True)
+PREVIEW = RepositoryOperation(
+    "preview_changes", PreviewChangesParams, PreviewChangesResult, leaves_objects=True
+)
 NAME = "my-change"
 
 
-async def run(place: ProjectBackend, taken: Wanted) -> Preview:
-    """Preview, and say how to go on."""
-    done = await place.work(PREVIEW, taken)
-    if not done.ok:
-        return replace(done, next=[*_find_help(done)])
-    arguments = {"draft": taken.draft or NAME, "plan": done.plan, "message": "Say what changes"}
-    return replace(done, next=[Call("apply_changes", arguments, "commit exactly this to a draft")])
+async def run(backend: ProjectBackend, params: PreviewChangesParams) -> PreviewChangesResult:
+    """Preview the changes, and suggest the next call."""
+    result = await backend.run_operation(PREVIEW, params)
+    if not result.ok:
+        return replace(result, next=[*_suggest_fixes(result)])
+    arguments = {
+        "draft": params.draft or NAME, "plan": result.plan, "message": "Describe the change",
+    }  # fmt: skip
+    return replace(
+        result, next=[NextCall("apply_changes", arguments, "commit exactly this to a draft")]
+    )
 
 
-def _find_help(done: Preview) -> Iterator[Call]:
-    """Yield how to mend: what was sent is read nowhere yet, but how it is written is."""
-    wrong = {one.ref: one.file for one in done.diagnostics if one.ref and one.severity == "error"}
-    unfit = sorted(ref for ref, file in wrong.items() if file not in done.files)[:20]
-    kinds = sorted({ref.partition("/")[0] for ref, file in wrong.items() if file in done.files})
-    if unfit:
-        yield Call("context_read", {"refs": unfit}, "read what has changed")
+def _suggest_fixes(result: PreviewChangesResult) -> Iterator[NextCall]:
+    """Yield calls that help to fix errors: the schemas of sent files, the content of others."""
+    errors = (item for item in result.diagnostics if item.ref and item.severity == "error")
+    files = {item.ref: item.file for item in errors}
+    unsent = sorted(ref for ref, file in files.items() if file not in result.files)[:20]
+    kinds = sorted({ref.partition("/")[0] for ref, file in files.items() if file in result.files})
+    if unsent:
+        yield NextCall("context_read", {"refs": unsent}, "read what has changed")
     for kind in kinds[:2]:
-        yield Call("context_schema", {"kind": kind}, "see the schema, then send all changes again")
+        yield NextCall(
+            "context_schema", {"kind": kind}, "see the schema, then send all changes again"
+        )
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "preview_changes", "Preview changes",
     "Dry run: diff, mistakes, routes, database migration with risk, breaking API changes, missing"
     " environment variables. Returns the plan that apply_changes needs.",
-    Wanted, Preview, run,
+    PreviewChangesParams, PreviewChangesResult, run,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Say how far a commit is on its way to live traffic."""
+"""Report the progress of a publication."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from bbops.interfaces.mcp.models import Found
+from bbops.interfaces.mcp.models import ToolDiagnostic
 from bbops.interfaces.mcp.project_backend import ProjectBackend
-from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolParams, ToolResult
 
 
-class Asking(Takes, frozen=True):
-    """Of which commit."""
+class PublishStatusParams(ToolParams, frozen=True):
+    """The commit."""
 
     commit: Annotated[
         str, Meta(pattern="^([0-9a-f]{7,64})?$", description="omit for the newest")
     ] = ""
 
 
-class Progress(Gives, frozen=True, kw_only=True):
-    """How far it is; `live` is the commit that answers."""
+class PublishStatusResult(ToolResult, frozen=True, kw_only=True):
+    """The progress of a commit; `live` is the live commit."""
 
     commit: str
     state: str
@@ -28,25 +28,27 @@ class Progress(Gives, frozen=True, kw_only=True):
     live: str
     version: str
     message: str
-    diagnostics: list[Found]
+    diagnostics: list[ToolDiagnostic]
 
 
-async def run(place: ProjectBackend, taken: Asking) -> Progress:
-    """Look, and say how to go on."""
-    done = await place.attempt(taken.commit)
-    again = {"queued", "publishing"}
-    arguments = {"commit": taken.commit} if taken.commit else {}
-    calls = [Call("publish_status", arguments, "look again")] if done.state in again else []
-    if done.state == "live":
-        calls = [Call("review_activity", {"what": "errors"}, "see recent errors")]
-    return Progress(
-        commit=done.commit, state=done.state, stage=done.stage, live=done.live,
-        version=done.version, message=done.message, diagnostics=list(done.diagnostics), next=calls,
+async def run(backend: ProjectBackend, params: PublishStatusParams) -> PublishStatusResult:
+    """Return the progress, and suggest the next call."""
+    progress = await backend.read_progress(params.commit)
+    unfinished = {"queued", "publishing"}
+    arguments = {"commit": params.commit} if params.commit else {}
+    retry = NextCall("publish_status", arguments, "look again")
+    calls = [retry] if progress.state in unfinished else []
+    if progress.state == "live":
+        calls = [NextCall("review_activity", {"what": "errors"}, "see recent errors")]
+    return PublishStatusResult(
+        commit=progress.commit, state=progress.state, stage=progress.stage, live=progress.live,
+        version=progress.version, message=progress.message,
+        diagnostics=list(progress.diagnostics), next=calls,
     )  # fmt: skip
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "publish_status", "Publish progress",
     "Publishing status of a commit, and the reason if it stopped.",
-    Asking, Progress, run,
+    PublishStatusParams, PublishStatusResult, run,
 )  # fmt: skip

@@ -1,26 +1,28 @@
-"""List what went live, or how one resource came to be as it is."""
+"""List published versions, or the commits of a resource."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from bbops.interfaces.mcp.models import Cursor, Limit, ShortRef
+from bbops.interfaces.mcp.operation import RepositoryOperation
 from bbops.interfaces.mcp.project_backend import ProjectBackend
-from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
-from bbops.interfaces.mcp.work import Work
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolParams, ToolResult
 
 
-class Asking(Takes, frozen=True):
-    """Of the project, or of one resource."""
+class RecoveryHistoryParams(ToolParams, frozen=True):
+    """The resource, or the whole project without one, and the page."""
 
     ref: ShortRef = ""
     cursor: Cursor = ""
     limit: Limit = 20
 
 
-class Version(msgspec.Struct, frozen=True):
-    """A version, a snapshot or a commit; `tag` is empty for a commit that never went live."""
+class HistoryEntry(msgspec.Struct, frozen=True):
+    """A version, a snapshot or a commit; `tag` is empty if the commit was never live."""
 
     commit: str
     at: str
@@ -29,30 +31,32 @@ class Version(msgspec.Struct, frozen=True):
     tag: str = ""
 
 
-class Past(Gives, frozen=True, kw_only=True):
-    """The newest first; snapshots stand on the first page."""
+class RecoveryHistoryResult(ToolResult, frozen=True, kw_only=True):
+    """A page of versions, newest first; the first page has the snapshots."""
 
-    versions: list[Version]
-    snapshots: list[Version] = []
+    versions: list[HistoryEntry]
+    snapshots: list[HistoryEntry] = []
     next_cursor: str = ""
 
 
-HISTORY = Work("recovery_history", Asking, Past)
+HISTORY = RepositoryOperation("recovery_history", RecoveryHistoryParams, RecoveryHistoryResult)
 
 
-async def run(place: ProjectBackend, taken: Asking) -> Past:
-    """Look, and say how to go on."""
-    done = await place.work(HISTORY, taken)
-    tags = [one.tag for one in done.versions if one.tag]
+async def run(backend: ProjectBackend, params: RecoveryHistoryParams) -> RecoveryHistoryResult:
+    """Return the page, and suggest a rollback."""
+    result = await backend.run_operation(HISTORY, params)
+    tags = [version.tag for version in result.versions if version.tag]
     if len(tags) < 2:
-        return done
-    arguments = {"to": tags[1], "reason": "Say why"} | ({"refs": [taken.ref]} if taken.ref else {})
-    why = "open a rollback as a pull request"
-    return replace(done, next=[Call("recovery_rollback", arguments, why)])
+        return result
+    arguments: dict[str, Any] = {"to": tags[1], "reason": "Describe the reason"}
+    if params.ref:
+        arguments |= {"refs": [params.ref]}
+    reason = "open a rollback as a pull request"
+    return replace(result, next=[NextCall("recovery_rollback", arguments, reason)])
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "recovery_history", "Version history",
     "Published versions and snapshots, newest first; with ref, the commits of one resource.",
-    Asking, Past, run,
+    RecoveryHistoryParams, RecoveryHistoryResult, run,
 )  # fmt: skip

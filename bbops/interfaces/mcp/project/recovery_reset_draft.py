@@ -1,4 +1,4 @@
-"""Let a draft be again what is live, or delete it; what it held stays to be brought back."""
+"""Reset a draft to the live branch, or delete it; its old head can be restored."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from bbops.interfaces.mcp.models import OwnDraft, ShortRef
+from bbops.interfaces.mcp.operation import RepositoryOperation
 from bbops.interfaces.mcp.project_backend import ProjectBackend
-from bbops.interfaces.mcp.tool import Call, Gives, Hints, Takes, Tool
-from bbops.interfaces.mcp.work import Work
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolHints, ToolParams, ToolResult
 
 
-class Resetting(Takes, frozen=True):
-    """Which draft, and what of it."""
+class RecoveryResetDraftParams(ToolParams, frozen=True):
+    """The draft, and its resources to reset."""
 
     draft: OwnDraft
     refs: Annotated[list[ShortRef], Meta(max_length=50)] = []
@@ -25,29 +25,38 @@ class Resetting(Takes, frozen=True):
     ] = ""
 
 
-class Reset(Gives, frozen=True, kw_only=True):
-    """What the draft holds now, empty when it is gone, and what it held."""
+class RecoveryResetDraftResult(ToolResult, frozen=True, kw_only=True):
+    """The draft's new head, empty if it was deleted, and its previous one."""
 
     draft: str
     head: str
     previous_head: str
 
 
-RESET = Work("recovery_reset_draft", Resetting, Reset, writes=True, noted="reset draft")
+RESET = RepositoryOperation(
+    "recovery_reset_draft",
+    RecoveryResetDraftParams,
+    RecoveryResetDraftResult,
+    writes=True,
+    activity="reset draft",
+)
 
 
-async def run(place: ProjectBackend, taken: Resetting) -> Reset:
-    """Reset, and say how to undo it."""
-    done = await place.work(RESET, taken)
-    if not done.previous_head or done.previous_head == done.head:
-        return done
-    undo = {"draft": done.draft, "to": done.previous_head}
-    return replace(done, next=[Call("recovery_reset_draft", undo, "undo this")])
+async def run(
+    backend: ProjectBackend, params: RecoveryResetDraftParams
+) -> RecoveryResetDraftResult:
+    """Reset the draft, and suggest a call that undoes it."""
+    result = await backend.run_operation(RESET, params)
+    if not result.previous_head or result.previous_head == result.head:
+        return result
+    undo = {"draft": result.draft, "to": result.previous_head}
+    return replace(result, next=[NextCall("recovery_reset_draft", undo, "undo this")])
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "recovery_reset_draft", "Reset a draft",
     "Returns a draft, or resources in it, to the live branch; or deletes it. Returns the"
     " old head, which can be restored.",
-    Resetting, Reset, run, scope="builder", hints=Hints(destroys=True),
+    RecoveryResetDraftParams, RecoveryResetDraftResult, run,
+    scope="builder", hints=ToolHints(destroys=True),
 )  # fmt: skip

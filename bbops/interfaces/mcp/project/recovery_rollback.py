@@ -1,4 +1,4 @@
-"""Prepare the way back to a version, as a pull request."""
+"""Prepare a rollback to a version, as a pull request."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import msgspec
 from msgspec import Meta
 
 from bbops.interfaces.mcp.models import ShortRef
-from bbops.interfaces.mcp.project.preview_changes import Migration
+from bbops.interfaces.mcp.operation import RepositoryOperation
+from bbops.interfaces.mcp.project.preview_changes import TableMigration
 from bbops.interfaces.mcp.project_backend import ProjectBackend, ProposalEdit
-from bbops.interfaces.mcp.tool import Call, Gives, Hints, Takes, Tool
-from bbops.interfaces.mcp.work import Work
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolHints, ToolParams, ToolResult
 
 
-class Back(Takes, frozen=True):
-    """Where to, and what of it; without `refs` all of the project."""
+class RecoveryRollbackParams(ToolParams, frozen=True):
+    """The version, and the resources to roll back; without `refs` the whole project."""
 
     to: Annotated[
         str, Meta(min_length=1, max_length=100, description="v7, snapshot/NAME or a commit")
@@ -24,21 +24,21 @@ class Back(Takes, frozen=True):
     refs: Annotated[list[ShortRef], Meta(max_length=50)] = []
 
 
-class Restored(msgspec.Struct, frozen=True):
-    """A commit on top of the live branch that no branch holds."""
+class RollbackCommit(msgspec.Struct, frozen=True):
+    """A commit on top of the live branch, without a branch."""
 
     commit: str
     version: str
     summary: str
-    migration: tuple[Migration, ...] = ()
+    migration: tuple[TableMigration, ...] = ()
     unrecoverable: tuple[str, ...] = ()
 
 
-class Prepared(Gives, frozen=True, kw_only=True):
+class RecoveryRollbackResult(ToolResult, frozen=True, kw_only=True):
     """The pull request.
 
-    `unrecoverable` is what loses the place of its values: they are hidden, and deleted for good by
-    'bbops db narrow'.
+    `unrecoverable` lists tables and columns whose values are hidden; 'bbops db narrow' deletes them
+    for good.
     """
 
     number: int
@@ -46,31 +46,34 @@ class Prepared(Gives, frozen=True, kw_only=True):
     head: str
     summary: str
     obstacles: list[str]
-    migration: list[Migration]
+    migration: list[TableMigration]
     unrecoverable: list[str]
 
 
-RESTORE = Work("recovery_rollback", Back, Restored, writes=True, leaves_something=True)
+RESTORE = RepositoryOperation(
+    "recovery_rollback", RecoveryRollbackParams, RollbackCommit, writes=True, leaves_objects=True
+)
 
 
-async def run(place: ProjectBackend, taken: Back) -> Prepared:
+async def run(backend: ProjectBackend, params: RecoveryRollbackParams) -> RecoveryRollbackResult:
     """Make the commit and propose it."""
-    made = await place.work(RESTORE, taken)
-    what = f"{', '.join(taken.refs)} " if taken.refs else ""
-    topic = " ".join(("rollback", made.version, *taken.refs))[:200]
-    title = f"Roll {what}back to {made.version}"[:200]
-    opened = await place.restore(made.commit, topic, ProposalEdit(title, taken.reason))
-    return Prepared(
-        number=opened.number, url=opened.url, head=opened.head, summary=made.summary,
-        obstacles=list(opened.obstacles), migration=list(made.migration),
-        unrecoverable=list(made.unrecoverable),
-        next=[Call("review_pull_request", {"number": opened.number}, "see its status")],
+    commit = await backend.run_operation(RESTORE, params)
+    subject = f"{', '.join(params.refs)} " if params.refs else ""
+    topic = " ".join(("rollback", commit.version, *params.refs))[:200]
+    title = f"Roll {subject}back to {commit.version}"[:200]
+    proposal = await backend.restore(commit.commit, topic, ProposalEdit(title, params.reason))
+    return RecoveryRollbackResult(
+        number=proposal.number, url=proposal.url, head=proposal.head, summary=commit.summary,
+        obstacles=list(proposal.obstacles), migration=list(commit.migration),
+        unrecoverable=list(commit.unrecoverable),
+        next=[NextCall("review_pull_request", {"number": proposal.number}, "see its status")],
     )  # fmt: skip
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "recovery_rollback", "Prepare a rollback",
     "Opens a pull request that returns the project, or the given resources, to an earlier version."
     " Says which data would be affected.",
-    Back, Prepared, run, scope="builder", hints=Hints(reaches_out=True),
+    RecoveryRollbackParams, RecoveryRollbackResult, run,
+    scope="builder", hints=ToolHints(reaches_out=True),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Give what is live a name to come back to."""
+"""Save a snapshot of the live commit."""
 
 from __future__ import annotations
 
@@ -7,37 +7,43 @@ from typing import Annotated
 from msgspec import Meta
 from msgspec.structs import replace
 
+from bbops.interfaces.mcp.operation import RepositoryOperation
 from bbops.interfaces.mcp.project_backend import ProjectBackend
-from bbops.interfaces.mcp.tool import WRITES, Call, Gives, Takes, Tool
-from bbops.interfaces.mcp.work import Work
+from bbops.interfaces.mcp.tool import WRITES, McpTool, NextCall, ToolParams, ToolResult
 
 
-class Naming(Takes, frozen=True):
-    """The name."""
+class RecoverySnapshotParams(ToolParams, frozen=True):
+    """The snapshot's name and message."""
 
     name: Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9-]*$", max_length=60)]
     message: Annotated[str, Meta(max_length=500)] = ""
 
 
-class Named(Gives, frozen=True, kw_only=True):
-    """The tag, and what it names."""
+class RecoverySnapshotResult(ToolResult, frozen=True, kw_only=True):
+    """The tag and its commit."""
 
     tag: str
     commit: str
 
 
-SNAPSHOT = Work("recovery_snapshot", Naming, Named, writes=True, noted="save snapshot")
+SNAPSHOT = RepositoryOperation(
+    "recovery_snapshot",
+    RecoverySnapshotParams,
+    RecoverySnapshotResult,
+    writes=True,
+    activity="save snapshot",
+)
 
 
-async def run(place: ProjectBackend, taken: Naming) -> Named:
-    """Name it, and say how to come back."""
-    done = await place.work(SNAPSHOT, taken)
-    arguments = {"to": done.tag, "reason": "Say why"}
-    return replace(done, next=[Call("recovery_rollback", arguments, "roll back to it later")])
+async def run(backend: ProjectBackend, params: RecoverySnapshotParams) -> RecoverySnapshotResult:
+    """Save the snapshot, and suggest a rollback to it."""
+    result = await backend.run_operation(SNAPSHOT, params)
+    arguments = {"to": result.tag, "reason": "Describe the reason"}
+    return replace(result, next=[NextCall("recovery_rollback", arguments, "roll back to it later")])
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "recovery_snapshot", "Save a snapshot",
     "Tags the live commit, so that you can roll back to it by name. Does not copy rows.",
-    Naming, Named, run, scope="builder", hints=WRITES,
+    RecoverySnapshotParams, RecoverySnapshotResult, run, scope="builder", hints=WRITES,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Say something of a pull request."""
+"""Comment on a pull request."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from msgspec import Meta
 
 from bbops.interfaces.mcp.models import Number
 from bbops.interfaces.mcp.project_backend import ProjectBackend
-from bbops.interfaces.mcp.tool import Gives, Hints, Takes, Tool
+from bbops.interfaces.mcp.tool import McpTool, ToolHints, ToolParams, ToolResult
 
 
-class Comment(Takes, frozen=True):
-    """What is said, and of which line."""
+class ReviewCommentParams(ToolParams, frozen=True):
+    """The comment, and optionally its file and line."""
 
     number: Number
     body: Annotated[str, Meta(min_length=1, max_length=8_000)]
@@ -20,22 +20,23 @@ class Comment(Takes, frozen=True):
     line: Annotated[int, Meta(ge=0, le=10_000_000)] = 0
 
 
-class Said(Gives, frozen=True, kw_only=True):
-    """Where it stands."""
+class ReviewCommentResult(ToolResult, frozen=True, kw_only=True):
+    """The URL of the comment."""
 
     number: int
     url: str
 
 
-async def run(place: ProjectBackend, taken: Comment) -> Said:
-    """Say it; the place stands before it."""
-    where = f"{taken.file}:{taken.line}" if taken.line else taken.file
-    text = f"{where}: {taken.body}" if where else taken.body
-    return Said(number=taken.number, url=await place.comment(taken.number, text))
+async def run(backend: ProjectBackend, params: ReviewCommentParams) -> ReviewCommentResult:
+    """Add the comment, prefixed with its place."""
+    prefix = f"{params.file}:{params.line}" if params.line else params.file
+    text = f"{prefix}: {params.body}" if prefix else params.body
+    return ReviewCommentResult(number=params.number, url=await backend.comment(params.number, text))
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "review_comment", "Comment on a pull request",
     "Adds a comment, optionally on a line of a file. Does not approve.",
-    Comment, Said, run, scope="builder", hints=Hints(is_idempotent=False, reaches_out=True),
+    ReviewCommentParams, ReviewCommentResult, run,
+    scope="builder", hints=ToolHints(is_idempotent=False, reaches_out=True),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Read what a project promises to those who call it."""
+"""Read the API contract of a project."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from bbops.interfaces.mcp.models import Cursor, Draft
+from bbops.interfaces.mcp.operation import RepositoryOperation
 from bbops.interfaces.mcp.project_backend import ProjectBackend
-from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
-from bbops.interfaces.mcp.work import Work
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolParams, ToolResult
 
 
-class Wanted(Takes, frozen=True):
-    """What is wanted."""
+class ReviewContractParams(ToolParams, frozen=True):
+    """The format, the draft and the route, and the page."""
 
     format: Literal["openapi", "markdown", "json", "typescript", "python"] = "markdown"
     draft: Draft = ""
@@ -22,8 +22,8 @@ class Wanted(Takes, frozen=True):
     cursor: Cursor = ""
 
 
-class Contract(Gives, frozen=True, kw_only=True):
-    """A part of the text; all parts of one `digest` are one contract."""
+class ReviewContractResult(ToolResult, frozen=True, kw_only=True):
+    """A part of the contract; all parts of a contract have the same `digest`."""
 
     commit: str
     digest: str
@@ -33,22 +33,22 @@ class Contract(Gives, frozen=True, kw_only=True):
     next_cursor: str = ""
 
 
-CONTRACT = Work("review_contract", Wanted, Contract)
+CONTRACT = RepositoryOperation("review_contract", ReviewContractParams, ReviewContractResult)
 
 
-async def run(place: ProjectBackend, taken: Wanted) -> Contract:
-    """Read, and say how to go on."""
-    done = await place.work(CONTRACT, taken)
-    if not done.next_cursor:
-        return done
-    again = {"format": taken.format, "cursor": done.next_cursor}
-    again |= {"draft": taken.draft} if taken.draft else {}
-    again |= {"path": taken.path} if taken.path else {}
-    return replace(done, next=[Call("review_contract", again, "read on")])
+async def run(backend: ProjectBackend, params: ReviewContractParams) -> ReviewContractResult:
+    """Return the part, and suggest a call for the next one."""
+    result = await backend.run_operation(CONTRACT, params)
+    if not result.next_cursor:
+        return result
+    arguments = {"format": params.format, "cursor": result.next_cursor}
+    arguments |= {"draft": params.draft} if params.draft else {}
+    arguments |= {"path": params.path} if params.path else {}
+    return replace(result, next=[NextCall("review_contract", arguments, "read on")])
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "review_contract", "API contract",
     "OpenAPI, Markdown, JSON or SDK contract. Large: ask for one path.",
-    Wanted, Contract, run,
+    ReviewContractParams, ReviewContractResult, run,
 )  # fmt: skip

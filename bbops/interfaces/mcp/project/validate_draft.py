@@ -1,4 +1,4 @@
-"""Check a draft: its files, what they compile to, its tests."""
+"""Check a draft: its files, its compilation, its tests."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from bbops.interfaces.mcp.models import Draft, Found
+from bbops.interfaces.mcp.models import Draft, ToolDiagnostic
+from bbops.interfaces.mcp.operation import RepositoryOperation
 from bbops.interfaces.mcp.project_backend import ProjectBackend
-from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
-from bbops.interfaces.mcp.work import Work
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolParams, ToolResult
 
 
-class Checking(Takes, frozen=True):
-    """What is checked, and how far."""
+class ValidateDraftParams(ToolParams, frozen=True):
+    """The draft, and the level of the check."""
 
     draft: Draft = ""
     level: Annotated[
@@ -23,50 +23,53 @@ class Checking(Takes, frozen=True):
     ] = "compile"
 
 
-class Tests(msgspec.Struct, frozen=True):
-    """What the tests gave."""
+class DraftTests(msgspec.Struct, frozen=True):
+    """The results of the tests."""
 
     cases: int
     failed: int
     seconds: float
 
 
-class Checked(Gives, frozen=True, kw_only=True):
-    """What was found; `more` findings are not shown."""
+class ValidateDraftResult(ToolResult, frozen=True, kw_only=True):
+    """The diagnostics; `more` is the number of further ones."""
 
     commit: str
     ok: bool
-    diagnostics: list[Found]
+    diagnostics: list[ToolDiagnostic]
     more: int = 0
-    tests: Tests | None = None
+    tests: DraftTests | None = None
 
 
-CHECK = Work("validate_draft", Checking, Checked)
+CHECK = RepositoryOperation("validate_draft", ValidateDraftParams, ValidateDraftResult)
 
 
-async def run(place: ProjectBackend, taken: Checking) -> Checked:
-    """Check, run the tests where they can run, and say how to go on."""
-    done = await place.work(CHECK, taken)
-    if taken.level == "test" and done.ok:
-        tested = await place.test(done.commit)
-        done = replace(
-            done, ok=not tested.diagnostics,
-            diagnostics=[*tested.diagnostics, *done.diagnostics],
-            tests=Tests(tested.cases, tested.failed, tested.seconds),
+async def run(backend: ProjectBackend, params: ValidateDraftParams) -> ValidateDraftResult:
+    """Check the draft, run its tests if possible, and suggest the next call."""
+    result = await backend.run_operation(CHECK, params)
+    if params.level == "test" and result.ok:
+        tested = await backend.test(result.commit)
+        result = replace(
+            result, ok=not tested.diagnostics,
+            diagnostics=[*tested.diagnostics, *result.diagnostics],
+            tests=DraftTests(tested.cases, tested.failed, tested.seconds),
         )  # fmt: skip
-    refs = sorted({one.ref for one in done.diagnostics if one.ref and one.severity == "error"})
-    more = {"draft": taken.draft} if taken.draft else {}
+    errors = (item for item in result.diagnostics if item.ref and item.severity == "error")
+    refs = sorted({item.ref for item in errors})
+    draft = {"draft": params.draft} if params.draft else {}
     if refs:
-        why = "read the resources with errors"
-        return replace(done, next=[Call("context_read", {"refs": refs[:20], **more}, why)])
-    arguments = {"draft": taken.draft, "title": "Say what changes", "body": ""}
-    calls = [Call("apply_pull_request", arguments, "ask for review")] if taken.draft else []
-    return replace(done, next=calls)
+        reason = "read the resources with errors"
+        return replace(
+            result, next=[NextCall("context_read", {"refs": refs[:20], **draft}, reason)]
+        )
+    arguments = {"draft": params.draft, "title": "Describe the change", "body": ""}
+    calls = [NextCall("apply_pull_request", arguments, "ask for review")] if params.draft else []
+    return replace(result, next=calls)
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "validate_draft", "Validate a draft",
     "Checks files, compiles functions, runs tests. Each diagnostic has file, line, hint and, if"
     " known, a fix: a change to send to preview_changes.",
-    Checking, Checked, run,
+    ValidateDraftParams, ValidateDraftResult, run,
 )  # fmt: skip

@@ -1,34 +1,35 @@
-"""End a job that has not ended."""
+"""Cancel a job that has not ended."""
 
 from __future__ import annotations
 
 from bbops.interfaces.mcp.models import Draft
 from bbops.interfaces.mcp.project.work_show import JobName
 from bbops.interfaces.mcp.project_backend import ProjectBackend
-from bbops.interfaces.mcp.tool import Gives, Hints, Takes, Tool
+from bbops.interfaces.mcp.tool import McpTool, ToolHints, ToolParams, ToolResult
 
 
-class Cancelling(Takes, frozen=True):
-    """Which job."""
+class WorkCancelParams(ToolParams, frozen=True):
+    """The job to cancel."""
 
     job: JobName
     draft: Draft = ""
 
 
-class Cancelled(Gives, frozen=True, kw_only=True):
-    """The job that was ended."""
+class WorkCancelResult(ToolResult, frozen=True, kw_only=True):
+    """The cancelled job."""
 
     job: str
 
 
-async def run(place: ProjectBackend, taken: Cancelling) -> Cancelled:
-    """Cancel it; that cannot be undone."""
-    await (await place.jobs(taken.draft)).change("cancel", taken.job)
-    return Cancelled(job=taken.job)
+async def run(backend: ProjectBackend, params: WorkCancelParams) -> WorkCancelResult:
+    """Cancel the job; this cannot be undone."""
+    await (await backend.jobs(params.draft)).change("cancel", params.job)
+    return WorkCancelResult(job=params.job)
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "work_cancel", "Cancel a job",
     "Ends a job for good, a running one at its next step. Call it only when the user asked.",
-    Cancelling, Cancelled, run, scope="builder", hints=Hints(destroys=True, reaches_out=True),
+    WorkCancelParams, WorkCancelResult, run,
+    scope="builder", hints=ToolHints(destroys=True, reaches_out=True),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Show one job: what caused it, what it waits for, what it has done and was given."""
+"""Show a job: its causes, its obstacles, its completed steps and its payload."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from bbops.interfaces.mcp.models import MOST_RESULT, Draft
+from bbops.interfaces.mcp.models import MAX_RESULT, Draft
 from bbops.interfaces.mcp.project.work_list import NOTE, JobLine, line_of
 from bbops.interfaces.mcp.project_backend import ProjectBackend
-from bbops.interfaces.mcp.tool import Call, Gives, Hints, Takes, Tool
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolHints, ToolParams, ToolResult
 
 JobName = Annotated[str, Meta(min_length=1, max_length=400)]
 
 
-class Showing(Takes, frozen=True):
-    """Which job."""
+class WorkShowParams(ToolParams, frozen=True):
+    """The job to show."""
 
     job: JobName
     draft: Draft = ""
 
 
-class Shown(Gives, frozen=True, kw_only=True):
-    """What is known of a job; secrets and private columns are masked in its payload."""
+class WorkShowResult(ToolResult, frozen=True, kw_only=True):
+    """A job; secrets and private columns are masked in its payload."""
 
     note: str = NOTE
     job: JobLine
@@ -33,22 +33,25 @@ class Shown(Gives, frozen=True, kw_only=True):
     is_cut: bool = False
 
 
-async def run(place: ProjectBackend, taken: Showing) -> Shown:
-    """Show it, and say how it can go on."""
-    found = await (await place.jobs(taken.draft)).show(taken.job)
+async def run(backend: ProjectBackend, params: WorkShowParams) -> WorkShowResult:
+    """Return the job, and suggest a retry if it needs one."""
+    story = await (await backend.jobs(params.draft)).show(params.job)
     calls = []
-    if found.job.state in {"dead", "held"}:
-        of = {"draft": taken.draft} if taken.draft else {}
-        calls = [Call("work_retry", {"job": taken.job, **of}, "run it again, once it is fixed")]
-    return Shown(
-        job=line_of(found.job), causes=found.causes, waits=found.waits, done=found.steps,
-        payload=found.payload[:MOST_RESULT], is_cut=len(found.payload) > MOST_RESULT, next=calls,
+    if story.job.state in {"dead", "held"}:
+        draft = {"draft": params.draft} if params.draft else {}
+        calls = [
+            NextCall("work_retry", {"job": params.job, **draft}, "run it again, once it is fixed")
+        ]
+    return WorkShowResult(
+        job=line_of(story.job), causes=story.causes, waits=story.waits, done=story.steps,
+        payload=story.payload[:MAX_RESULT], is_cut=len(story.payload) > MAX_RESULT, next=calls,
     )  # fmt: skip
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "work_show", "One job",
     "Shows a job: its causes back to the request, what it waits for, steps done, and"
     " its payload, masked.",
-    Showing, Shown, run, scope="data", hints=Hints(reads_only=True, reaches_out=True),
+    WorkShowParams, WorkShowResult, run,
+    scope="data", hints=ToolHints(reads_only=True, reaches_out=True),
 )  # fmt: skip

@@ -9,7 +9,13 @@ from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.base.errors import ServerError
-from bbops.interfaces.answers import Oneself, ProjectLine, ReconcileAnswer, ServerStatus, Status
+from bbops.interfaces.answers import (
+    ProjectLine,
+    ReconcileResponse,
+    ServerStatus,
+    SignedInUser,
+    Status,
+)
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, read
@@ -34,12 +40,12 @@ class Accepted(msgspec.Struct, frozen=True):
 
 
 @read("/api/whoami", Permission.KNOW_ONESELF)
-async def read_oneself(visit: Here) -> Oneself:
+async def read_oneself(visit: Here) -> SignedInUser:
     """The signed-in user, and their roles and scopes."""
     caller = visit.caller
     projects = {name: role.value for name, role in caller.projects.items()}
     scopes = sorted(scope.value for scope in caller.scopes)
-    return Oneself(caller.how, caller.email, caller.name, caller.role, projects, scopes)
+    return SignedInUser(caller.how, caller.email, caller.name, caller.role, projects, scopes)
 
 
 @read("/api/server", Permission.READ_SERVER)
@@ -70,7 +76,7 @@ async def read_status(visit: Here, name: FromPath[str]) -> Status:
 @change("/api/projects/{name:str}/reconcile", Permission.RECONCILE)
 async def reconcile(
     visit: Here, name: FromPath[str], *, again: Annotated[bool, QueryParameter()] = False
-) -> ReconcileAnswer:
+) -> ReconcileResponse:
     """Fetch the project's repository now, and publish its newest commit.
 
     A live commit is published again only with `again`. The status of the project includes this
@@ -80,7 +86,7 @@ async def reconcile(
     if requested_at is None:
         raise _unknown(name)
     await visit.note("reconcile", object=name)
-    return ReconcileAnswer(requested_at)
+    return ReconcileResponse(requested_at)
 
 
 @change("/api/projects/{name:str}/accept", Permission.ACCEPT)

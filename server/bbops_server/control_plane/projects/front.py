@@ -11,7 +11,7 @@ from litestar.response import Template
 
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.base.render import render
-from bbops.interfaces.answers import Condition, Publication, ServerStatus, Status
+from bbops.interfaces.answers import ProjectCondition, Publication, ServerStatus, Status
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here
@@ -69,7 +69,7 @@ class ProjectRow:
     status: Status
     state: State
     newest: Publication | None
-    conditions: Sequence[Condition]
+    conditions: Sequence[ProjectCondition]
     diagnostics: str
 
     @property
@@ -109,7 +109,7 @@ def render_project(status: Status) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _condition(condition: Condition) -> str:
+def _condition(condition: ProjectCondition) -> str:
     reason, message = condition.reason, condition.message
     text = f"{reason}: {message}" if message else reason
     return f"  {condition.type:<12} {'yes' if condition.status else 'no':<3} {text}"

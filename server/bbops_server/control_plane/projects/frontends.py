@@ -16,7 +16,7 @@ from litestar.exceptions import ClientException, NotFoundException
 from litestar.params import FromPath, QueryParameter
 
 from bbops.base.errors import BbopsError
-from bbops.interfaces.answers import PublishedFrontend
+from bbops.interfaces.answers import FrontendResult
 from bbops.source.tree import is_safe
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
@@ -46,7 +46,7 @@ async def list_frontends(visit: Here, name: FromPath[str]) -> list[dict[str, Any
 async def publish_frontend(
     visit: Here, name: FromPath[str],
     message: Annotated[str, QueryParameter(max_length=200)] = "Publish the frontend",
-) -> PublishedFrontend:  # fmt: skip
+) -> FrontendResult:  # fmt: skip
     """Publish the files of a zip archive, the body; responds when they are live."""
     frontends = _find(visit, name)
     data = await visit.request.body()
@@ -57,7 +57,7 @@ async def publish_frontend(
         await visit.note("publish frontend", object=name, outcome="refused")
         raise refuse(error) from None
     await visit.note("publish frontend", object=f"{name} {done['version']}")
-    return PublishedFrontend(**done)
+    return FrontendResult(**done)
 
 
 def _find(visit: Visit, name: str) -> FrontendSource:

@@ -9,7 +9,7 @@ import msgspec
 from litestar import Response
 from litestar.params import Body, FromPath
 
-from bbops.interfaces.answers import ApiKey, IssuedKey
+from bbops.interfaces.answers import ApiKeyInfo, IssuedKey
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT, VisitedProject
 from bbops_server.control_plane.web.routes import change, page, read
@@ -48,7 +48,7 @@ class EndedKey(msgspec.Struct, frozen=True):
 
 
 @read(f"{PROJECT}/keys", Permission.MANAGE_KEYS)
-async def list_keys(visit: Here, name: FromPath[str]) -> list[ApiKey]:
+async def list_keys(visit: Here, name: FromPath[str]) -> list[ApiKeyInfo]:
     """Every API key with expired and revoked ones, newest first; never the keys themselves."""
     return await _list(VisitedProject.open(visit, name))
 
@@ -74,7 +74,9 @@ async def revoke_key(visit: Here, name: FromPath[str], key: FromPath[str]) -> En
 
 
 @read(f"{DRAFT}/keys", Permission.MANAGE_DRAFT_KEYS)
-async def list_draft_keys(visit: Here, name: FromPath[str], slug: FromPath[str]) -> list[ApiKey]:
+async def list_draft_keys(
+    visit: Here, name: FromPath[str], slug: FromPath[str]
+) -> list[ApiKeyInfo]:
     """Every API key of a draft. A draft that is reset loses its keys."""
     return await _list(VisitedProject.open_draft(visit, name, slug))
 
@@ -111,8 +113,8 @@ async def show_keys(visit: Here, name: FromPath[str]) -> Response[Any]:
     return visit.page("keys", project=name, keys=keys)
 
 
-async def _list(project: VisitedProject) -> list[ApiKey]:
-    return msgspec.convert((await project.ask(ListKeys)).keys, list[ApiKey])
+async def _list(project: VisitedProject) -> list[ApiKeyInfo]:
+    return msgspec.convert((await project.ask(ListKeys)).keys, list[ApiKeyInfo])
 
 
 async def _issue(project: VisitedProject, new: NewKey) -> IssuedKey:
@@ -133,7 +135,7 @@ async def _revoke(project: VisitedProject, key: str) -> EndedKey:
     return EndedKey(revoked.id)
 
 
-def _with_dates(key: ApiKey) -> dict[str, Any]:
+def _with_dates(key: ApiKeyInfo) -> dict[str, Any]:
     """Return the template's values for a key, with its times as datetimes."""
     times = {
         "made": key.created_at, "ends": key.expires_at, "revoked": key.revoked_at,

@@ -10,7 +10,7 @@ from litestar.exceptions import NotFoundException, PermissionDeniedException
 from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.base.errors import BbopsError, ServerError
-from bbops.interfaces.answers import Publication, RolledBack
+from bbops.interfaces.answers import Publication, RollbackResult
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.proposals.review import VisitedProposals
 from bbops_server.control_plane.web.permissions import require_permission
@@ -103,7 +103,7 @@ async def exempt(visit: Here, name: FromPath[str]) -> ExemptedRevision:
 @change("/api/projects/{name:str}/rollback", Permission.PROPOSE)
 async def roll_back(
     visit: Here, name: FromPath[str], data: Annotated[RollbackRequest, Body()]
-) -> RolledBack:
+) -> RollbackResult:
     """Propose a rollback to a version; with `now`, push it to the live branch."""
     if not data.now:
         return await propose_rollback(visit, name, data)
@@ -114,7 +114,7 @@ async def roll_back(
         await visit.note("roll back", object=f"{name} {data.version}", outcome="refused")
         raise refuse(error) if isinstance(error, BbopsError) else error from None
     await visit.note("roll back", object=f"{name} {data.version}")
-    return RolledBack(restored["commit"], restored["branch"], restored["version"])
+    return RollbackResult(restored["commit"], restored["branch"], restored["version"])
 
 
 async def push_rollback(visit: Visit, name: str, data: RollbackRequest) -> Mapping[str, str]:
@@ -138,7 +138,7 @@ async def push_rollback(visit: Visit, name: str, data: RollbackRequest) -> Mappi
     return restored
 
 
-async def propose_rollback(visit: Visit, name: str, data: RollbackRequest) -> RolledBack:
+async def propose_rollback(visit: Visit, name: str, data: RollbackRequest) -> RollbackResult:
     """Open a proposal that restores a version.
 
     Raises:
@@ -155,7 +155,9 @@ async def propose_rollback(visit: Visit, name: str, data: RollbackRequest) -> Ro
     topic = " ".join(("rollback", restored["version"], *data.only))[:MAX_TOPIC]
     proposal = await proposals.propose(restored["commit"], topic)
     page = proposals.control.page(proposal.number)
-    return RolledBack(proposal.head, proposal.target, restored["version"], proposal.number, page)
+    return RollbackResult(
+        proposal.head, proposal.target, restored["version"], proposal.number, page
+    )
 
 
 def find_versions(visit: Visit, name: str) -> VersionSource:

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from litestar.params import Body, FromPath, QueryParameter
 
-from bbops.interfaces.answers import Merged, OtherProject, ProposalDetail
+from bbops.interfaces.answers import MergeResult, OtherProject, ProposalDetail
 from bbops.source.git.proposals import Proposal, State, Verdict
 from bbops_server.accounts.reviewers import MOST_ASKED
 from bbops_server.accounts.rules import Permission
@@ -107,9 +107,9 @@ async def review_proposal(
 @change("/api/projects/{name:str}/proposals/{number:int}/merge", Permission.MERGE, status=200)
 async def merge_proposal(
     visit: Here, name: FromPath[str], number: FromPath[int], data: Annotated[MergeRequest, Body()]
-) -> Merged:
+) -> MergeResult:
     """Merge a proposal; responds when it is live or has stalled."""
-    return Merged(*await VisitedProposals(visit, name).merge(number, data.head))
+    return MergeResult(*await VisitedProposals(visit, name).merge(number, data.head))
 
 
 @change("/api/projects/{name:str}/proposals/{number:int}/close", Permission.REVIEW, status=200)

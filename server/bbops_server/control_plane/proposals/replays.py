@@ -11,7 +11,7 @@ from litestar.exceptions import ClientException, NotFoundException
 from litestar.params import FromPath
 
 from bbops.base.errors import BbopsError
-from bbops.interfaces.answers import Replayed
+from bbops.interfaces.answers import ReplayResult
 from bbops.source.git.proposals import Proposal
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.proposals.review import VisitedProposals
@@ -26,12 +26,12 @@ _TOKEN_SECONDS: Final = 4 * MAX_SECONDS
 
 
 @change("/api/projects/{name:str}/proposals/{number:int}/replay", Permission.REPLAY, status=200)
-async def replay_proposal(visit: Here, name: FromPath[str], number: FromPath[int]) -> Replayed:
+async def replay_proposal(visit: Here, name: FromPath[str], number: FromPath[int]) -> ReplayResult:
     """Replay requests of the live API on the proposal's draft, and store the changed responses."""
     return await replay(visit, name, number)
 
 
-async def replay(visit: Visit, name: str, number: int) -> Replayed:
+async def replay(visit: Visit, name: str, number: int) -> ReplayResult:
     """Replay requests on the draft of an open proposal, for one proposal at a time.
 
     Raises:
@@ -69,14 +69,14 @@ async def replay(visit: Visit, name: str, number: int) -> Replayed:
     return replayed
 
 
-async def find_replay(visit: Visit, name: str, proposal: Proposal) -> Replayed | None:
+async def find_replay(visit: Visit, name: str, proposal: Proposal) -> ReplayResult | None:
     """Return the stored replay of a proposal's commit; None without permission to read requests."""
     if not visit.may(Permission.READ_REQUESTS, name):
         return None
     text = await visit.control.run(
         visit.book.proposals.replay, name, proposal.number, proposal.head
     )  # fmt: skip
-    return None if text is None else msgspec.json.decode(text, type=Replayed)
+    return None if text is None else msgspec.json.decode(text, type=ReplayResult)
 
 
 def _conflict(message: str) -> ClientException:

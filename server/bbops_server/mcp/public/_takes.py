@@ -6,16 +6,16 @@ from typing import Annotated
 
 import msgspec
 
-from bbops.interfaces.mcp.tool import Takes
+from bbops.interfaces.mcp.tool import ToolParams
 
 Id = Annotated[str, msgspec.Meta(description="as in project_list")]
 
 
-class Nothing(Takes, frozen=True):
+class Nothing(ToolParams, frozen=True):
     """Takes nothing."""
 
 
-class Chosen(Takes, frozen=True):
+class Chosen(ToolParams, frozen=True):
     """A project."""
 
     project_id: Id

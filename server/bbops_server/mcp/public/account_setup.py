@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from bbops.interfaces.mcp.tool import WRITES, Call, Gives, Refused, Takes, Tool
+from bbops.interfaces.mcp.tool import WRITES, McpTool, NextCall, ToolError, ToolParams, ToolResult
 from bbops_server.accounts.tables import TEXT_LENGTH
 from bbops_server.mcp.public.account_status import find_missing, find_person
 from bbops_server.mcp.public_context import PublicContext
@@ -14,14 +14,14 @@ from bbops_server.mcp.public_context import PublicContext
 Line = Annotated[str, msgspec.Meta(max_length=TEXT_LENGTH)]
 
 
-class Profile(Takes, frozen=True):
+class Profile(ToolParams, frozen=True):
     """The fields that account_status reports as missing."""
 
     name: Line = ""
     company: Line = ""
 
 
-class Saved(Gives, frozen=True):
+class Saved(ToolResult, frozen=True):
     """What the profile is now."""
 
     name: str
@@ -38,19 +38,20 @@ async def save(at: PublicContext, given: Profile) -> Saved:
     )
     taken = [field for field in filled if field not in missing]
     if taken:
-        raise Refused(
+        raise ToolError(
             f"'{taken[0]}' is already set, and agents cannot change profiles",
-            hint=f"the user can change it at {at.link('/account')}", next=(Call("account_status"),),
+            hint=f"the user can change it at {at.link('/account')}",
+            next=(NextCall("account_status"),),
         )  # fmt: skip
     name, company = given.name or person.name, given.company or person.company
     if filled:
         await at.ask(at.book.people.set_profile, person.id, name, company)
         await at.note("change profile", "")
     left = find_missing(await find_person(at))
-    return Saved(name=name, company=company, missing_fields=left, next=[Call("project_list")])
+    return Saved(name=name, company=company, missing_fields=left, next=[NextCall("project_list")])
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "account_setup",
     "Complete the account",
     "Fills in the profile fields that account_status reports as missing; ask the person for them.",

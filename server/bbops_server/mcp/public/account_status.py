@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from bbops.interfaces.mcp.tool import Call, Gives, Refused, Tool
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolError, ToolResult
 from bbops_server.accounts.people import Person
 from bbops_server.mcp.public._takes import Nothing
 from bbops_server.mcp.public_context import PublicContext
@@ -19,7 +19,7 @@ class Workspace(msgspec.Struct, frozen=True):
     company: str
 
 
-class Account(Gives, frozen=True):
+class Account(ToolResult, frozen=True):
     """Whose account it is. `missing_fields` are what account_setup takes."""
 
     email: str
@@ -36,7 +36,7 @@ async def find_person(at: PublicContext) -> Person:
     """Return whose account it is. Raises: Refused: it is gone."""
     found = await at.ask(at.book.people.get, at.caller.person)
     if found is None:
-        raise Refused("this account no longer exists", hint="sign in again")
+        raise ToolError("this account no longer exists", hint="sign in again")
     return found
 
 
@@ -49,17 +49,17 @@ async def show(at: PublicContext, _: Nothing) -> Account:
     """Show it."""
     person, workspace = await find_person(at), await at.ask(at.book.workspaces.get)
     missing = find_missing(person)
-    fill = Call("account_setup", dict.fromkeys(missing, "…"), "ask the person for these")
+    fill = NextCall("account_setup", dict.fromkeys(missing, "…"), "ask the person for these")
     return Account(
         email=person.email, name=person.name, company=person.company,
         role=at.caller.role or "", projects=dict(at.caller.projects),
         workspace=Workspace(workspace.name, workspace.company),
         scopes=sorted(at.granted.scopes) if at.granted else [], missing_fields=missing,
-        next=[fill if missing else Call("project_list")],
+        next=[fill if missing else NextCall("project_list")],
     )  # fmt: skip
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "account_status",
     "Account",
     "Who is signed in, their role, and which fields of their profile are missing.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from bbops.base.diagnostics import suggest
-from bbops.interfaces.mcp.tool import Call, Gives, Refused, Takes, Tool
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolError, ToolParams, ToolResult
 from bbops.runtime.vendors import find_steps
 from bbops_server.mcp.public_context import PublicContext
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bbops.language.addons._base import AddonKind
 
 
-class Wanted(Takes, frozen=True):
+class Wanted(ToolParams, frozen=True):
     """All of them, or one with its parameters."""
 
     addon: Annotated[str, msgspec.Meta(description="an id, for its steps in detail")] = ""
@@ -68,7 +68,7 @@ class Addon(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     example: str = ""
 
 
-class Addons(Gives, frozen=True):
+class Addons(ToolResult, frozen=True):
     """By id."""
 
     addons: list[Addon]
@@ -78,12 +78,12 @@ async def show(at: PublicContext, wanted: Wanted) -> Addons:
     """Show them."""
     known = await asyncio.to_thread(_read_addons)
     if not wanted.addon:
-        first = Call("addon_list", {"addon": next(iter(known))}, "one addon in detail")
+        first = NextCall("addon_list", {"addon": next(iter(known))}, "one addon in detail")
         return Addons(addons=[_addon(at, id_, one) for id_, one in known.items()], next=[first])
     if wanted.addon not in known:
-        raise Refused(
+        raise ToolError(
             f"there is no addon '{wanted.addon[:64]}'", hint=suggest(wanted.addon, known),
-            next=(Call("addon_list"), Call("docs_search", {"query": "http step"})),
+            next=(NextCall("addon_list"), NextCall("docs_search", {"query": "http step"})),
         )  # fmt: skip
     return Addons(addons=[_in_detail(at, wanted.addon, known[wanted.addon])])
 
@@ -123,7 +123,7 @@ def _in_detail(at: PublicContext, id_: str, kind: AddonKind) -> Addon:
     return msgspec.structs.replace(_addon(at, id_, kind), steps=steps, example=kind.config_example)
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "addon_list",
     "Integrations",
     "Integrations that functions have steps for; with an id, in detail with examples. Optional.",

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import msgspec
 
-from bbops.interfaces.mcp.searching import Hit, search
-from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
+from bbops.interfaces.mcp.search import Hit, search
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolParams, ToolResult
 from bbops_server.mcp.public_context import PublicContext
 
 
-class Query(Takes, frozen=True):
+class Query(ToolParams, frozen=True):
     """What is looked for."""
 
     query: Annotated[
@@ -30,7 +30,7 @@ class Found(msgspec.Struct, frozen=True):
     url: str
 
 
-class Sections(Gives, frozen=True):
+class Sections(ToolResult, frozen=True):
     """The best first; none is no error."""
 
     results: list[Found]
@@ -39,7 +39,7 @@ class Sections(Gives, frozen=True):
 async def find(at: PublicContext, wanted: Query) -> Sections:
     """Find sections."""
     hits = await asyncio.to_thread(search, wanted.query, wanted.limit)
-    following = [] if hits else [Call("platform_help", why="find all documentation")]
+    following = [] if hits else [NextCall("platform_help", why="find all documentation")]
     return Sections(results=[_show(at, hit) for hit in hits], next=following)
 
 
@@ -48,7 +48,7 @@ def _show(at: PublicContext, hit: Hit) -> Found:
     return Found(hit.title, hit.heading, hit.snippet, url)
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "docs_search",
     "Search the documentation",
     "Searches the documentation of the language and the server; short, focused queries work best.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from bbops.interfaces.mcp.tool import Call, Gives, Tool
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolResult
 from bbops_server.mcp.public._takes import Nothing
 from bbops_server.mcp.public_context import PublicContext
 
@@ -16,7 +16,7 @@ class Step(msgspec.Struct, frozen=True):
     tool: str = ""
 
 
-class Onboarding(Gives, frozen=True):
+class Onboarding(ToolResult, frozen=True):
     """Where somebody stands, and what comes next, in order."""
 
     signed_in: bool
@@ -46,19 +46,22 @@ async def begin(at: PublicContext, _: Nothing) -> Onboarding:
     """Say what comes next for whoever asks."""
     granted = at.granted
     if granted is None:
-        first = Call("project_list", why="lets your client sign in, then lists the projects")
+        first = NextCall("project_list", why="lets your client sign in, then lists the projects")
         return Onboarding(
             signed_in=False, signed_in_as="", client="", scopes=[], steps=[_SIGN_IN, *_WORK],
-            next=[first, Call("docs_search", {"query": "tutorial"}, "needs no account")],
+            next=[first, NextCall("docs_search", {"query": "tutorial"}, "needs no account")],
         )  # fmt: skip
     return Onboarding(
         signed_in=True, signed_in_as=granted.caller.email, client=granted.client,
         scopes=sorted(granted.scopes), steps=_WORK,
-        next=[Call("project_list"), Call("account_status", why="whether anything is missing")],
+        next=[
+            NextCall("project_list"),
+            NextCall("account_status", why="whether anything is missing"),
+        ],
     )  # fmt: skip
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "platform_get_onboarding",
     "Begin here",
     "Call this first: whether you are signed in, and the steps from here to a project.",

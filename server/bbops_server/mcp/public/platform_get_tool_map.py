@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from bbops.interfaces.mcp.tool import Call, Gives, Tool
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolResult
 from bbops_server.mcp.public._takes import Nothing
 from bbops_server.mcp.public_context import MCP_PATH, PublicContext
 from bbops_server.mcp.tables import PROJECT, PUBLIC, tools_of
@@ -29,7 +29,7 @@ class Server(msgspec.Struct, frozen=True):
     tools: list[Line]
 
 
-class ToolMap(Gives, frozen=True):
+class ToolMap(ToolResult, frozen=True):
     """Both servers."""
 
     public: Server
@@ -44,16 +44,16 @@ async def show(at: PublicContext, _: Nothing) -> ToolMap:
         public=Server(at.link(MCP_PATH), _lines(tools_of(PUBLIC))),
         project=Server(project, _lines(tools_of(PROJECT))),
         order=["context", "preview", "validate", "apply", "publish", "review", "recovery"],
-        next=[Call("project_list", why="how to get a project's URL")],
+        next=[NextCall("project_list", why="how to get a project's URL")],
     )  # fmt: skip
 
 
-def _lines(tools: Mapping[str, Tool[Any]]) -> list[Line]:
+def _lines(tools: Mapping[str, McpTool[Any]]) -> list[Line]:
     found = tools.values()
     return [Line(one.name, one.category, one.scope, one.description) for one in found]
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "platform_get_tool_map",
     "Tool map",
     "Every tool of this server and of a project's server, with its scope and purpose.",

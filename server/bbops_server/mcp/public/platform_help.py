@@ -7,7 +7,7 @@ import asyncio
 import msgspec
 
 import bbops
-from bbops.interfaces.mcp.tool import Call, Gives, Tool
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolResult
 from bbops_server.mcp.public._takes import Nothing
 from bbops_server.mcp.public_context import MCP_PATH, PublicContext
 
@@ -40,7 +40,7 @@ RULES = [
 ]  # fmt: skip
 
 
-class Help(Gives, frozen=True):
+class Help(ToolResult, frozen=True):
     """What it is, and where things are.
 
     Attributes:
@@ -72,11 +72,11 @@ async def explain(at: PublicContext, _: Nothing) -> Help:
         not_supported=await asyncio.to_thread(_find_unsupported), mcp_url=at.link(MCP_PATH),
         dashboard_url=at.link("/"), docs_url=at.link("/llms.txt"),
         skills_url=at.link("/skills/skills.json"), sign_up_url=at.link("/signup"), rules=RULES,
-        next=[Call("platform_get_onboarding", why="see the first steps")],
+        next=[NextCall("platform_get_onboarding", why="see the first steps")],
     )  # fmt: skip
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "platform_help",
     "What this is",
     "What bbops is, its rules for agents, and where its documentation and skills are.",

@@ -6,17 +6,17 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from bbops.interfaces.mcp.clients._base import Client, find_clients
+from bbops.interfaces.mcp.clients._base import McpClient, find_clients
 from bbops.interfaces.mcp.installing.guide import BEGIN, END, make_guide
 from bbops.interfaces.mcp.skills import read_skills
-from bbops.interfaces.mcp.tool import Call, Gives, Refused, Takes, Tool
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolError, ToolParams, ToolResult
 from bbops_server.mcp.public._takes import Id
 from bbops_server.mcp.public_context import PublicContext
 
 _GUIDE, _SKILLS = "AGENTS.md", ".agents/skills"
 
 
-class Bound(Takes, frozen=True):
+class Bound(ToolParams, frozen=True):
     """A project, and the client that is to find its server."""
 
     project_id: Id
@@ -54,7 +54,7 @@ class Step(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     digest: str = ""
 
 
-class Plan(Gives, frozen=True):
+class Plan(ToolResult, frozen=True):
     """The steps, in their order. All of them stay inside the workspace; none holds a token."""
 
     project_id: str
@@ -78,18 +78,18 @@ async def bind(at: PublicContext, wanted: Bound) -> Plan:
     )  # fmt: skip
 
 
-def _choose(name: str) -> dict[str, Client]:
+def _choose(name: str) -> dict[str, McpClient]:
     """Return one client, or all; those whose file is in the home folder are left to the person."""
     known = find_clients()
     if name and name not in known:
-        again = Call("platform_help", why="see docs/agents.md for other clients")
-        raise Refused(
+        again = NextCall("platform_help", why="see docs/agents.md for other clients")
+        raise ToolError(
             f"unknown client '{name[:64]}'", hint=f"one of {', '.join(known)}", next=(again,)
         )
     return {name: known[name]} if name else dict(known)
 
 
-def _configure(clients: dict[str, Client], url: str, name: str) -> Step:
+def _configure(clients: dict[str, McpClient], url: str, name: str) -> Step:
     entries = [
         Entry(at, one.file, one.form, [*one.keys, name], one.entry(url))
         for at, one in clients.items()
@@ -121,12 +121,12 @@ def _fetch(at: PublicContext, folder: str) -> list[Step]:
     ]  # fmt: skip
 
 
-def _sign_in(clients: dict[str, Client], name: str) -> str:
+def _sign_in(clients: dict[str, McpClient], name: str) -> str:
     how = clients[name].sign_in if name else "reload the servers in the client, and sign in"
     return f"Say which files were changed, and: {how}"
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "project_connect",
     "Connect a workspace",
     "Call once with the chosen project: the steps that bind this workspace to it, for you to do.",

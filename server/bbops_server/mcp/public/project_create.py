@@ -9,11 +9,11 @@ from typing import Annotated
 import msgspec
 
 from bbops.interfaces.cli.init import slug, template_files
-from bbops.interfaces.mcp.tool import Call, Gives, Takes, Tool
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolParams, ToolResult
 from bbops_server.mcp.public_context import PublicContext
 
 
-class Wanted(Takes, frozen=True):
+class Wanted(ToolParams, frozen=True):
     """What it is to be called."""
 
     name: Annotated[
@@ -28,7 +28,7 @@ class File(msgspec.Struct, frozen=True, rename="camel"):
     size_bytes: int
 
 
-class Preview(Gives, frozen=True):
+class Preview(ToolResult, frozen=True):
     """A dry run: `created` is always false. The commands are for the person, or for you to run."""
 
     created: bool
@@ -50,11 +50,14 @@ async def preview(at: PublicContext, wanted: Wanted) -> Preview:
         commands=[f"bbops init {shlex.quote(name)}", f"cd {shlex.quote(name)}", "bbops dev"],
         afterwards="an owner adds the repository to the server's file: "
         + at.link("/docs/serving.md#several-projects-on-one-server"),
-        next=[Call("project_list"), Call("docs_search", {"query": "server.yaml several projects"})],
+        next=[
+            NextCall("project_list"),
+            NextCall("docs_search", {"query": "server.yaml several projects"}),
+        ],
     )  # fmt: skip
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "project_create",
     "Preview a new project",
     "Dry run: the files and commands that a new project needs. Creates nothing.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from bbops.interfaces.mcp.tool import Call, Gives, Tool
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolResult
 from bbops_server.accounts.rules import GrantScope
 from bbops_server.mcp.oauth.endpoints import METADATA
 from bbops_server.mcp.public._takes import Chosen
@@ -20,7 +20,7 @@ class SignIn(msgspec.Struct, frozen=True, rename="camel"):
     scopes: list[str]
 
 
-class Manifest(Gives, frozen=True):
+class Manifest(ToolResult, frozen=True):
     """The address is used as it is: none is made from a name or a pattern."""
 
     project_id: str
@@ -42,11 +42,11 @@ async def show(at: PublicContext, chosen: Chosen) -> Manifest:
         protocol_versions=list(PROTOCOLS),
         sign_in=SignIn("oauth2", at.link(path), [one.value for one in GrantScope]),
         tools=list(tools_of(PROJECT)), first_call="context_get",
-        next=[Call("project_connect", {"projectId": found.name}, "binds this workspace to it")],
+        next=[NextCall("project_connect", {"projectId": found.name}, "binds this workspace to it")],
     )  # fmt: skip
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "project_get_mcp_manifest",
     "How a project's server is installed",
     "Address, transport, sign-in, protocols and tools of one project's MCP server.",

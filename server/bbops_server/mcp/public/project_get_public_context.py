@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from bbops.base.errors import BbopsError
-from bbops.interfaces.mcp.tool import Call, Gives, Tool
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolResult
 from bbops_server.mcp.public._takes import Chosen
 from bbops_server.mcp.public_context import PublicContext
 
@@ -30,7 +30,7 @@ class _Contract(msgspec.Struct, frozen=True):
     operations: list[Any] = []
 
 
-class Context(Gives, frozen=True):
+class Context(ToolResult, frozen=True):
     """What its callers may know, and how far it is; no rows, names of people or settings."""
 
     project_id: str
@@ -55,7 +55,7 @@ async def show(at: PublicContext, chosen: Chosen) -> Context:
         project_id=found.name, url=found.url, description=contract.description,
         revision=found.applied_revision, version=found.version, ready=found.is_ready,
         routes=routes[:MOST_ROUTES], route_count=len(routes),
-        next=[Call("project_select", {"projectId": found.name}, "to work on it")],
+        next=[NextCall("project_select", {"projectId": found.name}, "to work on it")],
     )  # fmt: skip
 
 
@@ -67,7 +67,7 @@ async def _read_contract(at: PublicContext, name: str) -> _Contract:
     return msgspec.json.decode(written.text, type=_Contract) if written else _Contract()
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "project_get_public_context",
     "What a project is",
     "A project's URL, status and public routes; safe to show to anyone.",

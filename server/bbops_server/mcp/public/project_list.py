@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from bbops.interfaces.answers import Status
-from bbops.interfaces.mcp.tool import Call, Gives, Tool
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolResult
 from bbops_server.accounts.rules import role_in
 from bbops_server.mcp.public._takes import Nothing
 from bbops_server.mcp.public_context import PublicContext
@@ -21,7 +21,7 @@ class Line(msgspec.Struct, frozen=True, rename="camel"):
     revision: str | None
 
 
-class Projects(Gives, frozen=True):
+class Projects(ToolResult, frozen=True):
     """All that somebody has a role in."""
 
     projects: list[Line]
@@ -31,9 +31,9 @@ async def show(at: PublicContext, _: Nothing) -> Projects:
     """Show them."""
     found = at.projects()
     if not found:
-        create = Call("project_create", {"name": "my-backend"}, "shows how to create one")
+        create = NextCall("project_create", {"name": "my-backend"}, "shows how to create one")
         return Projects(projects=[], next=[create])
-    choose = [Call("project_select", {"projectId": one.name}) for one in found[:2]]
+    choose = [NextCall("project_select", {"projectId": one.name}) for one in found[:2]]
     return Projects(projects=[_line(at, one) for one in found], next=choose)
 
 
@@ -42,7 +42,7 @@ def _line(at: PublicContext, status: Status) -> Line:
     return Line(status.name, status.url, role or "", status.is_ready, status.applied_revision)
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "project_list",
     "Projects",
     "Lists the projects that the signed-in person has access to, with their role.",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from bbops.interfaces.mcp.tool import Call, Gives, Tool
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolResult
 from bbops_server.mcp.public._takes import Chosen
 from bbops_server.mcp.public_context import PublicContext
 
 
-class Selected(Gives, frozen=True):
+class Selected(ToolResult, frozen=True):
     """Its addresses. `mcp_url` is used as it is; no other is made from it."""
 
     project_id: str
@@ -21,14 +21,14 @@ class Selected(Gives, frozen=True):
 async def select(at: PublicContext, chosen: Chosen) -> Selected:
     """Return its addresses."""
     found = at.project(chosen.project_id)
-    bind = Call("project_connect", {"projectId": found.name}, "how this workspace is connected")
+    bind = NextCall("project_connect", {"projectId": found.name}, "how this workspace is connected")
     return Selected(
         project_id=found.name, mcp_url=await at.mcp_url(found.name), api_url=found.url,
         dashboard_url=at.link(f"/projects/{quote(found.name)}"), next=[bind],
     )  # fmt: skip
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "project_select",
     "Choose a project",
     "Returns a project's exact MCP address (mcpUrl) and its other addresses.",

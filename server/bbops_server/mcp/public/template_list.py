@@ -9,7 +9,7 @@ import msgspec
 
 from bbops.base.assets import asset_folder
 from bbops.interfaces.mcp.handbook import read_pages
-from bbops.interfaces.mcp.tool import Call, Gives, Tool
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolResult
 from bbops.source.tree import FolderTree
 from bbops_server.mcp.public._takes import Nothing
 from bbops_server.mcp.public_context import PublicContext
@@ -35,7 +35,7 @@ class Pattern(msgspec.Struct, frozen=True):
     url: str
 
 
-class Templates(Gives, frozen=True):
+class Templates(ToolResult, frozen=True):
     """Both; neither has to be used."""
 
     templates: list[Template]
@@ -47,7 +47,7 @@ async def show(at: PublicContext, _: Nothing) -> Templates:
     pages = read_pages()
     found = [(f"{name}.md", pages[f"{name}.md"]) for name in _PATTERNS]
     patterns = [Pattern(page.title, page.summary, at.link(f"/docs/{p}")) for p, page in found]
-    create = Call("project_create", {"name": "my-backend"}, "shows what would be made")
+    create = NextCall("project_create", {"name": "my-backend"}, "shows what would be made")
     return Templates(templates=[_template()], patterns=patterns, next=[create])
 
 
@@ -63,7 +63,7 @@ def _template() -> Template:
     )  # fmt: skip
 
 
-TOOL = Tool(
+TOOL = McpTool(
     "template_list",
     "Templates",
     "Starter files and worked patterns (sign-in, frontends, clients, drafts). Optional.",

@@ -17,9 +17,9 @@ from bbops.base.errors import DatabaseError
 from bbops.build.compile.release import Cache
 from bbops.database.migrate.serialization import as_json
 from bbops.database.schema.place import Place, read_place
-from bbops.interfaces.mcp.drafting.bench import Bench
-from bbops.interfaces.mcp.drafting.performing import perform
-from bbops.interfaces.mcp.tool import Refused
+from bbops.interfaces.mcp.drafting.operations import run_operation
+from bbops.interfaces.mcp.drafting.project_repository import ProjectRepository
+from bbops.interfaces.mcp.tool import ToolError
 from bbops.language.project import Project
 from bbops.source.git.store import Store
 from bbops.source.git.writing import Identity
@@ -55,21 +55,21 @@ class AgentWorker:
         loop = asyncio.get_running_loop()
         try:
             result = await loop.run_in_executor(self._thread, self._do, request, loop)
-        except Refused as refused:
+        except ToolError as refused:
             calls = [msgspec.to_builtins(call) for call in refused.next]
             return DoWorkAnswer(refused=WorkRefusal(refused.message, refused.hint, calls))
         return DoWorkAnswer(result)
 
     def _do(self, request: DoWork, loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
         bench = self._bench(request.bench, loop)
-        return perform(bench, request.work, request.taken)
+        return run_operation(bench, request.work, request.taken)
 
-    def _bench(self, workbench: Workbench, loop: asyncio.AbstractEventLoop) -> Bench:
+    def _bench(self, workbench: Workbench, loop: asyncio.AbstractEventLoop) -> ProjectRepository:
         repository, folder = workbench.repository, workbench.folder
         if repository not in self._stores:
             self._stores[repository] = Store.open(Path(repository))
         place = read_place(workbench.database)
-        return Bench(
+        return ProjectRepository(
             self._stores[repository], workbench.live, folder, Identity(*workbench.who),
             frozenset(workbench.taken), workbench.published, workbench.elsewhere, workbench.url,
             workbench.engine, workbench.off, self._cache(repository, folder),

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bbops.base.errors import BbopsError
 from bbops.base.json_diagnostics import JsonDiagnostic
-from bbops.interfaces.answers import Tests
+from bbops.interfaces.answers import ProposalTestResult
 from bbops.source.git.proposals import Candidate, Forge, Proposal
 from bbops_server.process.messages.proposals import ProposedChange
 from bbops_server.publish.proposals.parts import (
@@ -58,7 +58,7 @@ class MergeStatus:
     diagnostics: tuple[JsonDiagnostic, ...] = ()
     plan: Mapping[str, Any] | None = None
     text: str = ""
-    tests: Tests | None = None
+    tests: ProposalTestResult | None = None
     is_gated: bool = False
     obstacles: tuple[str, ...] = ()
     tested: TestKey = ()
@@ -68,7 +68,7 @@ class MergeStatus:
     hidden: int = 0
 
     @property
-    def gates(self) -> tuple[Tests, ...]:
+    def gates(self) -> tuple[ProposalTestResult, ...]:
         """The results of tests that block the merge if they fail."""
         projects: tuple[MergeStatus | ProjectImpact, ...] = (self, *self.others)
         return tuple(each.tests for each in projects if each.is_gated and each.tests is not None)
@@ -132,7 +132,9 @@ class MergeChecker:
         The tests of a merged proposal run to their end, the tests of a closed one are stopped.
         """
 
-        def find(tests: Tests | None, project: str, tested: TestKey) -> Tests | None:
+        def find(
+            tests: ProposalTestResult | None, project: str, tested: TestKey
+        ) -> ProposalTestResult | None:
             if tests != RUNNING:
                 return tests
             place, ends = self._place(proposal, project), proposal.state == "closed"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bbops.base.json_diagnostics import JsonDiagnostic
-from bbops.interfaces.answers import Tests
+from bbops.interfaces.answers import ProposalTestResult
 from bbops_server.accounts.features import read_features_off
 from bbops_server.process.children import LivingChild
 from bbops_server.process.messages.builds import RunCommitTests
@@ -58,7 +58,7 @@ class ProjectImpact:
     diagnostics: tuple[JsonDiagnostic, ...] = ()
     plan: Mapping[str, Any] | None = None
     text: str = ""
-    tests: Tests | None = None
+    tests: ProposalTestResult | None = None
     is_gated: bool = False
     tested: TestKey = ()
     obstacles: tuple[str, ...] = ()
@@ -147,7 +147,7 @@ class ImpactReader:
         tests, tested = await self._test(
             served, commit, answer.tree, place, wait_seconds, is_urgent=is_urgent
         )
-        failed = [tests.summary] if answer.gate and tests and tests.is_against else []
+        failed = [tests.summary] if answer.gate and tests and tests.blocks_merge else []
         return ProjectImpact(
             served.name, tuple(answer.diagnostics), answer.plan, answer.text, tests,
             answer.gate, tested, (*missing, *failed), served.source.path,
@@ -156,7 +156,7 @@ class ImpactReader:
     async def _test(
         self, served: HostedProject, commit: str, tree: str, place: str, wait_seconds: float, *,
         is_urgent: bool,
-    ) -> tuple[Tests | None, TestKey]:  # fmt: skip
+    ) -> tuple[ProposalTestResult | None, TestKey]:  # fmt: skip
         """Return test results with their key; an empty `tree` is a project with errors."""
         if not tree:
             return None, ()
@@ -166,7 +166,7 @@ class ImpactReader:
         results = await self._proposal_tests.find_results(test_request, wait_seconds=wait_seconds)
         return results, test_request.tree
 
-    def find_tests(self, place: str, tested: TestKey, *, ends: bool) -> Tests | None:
+    def find_tests(self, place: str, tested: TestKey, *, ends: bool) -> ProposalTestResult | None:
         """Return test results at a place, None if unknown; `ends` stops running tests."""
         if ends:
             self._proposal_tests.end(place)

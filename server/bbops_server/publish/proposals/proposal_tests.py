@@ -10,7 +10,7 @@ from typing import Final
 
 from bbops.base.errors import BbopsError
 from bbops.base.json_diagnostics import JsonDiagnostic
-from bbops.interfaces.answers import Tests
+from bbops.interfaces.answers import ProposalTestResult
 from bbops_server.process.children import LivingChild
 from bbops_server.process.messages.builds import EndTests, RunCommitTests
 from bbops_server.process.messages.forks import CaseReport
@@ -23,8 +23,8 @@ MAX_RESULTS: Final = 500
 TestKey = tuple[str, ...]
 
 
-RUNNING: Final = Tests("running", "its tests are running")
-STOPPED: Final = Tests("unknown", "its tests were still running at that time")
+RUNNING: Final = ProposalTestResult("running", "its tests are running")
+STOPPED: Final = ProposalTestResult("unknown", "its tests were still running at that time")
 """The result of tests that were stopped with a server or a closed proposal."""
 
 
@@ -53,13 +53,13 @@ class ProposalTests:
 
     def __init__(self, build: LivingChild) -> None:
         self._build = build
-        self._results: dict[TestKey, Tests] = {}
+        self._results: dict[TestKey, ProposalTestResult] = {}
         self._running: dict[str, tuple[TestKey, asyncio.Task[None]]] = {}
         self._run_lock = asyncio.Lock()
 
     async def find_results(
         self, request: ProposalTestRequest, *, wait_seconds: float = 0.0
-    ) -> Tests:
+    ) -> ProposalTestResult:
         """Return test results; tests without results are started.
 
         Args:
@@ -76,7 +76,7 @@ class ProposalTests:
             await asyncio.wait({task}, timeout=wait_seconds)
         return self._results.get(request.tree, RUNNING)
 
-    def find(self, place: str, tree: TestKey) -> Tests | None:
+    def find(self, place: str, tree: TestKey) -> ProposalTestResult | None:
         """Return the results for a tree without running tests; None if unknown."""
         is_running = self._running.get(place, ((), None))[0] == tree
         return self._results.get(tree, RUNNING if is_running and tree else None)
@@ -113,7 +113,9 @@ class ProposalTests:
                     await self._build.ask(EndTests(request.request.state), timeout_seconds=1)
                 raise
             except BbopsError as error:
-                results = Tests("unknown", f"its tests could not be run: {error.message}")
+                results = ProposalTestResult(
+                    "unknown", f"its tests could not be run: {error.message}"
+                )
         self._results.pop(request.tree, None)
         self._results[request.tree] = results
         if len(self._results) > MAX_RESULTS:
@@ -124,16 +126,16 @@ class ProposalTests:
             del self._running[place]
 
 
-def _read(answer: CaseReport) -> Tests:
+def _read(answer: CaseReport) -> ProposalTestResult:
     cases, failed, seconds = answer.cases, answer.failed, answer.seconds
     diagnostics = answer.diagnostics
     passed = cases - failed
     if diagnostics:
         summary = f"its tests fail: {_describe(diagnostics)}"
-        return Tests("failed", summary, passed, failed, seconds, diagnostics)
+        return ProposalTestResult("failed", summary, passed, failed, seconds, diagnostics)
     counted = f"{cases} case{'s' if cases != 1 else ''}" if cases else ""
     summary = f"its tests pass: {counted} in {seconds:.1f} s" if cases else "it has no tests"
-    return Tests("passed", summary, passed, 0, seconds)
+    return ProposalTestResult("passed", summary, passed, 0, seconds)
 
 
 def _describe(diagnostics: Sequence[JsonDiagnostic]) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-from bbops.interfaces.answers import ChangedAnswer, ChangedPlace, Replayed
+from bbops.interfaces.answers import ChangedResponse, ChangedValue, ReplayResult
 from bbops.review.replay.comparing import Difference
 from bbops.review.replay.recorded import Recorded, choose
 from bbops_server.data_plane.live.history import find
@@ -29,7 +29,7 @@ _MAX_SHOWN: Final = 200
 
 def replay_sample(
     history: Path, url: str, headers: Mapping[str, str], *, head: str, at: float
-) -> Replayed:
+) -> ReplayResult:
     """Replay recorded requests on a draft; blocks for about MAX_SECONDS at most.
 
     Args:
@@ -50,7 +50,7 @@ def replay_sample(
     requests = takewhile(lambda _: monotonic() < until, replayable)
     results = list(replay(url, requests, headers, timeout_seconds=ANSWER_SECONDS))
     changed = tuple(_describe(request, found) for request, found in results if found)
-    return Replayed(head, at, len(results), len(recorded) - len(results), changed)
+    return ReplayResult(head, at, len(results), len(recorded) - len(results), changed)
 
 
 def sample(requests: Sequence[Mapping[str, Any]]) -> list[Recorded]:
@@ -73,14 +73,14 @@ def _sample(requests: Sequence[Mapping[str, Any]]) -> Iterator[Recorded]:
             yield recorded
 
 
-def _describe(request: Recorded, differences: Sequence[Difference]) -> ChangedAnswer:
+def _describe(request: Recorded, differences: Sequence[Difference]) -> ChangedResponse:
     now = next((int(each.now) for each in differences if each.at == "status"), request.status)
     places = tuple(
-        ChangedPlace(_cut(each.at), each.before, each.now)
+        ChangedValue(_cut(each.at), each.before, each.now)
         for each in differences
         if each.at != "status"
     )
-    return ChangedAnswer(
+    return ChangedResponse(
         request.method, _cut(request.route), _cut(request.target), request.status, now,
         places[:_MAX_DIFFERENCES],
     )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from msgspec import structs
 
-from bbops.interfaces.answers import Tests
+from bbops.interfaces.answers import ProposalTestResult
 from bbops.source.git.proposals import Proposal
 from bbops_server.publish.proposals.merge_status import MergeStatus
 from bbops_server.publish.proposals.rules import MergeRequirements, ReviewTally
@@ -52,7 +52,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}\n… cut, it was too long to keep"
 
 
-def _cut_tests(tests: Tests | None) -> Tests | None:
+def _cut_tests(tests: ProposalTestResult | None) -> ProposalTestResult | None:
     if tests is None:
         return None
     return structs.replace(tests, diagnostics=tests.diagnostics[:MAX_DIAGNOSTICS])

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from bbops.base.json_diagnostics import JsonDiagnostic
-from bbops.interfaces.answers import Condition, Publication, Status
+from bbops.interfaces.answers import ProjectCondition, Publication, Status
 from bbops_server.publish.status.signal import Signal
 
 SERVER_WARNINGS: Final = frozenset({"addon-needs", "local-storage-not-shared"})
@@ -80,8 +80,8 @@ class StatusBoard:
         self.diagnostics: list[JsonDiagnostic] = []
         self.publications: deque[Publication] = deque(maxlen=10)
         self.stalled: Stalled | None = None
-        self.conditions: dict[str, Condition] = {}
-        self.source_conditions: dict[str, Condition] = {}
+        self.conditions: dict[str, ProjectCondition] = {}
+        self.source_conditions: dict[str, ProjectCondition] = {}
         self.changed = Signal()
         """Sent after each change of a condition; the drafts of a project share one."""
         for kind in ("Ready", "Reconciling", "Stalled"):
@@ -91,7 +91,7 @@ class StatusBoard:
         """Set a condition; `since` changes only with its status."""
         old = self.conditions.get(kind)
         since = old.since if old is not None and old.status == status else now()
-        self.conditions[kind] = Condition(kind, status, reason, message, since)
+        self.conditions[kind] = ProjectCondition(kind, status, reason, message, since)
         self.changed.send()
 
     def status(self) -> Status:
@@ -110,8 +110,8 @@ class StatusBoard:
             return False
         since = old.since if old is not None else now()
         self.source_conditions = {
-            "Ready": Condition("Ready", False, why.reason, self.describe_live(), since),  # noqa: FBT003
-            "Stalled": Condition("Stalled", True, why.reason, message, since),  # noqa: FBT003
+            "Ready": ProjectCondition("Ready", False, why.reason, self.describe_live(), since),  # noqa: FBT003
+            "Stalled": ProjectCondition("Stalled", True, why.reason, message, since),  # noqa: FBT003
         }
         return True
 

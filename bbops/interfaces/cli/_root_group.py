@@ -1,0 +1,154 @@
+"""The `bbops` group: the sections of `bbops --help`, and the import of each command."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from bbops import __version__
+from bbops.interfaces.cli._catalog import added_commands, help_line, load_command, own_commands
+from bbops.interfaces.cli._failures import ClosedPipe, run
+
+ABOUT = (
+    "bbops runs backends that live in git: YAML files in a repository become a live API, "
+    "and a commit changes it."
+)
+SECTIONS = {
+    "Write": (
+        "init", "new", "addon", "set", "mv", "copy", "rm", "fmt", "validate", "test", "plan", "dev",
+        "describe", "contract", "lsp",
+    ),
+    "Propose": ("propose", "proposals", "drafts"),
+    "Serve": (
+        "serve", "status", "requests", "replay", "jobs", "tasks", "events",
+        "deliveries", "receivers", "env", "keys", "db", "frontend",
+        "hooks",
+        "accept", "reconcile",
+    ),
+    "Go back": ("versions", "history", "diff", "rollback", "suspend", "resume"),
+    "People": ("login", "logout", "whoami", "users", "workspace"),
+    "Agents": ("mcp",),
+    "Learn": ("demo", "doctor", "explain", "schema", "completion"),
+}  # fmt: skip
+MORE = "More"
+"""The title for commands that are in no section."""
+FIRST_STEPS = (
+    ("bbops init my-backend", "Make a project with accounts and notes"),
+    ("bbops dev my-backend", "Run it, and see every change as you save it"),
+)
+
+
+class RootGroup(click.Group):
+    """A group whose commands are modules, imported when they are called."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, help=ABOUT, context_settings={"help_option_names": ["-h", "--help"]})
+        self.params.append(_version_option())
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the names of all commands."""
+        return sorted(_modules())
+
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        cmd_name: str,
+    ) -> click.Command | None:
+        """Import one command."""
+        module = own_commands().get(cmd_name) or added_commands().get(cmd_name)
+        return load_command(cmd_name, module) if module else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command with the given name.
+
+        Raises:
+            click.exceptions.NoSuchCommand: with similar names.
+        """
+        name = args[0]
+        command = self.get_command(ctx, name)
+        if command is None and not ctx.resilient_parsing and not name.startswith("-"):
+            raise click.exceptions.NoSuchCommand(name, possibilities=_modules(), ctx=ctx)
+        return (name, command, args[1:]) if command else super().resolve_command(ctx, args)
+
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        formatter: click.HelpFormatter,
+    ) -> None:
+        """Write the commands by section, then the first steps."""
+        lines = {name: help_line(module) for name, module in _modules().items()}
+        widest = max(map(len, lines))
+        for title, names in _sections(lines).items():
+            _write(formatter, title, [(_padded(n, lines[n], widest), lines[n]) for n in names])
+        _write(formatter, "First steps", FIRST_STEPS)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the chosen command.
+
+        Raises:
+            ClosedPipe: the reader has closed the pipe; click would exit as if problems were found.
+        """
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ClosedPipe from error
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,  # noqa: FBT002 - click's signature
+        **extra: Any,
+    ) -> Any:
+        """Run; in click's stand-alone mode every failure becomes a message and an exit code."""
+
+        def call() -> object:
+            return super(RootGroup, self).main(
+                args, prog_name or self.name, complete_var, standalone_mode=False, **extra
+            )
+
+        if not standalone_mode:
+            return call()
+        sys.exit(run(call))
+
+
+def _modules() -> dict[str, str]:
+    return {**added_commands(), **own_commands()}
+
+
+def _sections(commands: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the installed commands by the title of their section."""
+    in_sections = {name for names in SECTIONS.values() for name in names}
+    sections = {**SECTIONS, MORE: tuple(sorted(set(commands) - in_sections))}
+    installed = {
+        title: [name for name in names if name in commands] for title, names in sections.items()
+    }
+    return {title: names for title, names in installed.items() if names}
+
+
+def _write(formatter: click.HelpFormatter, title: str, rows: Sequence[tuple[str, str]]) -> None:
+    with formatter.section(title):
+        formatter.write_dl(rows, col_max=40)
+
+
+def _padded(name: str, line: str, width: int) -> str:
+    """Return a name padded to a width, so that sections line up; unpadded without a summary."""
+    return name.ljust(width) if line else name
+
+
+def _version_option() -> click.Option:
+    def show(ctx: click.Context, _: click.Parameter, value: object) -> None:
+        if value and not ctx.resilient_parsing:
+            click.echo(f"bbops {__version__}")
+            ctx.exit()
+
+    return click.Option(
+        ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=show,
+        help="Show the version and exit.",
+    )  # fmt: skip

@@ -1,0 +1,145 @@
+"""Find the scope of an expression at the cursor: its names, and the types of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bbops.build.check import CheckedProject
+from bbops.build.check._flows import Flows
+from bbops.interfaces.lsp.names import code_of
+from bbops.interfaces.lsp.outer_scope import find_outer_scope
+from bbops.interfaces.lsp.partial_model import build_model
+from bbops.interfaces.lsp.placeholder import (
+    PLACEHOLDER,
+    Placeholder,
+    PlaceholderExpression,
+    has_placeholder,
+)
+from bbops.interfaces.lsp.schema import node_at
+from bbops.language.expressions import types as t
+from bbops.language.expressions.infer import Inference
+from bbops.language.expressions.nodes import Filter, Node
+from bbops.language.expressions.scope import SIGNED_IN, Scope
+from bbops.language.expressions.syntax import parse
+from bbops.language.expressions.types import Type
+from bbops.language.project import Resource
+from bbops.language.resources.endpoint import Endpoint
+from bbops.language.resources.function import Function
+from bbops.runtime.values.filters import FILTERS
+from bbops.source.tree import BlobId, FilePath
+from bbops.source.yaml.document import Text
+
+
+@dataclass(slots=True)
+class CursorScope:
+    """The names and types at the cursor.
+
+    Attributes:
+        node: the node of the placeholder.
+        roots: names that can be used alone, except `vars`.
+        variables: names that can follow `vars.`.
+        columns: columns that can be used alone.
+        many: relations to several rows, for `exists` and similar functions.
+        input_type: the type before the placeholder's `.` or `|`.
+        windows: whether `rank` and similar functions can be used.
+    """
+
+    node: Node
+    roots: Mapping[str, Type] = field(default_factory=dict)
+    variables: Mapping[str, Type] = field(default_factory=dict)
+    columns: Mapping[str, Type] = field(default_factory=dict)
+    many: Collection[str] = ()
+    input_type: Type | None = None
+    windows: bool = False
+
+    @classmethod
+    def from_scope(cls, node: Node, scope: Scope) -> CursorScope:
+        """Return the names and types of a scope at a node."""
+        signed_in = {name: scope.roots[name] for name in SIGNED_IN if name in scope.roots}
+        roots = {name: root for name, root in scope.roots.items() if name not in SIGNED_IN}
+        inner = getattr(node, "of", None)
+        input_type = scope.types.get(id(inner)) if inner is not None else None
+        many = scope.related.children if scope.related is not None else ()
+        return cls(
+            node, roots, {**scope.known.vars, **signed_in}, scope.columns or {}, many, input_type,
+            scope.windows,
+        )  # fmt: skip
+
+
+def find_scope(
+    project: CheckedProject,
+    folder: str,
+    name: str,
+    placeholder: Placeholder,
+    expression: PlaceholderExpression,
+) -> CursorScope | None:
+    """Return the scope at the placeholder; None if nothing is checked there."""
+    if folder == "functions" or (folder == "endpoints" and placeholder.spot.path[:1] == ("steps",)):
+        return _in_function(project, folder, name, placeholder, expression)
+    scope = find_outer_scope(
+        project, folder, name, placeholder.document.root, placeholder.spot.path
+    )
+    if scope is None:
+        return None
+    scopes: list[CursorScope] = []
+    scope.watch = lambda node, inner: _collect(scopes, node, inner)
+    tree = parse(expression.text)
+    Inference(scope, None, tree).infer(tree)
+    return scopes[-1] if scopes else None
+
+
+def _collect(scopes: list[CursorScope], node: Node, scope: Scope) -> None:
+    is_filter = isinstance(node, Filter) and any(
+        has_placeholder(arg)
+        or (getattr(arg, "name", None) == PLACEHOLDER and accepts_arrow(node, index))
+        for index, arg in enumerate(node.args)
+    )
+    if is_filter or getattr(node, "name", None) == PLACEHOLDER:
+        scopes.append(CursorScope.from_scope(node, scope))
+
+
+def accepts_arrow(node: Filter, index: int) -> bool:
+    """Return whether an argument of a filter may be an arrow function."""
+    return node.name in FILTERS and index in FILTERS[node.name].arrows
+
+
+def _in_function(
+    project: CheckedProject,
+    folder: str,
+    name: str,
+    placeholder: Placeholder,
+    expression: PlaceholderExpression,
+) -> CursorScope | None:
+    root, path = placeholder.document.root, placeholder.spot.path
+    source = placeholder.spot.value
+    in_braces = source if expression.text == source else f"${{ {expression.text} }}"
+    text = Text(in_braces if "${" in source else expression.text)
+    text.mark = placeholder.spot.mark
+    node_at(root, path[:-1])[path[-1]] = text
+    kind: type[Function | Endpoint] = Function if folder == "functions" else Endpoint
+    model = build_model(kind, root, path)
+    if model is None:
+        return None
+    file = FilePath(f"{folder}/{name}.yaml")
+    resource: Resource[Any] = Resource(
+        kind.id(), name, file, BlobId(""), model, placeholder.document
+    )
+    scopes: list[CursorScope] = []
+    flows = _flows_with(project, folder, resource)
+    code = code_of(folder, name)
+    if code in flows.project.functions:
+        flows.check(code, watch=lambda node, scope: _collect(scopes, node, scope))
+    return scopes[-1] if scopes else None
+
+
+def _flows_with(project: CheckedProject, folder: str, resource: Resource[Any]) -> Flows:
+    """Return the checks of a project with another version of one function, still unchecked."""
+    project.flows.check_all()
+    group: dict[str, Resource[Any]] = {**project.resources[folder], resource.name: resource}
+    broken = project.broken - {(folder, resource.name)}
+    variant = replace(project.having(folder, group), broken=broken)
+    known = project.flows
+    gives = {code_of(folder, resource.name): t.ANY, **known.gives}
+    return Flows(variant, {}, dict(known.done), gives)
