@@ -193,7 +193,7 @@ def test_what_is_no_entry_is_refused() -> None:
         rename_in(BODY, ["a", "b", 0], "c")
     with pytest.raises(BbopsError, match="has 2 entries, but not 3"):
         put_in(BODY, ["a", "b", 3], 1)
-    with pytest.raises(BbopsError, match="none is '0'"):
+    with pytest.raises(BbopsError, match="but not '0'"):
         put_in(BODY, ["a", "b", "0"], 1)
     with pytest.raises(BbopsError, match="nothing exists at 'x'"):
         delete_in(BODY, ["x"])

@@ -57,10 +57,10 @@ def find_running(states: Sequence[str] = LOCAL_STATES) -> Path | None:
 def read_all() -> dict[str, dict[str, str]]:
     """Return {"token", "email"} by the address of each stored server."""
     try:
-        found = _read(_path())
+        content = _read(_path())
     except RuntimeError:
         return {}
-    servers = found.get("servers", {})
+    servers = content.get("servers", {})
     return servers if isinstance(servers, dict) else {}
 
 
@@ -101,16 +101,16 @@ def _local_keys(url: str) -> Iterator[str]:
     here = Path.cwd()
     for folder in (here, *here.parents):
         for name in LOCAL_STATES:
-            found = _read(folder / ".bbops" / name / LOCAL_KEY)
-            if found.get("url") == url and isinstance(found.get("token"), str):
-                yield found["token"]
+            key = _read(folder / ".bbops" / name / LOCAL_KEY)
+            if key.get("url") == url and isinstance(key.get("token"), str):
+                yield key["token"]
 
 
 def _read(path: Path) -> dict[str, Any]:
     with suppress(OSError, ValueError), path.open("rb") as file:
-        found = json.loads(file.read(_MAX_BYTES))
-        if isinstance(found, dict):
-            return found
+        content = json.loads(file.read(_MAX_BYTES))
+        if isinstance(content, dict):
+            return content
     return {}
 
 

@@ -28,5 +28,5 @@ def examples(*lines: str) -> Callable[[C], C]:
 
 def examples_of(command: click.Command) -> list[str]:
     """Return the lines that `examples` has added to a command; empty without any."""
-    _, found, lines = (command.epilog or "").partition(_HEADING)
-    return [line.strip() for line in lines.splitlines()] if found else []
+    _, _, lines = (command.epilog or "").partition(_HEADING)
+    return [line.strip() for line in lines.splitlines()]

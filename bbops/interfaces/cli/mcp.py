@@ -84,9 +84,9 @@ def connect(
     from bbops.interfaces.answers import McpAddress  # noqa: PLC0415
 
     with open_remote(server) as remote:
-        found = remote.of_project(project, "GET", "mcp", McpAddress)
+        address = remote.of_project(project, "GET", "mcp", McpAddress)
     name = f"bbops-{quote(project, safe='')}"[:40].lower().replace("_", "-")
-    _install(workspace, names, found.mcp_url, name, yes=yes, as_json=as_json, is_bound=True)
+    _install(workspace, names, address.mcp_url, name, yes=yes, as_json=as_json, is_bound=True)
 
 
 @examples("bbops mcp status", "bbops mcp status --client cursor")

@@ -60,7 +60,7 @@ def command(name: str | None, server: str, *, watches: bool, as_json: bool) -> i
 def _watch(remote: Remote, name: str | None, *, as_json: bool) -> _Statuses:
     with ExitStack() as stack:
         show_projects = choose_view(_draw, _shown_conditions, stack, as_json=as_json)
-        return watch(lambda: _read(remote, name), lambda found: show_projects(found[0]))
+        return watch(lambda: _read(remote, name), lambda statuses: show_projects(statuses[0]))
 
 
 def _print_all(statuses: Sequence[Status], settings: ServerStatus, *, as_json: bool) -> None:

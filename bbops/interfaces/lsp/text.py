@@ -19,7 +19,7 @@ class SourceLines:
 
     def __init__(self, source: str, encoding: str = UTF16) -> None:
         self.source, self._encoding = source, encoding
-        self._starts = [0, *(found.end() for found in _BREAK.finditer(source))]
+        self._starts = [0, *(match.end() for match in _BREAK.finditer(source))]
 
     def offset(self, position: Position) -> int:
         """Return the offset of a position; outside the text, the nearer end."""

@@ -71,9 +71,9 @@ def preview(
 ) -> PreviewChangesResult:
     """Return the effects of a plan."""
     tree = repository.tree(plan.tree)
-    project, found = repository.check(tree)
+    project, problems = repository.check(tree)
     text, is_cut = cut(repository.diff(plan.base, plan.tree), MAX_DIFF)
-    diagnostics, _ = describe_diagnostics(found, Fixes(tree).find)
+    diagnostics, _ = describe_diagnostics(problems, Fixes(tree).find)
     effects = find_effects(repository, plan.base, project) if project else None
     fields = _describe(effects) if effects else _describe_tables(repository, plan.base, tree)
     return PreviewChangesResult(
