@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bbops.build.check import validate
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.source.tree import FolderTree
 from tests.conftest import ROOT, TEMPLATE
 from tests.support.shell import commands, console
@@ -25,7 +25,7 @@ _MADE = ("cat > ", "mkdir ", "echo ")
 
 
 def bbops(*arguments: object) -> Result:
-    return CliRunner().invoke(Commands("bbops"), [*map(str, arguments)])
+    return CliRunner().invoke(RootGroup("bbops"), [*map(str, arguments)])
 
 
 def check(folder: Path) -> None:

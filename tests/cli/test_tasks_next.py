@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from bbops.interfaces.cli._group import Commands
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.runtime.work.schedules import list_ticks
 from bbops.runtime.work.values import Tick
 from tests.support.small_project import write_project
@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(Commands("bbops"), ["tasks", "next", *arguments])
+    return CliRunner().invoke(RootGroup("bbops"), ["tasks", "next", *arguments])
 
 
 def test_ticks_are_listed_in_the_time_zone_of_the_task_and_in_utc(folder: Path) -> None:
