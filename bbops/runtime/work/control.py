@@ -13,24 +13,24 @@ from bbops.runtime.work.results import unpack
 from bbops.runtime.work.run_record import CODE, UNTIL
 from bbops.runtime.work.statements import (
     IS_WAITING,
-    KEPT,
+    KEPT_PAYLOAD,
     NEVER_MS,
-    SEATED,
-    Dialect,
+    SEAT_STATES,
+    WorkDialect,
     Statement,
     enqueue,
     statements,
 )
 from bbops.runtime.work.values import (
     AT,
-    MOST_DEPTH,
-    REMOVED,
-    Listed,
+    MAX_DEPTH,
+    REMOVED_SUFFIX,
+    JobSummary,
     NewJob,
     State,
-    Story,
+    JobDetails,
     Tick,
-    shown_time,
+    format_time,
 )
 
 _JOBS: Final = "SELECT work, state, count(*) FROM _bbops_jobs GROUP BY work, state"
@@ -58,7 +58,7 @@ async def read_sizes(database: Database, now: int) -> QueueSizes:
     return QueueSizes([(work, state, int(count)) for work, state, count in jobs], waited)
 
 
-async def read_snapshot_age(database: Database, dialect: Dialect) -> float | None:
+async def read_snapshot_age(database: Database, dialect: WorkDialect) -> float | None:
     """Return the age in seconds of the oldest snapshot that keeps old rows of the queue.
 
     Source: PostgreSQL, "Routine Vacuuming" and the view pg_stat_activity.
@@ -72,25 +72,25 @@ async def read_snapshot_age(database: Database, dialect: Dialect) -> float | Non
     return max(0.0, float(age))
 
 
-MOST: Final = 20
+MAX_SHOWN: Final = 20
 """Of what one job waits for."""
 
 _AWAITED: Final = (
     "SELECT event, path FROM _bbops_awaited WHERE job = ? AND path <> ''"
-    f" ORDER BY path, event LIMIT {MOST}"
+    f" ORDER BY path, event LIMIT {MAX_SHOWN}"
 )
-_SEATED: Final = (
-    f"SELECT uid, state FROM _bbops_jobs WHERE lane = ? AND state IN {SEATED} ORDER BY id"
-    f" LIMIT {MOST}"
+_LANE_HOLDERS: Final = (
+    f"SELECT uid, state FROM _bbops_jobs WHERE lane = ? AND state IN {SEAT_STATES} ORDER BY id"
+    f" LIMIT {MAX_SHOWN}"
 )
 
 
-def place_of(path: str) -> str:
+def step_location(path: str) -> str:
     """Return file and line of a recorded step, without its place in loops and calls."""
     return path.partition("#")[0]
 
 
-async def waits_of(database: Database, job: Listed, number: int) -> list[str]:
+async def list_waits(database: Database, job: JobSummary, number: int) -> list[str]:
     """Return what a job waits for; nothing for one that does not.
 
     Args:
@@ -99,15 +99,15 @@ async def waits_of(database: Database, job: Listed, number: int) -> list[str]:
         number: its row.
     """
     if job.state == "blocked":
-        rows = await database.read(_SEATED, (job.lane,))
+        rows = await database.read(_LANE_HOLDERS, (job.lane,))
         return [f"its turn in lane {job.lane}: {uid} is {state}" for uid, state in rows]
     if job.state != "later":
         return []
-    until = shown_time(job.run_at)
+    until = format_time(job.run_at)
     if job.error:
         return [f"attempt {job.attempts + 1}, at {until}"]
     events = await database.read(_AWAITED, (number,))
-    named = [f"event {event} until {until}, at {place_of(path)}" for event, path in events]
+    named = [f"event {event} until {until}, at {step_location(path)}" for event, path in events]
     return named or [f"the time {until}"]
 
 
@@ -116,17 +116,17 @@ KEPT_MS: Final = 7 * DAY_MS
 """So long events and ended jobs are kept by default, and held jobs of removed work always."""
 
 DEAD_KEPT_MS: Final = 30 * DAY_MS
-MOST_ENDED: Final = 100_000
-_MOST_STEPS: Final = 1_000
+MAX_ENDED: Final = 100_000
+_MAX_STEPS: Final = 1_000
 
 _WAITING: Final = "state IN ('ready', 'later', 'blocked')"
 _COLUMNS: Final = "uid, work, state, attempts, run_at, coalesce(lane, ''), error, created_at"
 _ENDED: Final = "uid, work, outcome, attempts, ended_at, '', error, created_at"
-_LISTED: Final = f"SELECT {_COLUMNS} FROM _bbops_jobs"
+_SELECT_JOBS: Final = f"SELECT {_COLUMNS} FROM _bbops_jobs"
 
-_KEEP_CANCELLED: Final = (
+_LOG_CANCELLED: Final = (
     "INSERT INTO _bbops_job_log (id, uid, work, payload, outcome, attempts, error, seq, cause,"
-    f" depth, created_at, ended_at) SELECT id, uid, work, {KEPT}, 'cancelled', attempts, error,"
+    f" depth, created_at, ended_at) SELECT id, uid, work, {KEPT_PAYLOAD}, 'cancelled', attempts, error,"
     " seq, cause, depth, created_at, CAST(? AS bigint) FROM _bbops_jobs WHERE id = ?"
 )
 _RESULT_CANCELLED: Final = (
@@ -134,22 +134,22 @@ _RESULT_CANCELLED: Final = (
     " attempts, CAST(? AS bigint) FROM _bbops_jobs WHERE id = ? AND work LIKE 'functions/%'"
     " ON CONFLICT (uid) DO NOTHING"
 )
-_FORGET_KEYS: Final = (
+_DELETE_KEYS: Final = (
     "DELETE FROM _bbops_keys WHERE NOT EXISTS (SELECT 1 FROM _bbops_jobs AS j"
     " WHERE j.uid = _bbops_keys.uid) AND NOT EXISTS (SELECT 1 FROM _bbops_outbox AS o"
     " WHERE o.name = '' AND o.key = _bbops_keys.uid)"
 )
-_FORGET_EVENTS: Final = (
+_DELETE_EVENTS: Final = (
     "DELETE FROM _bbops_events WHERE at < ? AND seq < (SELECT max(seq) FROM _bbops_events)"
     " AND NOT EXISTS (SELECT 1 FROM _bbops_awaited AS w WHERE w.event = _bbops_events.name"
     " AND w.since < _bbops_events.seq)"
 )
-_FORGET_ENDED: Final = (
+_DELETE_ENDED: Final = (
     "DELETE FROM _bbops_job_log WHERE ended_at < ? OR id <= (SELECT id FROM _bbops_job_log"
-    f" ORDER BY id DESC LIMIT 1 OFFSET {MOST_ENDED})"
+    f" ORDER BY id DESC LIMIT 1 OFFSET {MAX_ENDED})"
 )
 _REMOVED: Final = (
-    f"SELECT uid FROM _bbops_jobs WHERE state = 'held' AND lease < ? AND error LIKE '%{REMOVED}'"
+    f"SELECT uid FROM _bbops_jobs WHERE state = 'held' AND lease < ? AND error LIKE '%{REMOVED_SUFFIX}'"
     " AND NOT EXISTS (SELECT 1 FROM _bbops_steps AS s WHERE s.job = _bbops_jobs.id) LIMIT 1000"
 )
 """Jobs that have not begun, of what is gone since a time."""
@@ -175,7 +175,7 @@ _REPLACEMENT: Final = f"SELECT j.uid FROM _bbops_jobs AS dead, {_REPLACING} AND 
 
 _OLD_DEAD: Final = "FROM _bbops_jobs WHERE state = 'dead' AND created_at < ?"
 _IS_LATER: Final = f"state = 'held' AND NOT {IS_WAITING}"
-_SEAT: Final = (
+_REQUEUE: Final = (
     f"UPDATE _bbops_jobs SET error = '', run_at = CASE WHEN {_IS_LATER} THEN run_at ELSE 0 END,"
     " state = CASE WHEN lane IS NOT NULL THEN 'blocked'"
     f" WHEN run_at > CAST(? AS bigint) AND {_IS_LATER} THEN 'later' ELSE 'ready' END WHERE "
@@ -190,14 +190,14 @@ _RENAME_TICK: Final = (
     " AND NOT EXISTS (SELECT 1 FROM _bbops_ticks AS other WHERE other.task = ?)"
 )
 
-_FORGET_AWAITED: Final = (
+_DELETE_AWAITED: Final = (
     "DELETE FROM _bbops_awaited WHERE NOT EXISTS"
     " (SELECT 1 FROM _bbops_jobs AS j WHERE j.id = _bbops_awaited.job)"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class CodeInUse:
     """Code that jobs have begun with: the name of the work and the digest, and how many jobs."""
 
     code: tuple[str, str]
@@ -214,7 +214,7 @@ class WorkControl:
     """The queue of one project, as people see it. Any process may use it beside the workers."""
 
     def __init__(
-        self, database: Database, dialect: Dialect, *, now: Callable[[], int] = now_ms
+        self, database: Database, dialect: WorkDialect, *, now: Callable[[], int] = now_ms
     ) -> None:
         self._database, self._dialect, self._now = database, dialect, now
         self._say = statements(dialect)
@@ -224,18 +224,18 @@ class WorkControl:
         rows = await self._database.read("SELECT state, count(*) FROM _bbops_jobs GROUP BY state")
         return dict(sorted(rows))
 
-    async def jobs(self, *, state: State | None = None, most: int = 100) -> list[Listed]:
+    async def jobs(self, *, state: State | None = None, most: int = 100) -> list[JobSummary]:
         """Return jobs that have not ended, the oldest first."""
         where, given = (" WHERE state = ?", (state,)) if state else ("", ())
-        rows = await self._database.read(f"{_LISTED}{where} ORDER BY id LIMIT ?", (*given, most))
-        return [Listed(*row) for row in rows]
+        rows = await self._database.read(f"{_SELECT_JOBS}{where} ORDER BY id LIMIT ?", (*given, most))
+        return [JobSummary(*row) for row in rows]
 
-    async def ended(self, *, most: int = 100) -> list[Listed]:
+    async def ended(self, *, most: int = 100) -> list[JobSummary]:
         """Return jobs that have ended, the last one first."""
         sql = f"SELECT {_ENDED} FROM _bbops_job_log ORDER BY ended_at DESC, id DESC LIMIT ?"
-        return [Listed(*row) for row in await self._database.read(sql, (most,))]
+        return [JobSummary(*row) for row in await self._database.read(sql, (most,))]
 
-    async def story(self, uid: str) -> Story | None:
+    async def story(self, uid: str) -> JobDetails | None:
         """Return what is known of a job, also of one that has ended; None where nothing is."""
         read = self._database.read
         more = "payload, cause, id"
@@ -249,17 +249,17 @@ class WorkControl:
         *listed, payload, cause, number = rows[0]
         steps = await read(
             "SELECT path FROM _bbops_steps WHERE job = ? AND path LIKE '%.yaml:%'"
-            f" AND path NOT LIKE '%{UNTIL}' ORDER BY path LIMIT {_MOST_STEPS}",
+            f" AND path NOT LIKE '%{UNTIL}' ORDER BY path LIMIT {_MAX_STEPS}",
             (number,),
         )
         causes = [one async for one in self._causes(cause)]
-        job, paths = Listed(*listed), tuple(path for (path,) in steps)
-        waits = await waits_of(self._database, job, number)
-        return Story(job, payload, causes, paths, waits)
+        job, paths = JobSummary(*listed), tuple(path for (path,) in steps)
+        waits = await list_waits(self._database, job, number)
+        return JobDetails(job, payload, causes, paths, waits)
 
     async def _causes(self, cause: str) -> AsyncIterator[str]:
         """Yield a cause, the cause of that job, and so on."""
-        for _ in range(MOST_DEPTH + 2):
+        for _ in range(MAX_DEPTH + 2):
             if not cause:
                 return
             yield cause
@@ -280,14 +280,14 @@ class WorkControl:
         )
         return {work: (int(begun), int(waiting)) for work, begun, waiting in rows}
 
-    async def begun(self) -> list[Begun]:
+    async def begun(self) -> list[CodeInUse]:
         """Return which code jobs have begun with that have not ended, dead ones included."""
         rows = await self._database.read(
             "SELECT j.work, s.result, count(*) FROM _bbops_steps AS s JOIN _bbops_jobs AS j"
             " ON j.id = s.job WHERE s.path = ? GROUP BY j.work, s.result",
             (CODE,),
         )
-        return [Begun((work, str(unpack(code))), jobs) for work, code, jobs in rows]
+        return [CodeInUse((work, str(unpack(code))), jobs) for work, code, jobs in rows]
 
     async def ticks(self) -> list[Tick]:
         """Return when tasks run next, the next one first."""
@@ -374,7 +374,7 @@ class WorkControl:
         number, lane = rows[0]
         done = await self._database.write_all([
             *self._locked([lane] if lane else []),
-            (_KEEP_CANCELLED, (self._now(), number)), (_RESULT_CANCELLED, (self._now(), number)),
+            (_LOG_CANCELLED, (self._now(), number)), (_RESULT_CANCELLED, (self._now(), number)),
             ("DELETE FROM _bbops_steps WHERE job = ?", (number,)),
             ("DELETE FROM _bbops_jobs WHERE id = ? RETURNING id", (number,)),
             *self._opened([lane] if lane else []),
@@ -391,17 +391,17 @@ class WorkControl:
         for (uid,) in await self._database.read(_REMOVED, (self._now() - KEPT_MS,)):
             await self.cancel(uid)
         gone = await self._database.write_all([
-            (_FORGET_AWAITED, ()),
+            (_DELETE_AWAITED, ()),
             ("DELETE FROM _bbops_unique WHERE until < ?", (self._now(),)),
-            (_FORGET_EVENTS, (old,)),
-            (_FORGET_ENDED, (old,)),
+            (_DELETE_EVENTS, (old,)),
+            (_DELETE_ENDED, (old,)),
             (f"DELETE FROM _bbops_steps WHERE job IN (SELECT id {_OLD_DEAD})", (dead,)),
             (f"DELETE {_OLD_DEAD}", (dead,)),
             ("DELETE FROM _bbops_received WHERE received_at < ?", (dead,)),
             ("DELETE FROM _bbops_messages WHERE at < ?", (dead,)),
             ("DELETE FROM _bbops_sent WHERE tried_at < ?", (dead,)),
             ("DELETE FROM _bbops_tries WHERE at < ?", (dead,)),
-            ("DELETE FROM _bbops_results WHERE ended_at < ?", (old,)), (_FORGET_KEYS, ()),
+            ("DELETE FROM _bbops_results WHERE ended_at < ?", (old,)), (_DELETE_KEYS, ()),
         ])  # fmt: skip
         return sum(int(rows[0][0]) for rows in gone)
 
@@ -424,7 +424,7 @@ class WorkControl:
         done = await self._database.write_all([
             *self._locked(lanes),
             *before,
-            (_SEAT + where, (self._now(), *given)),
+            (_REQUEUE + where, (self._now(), *given)),
             *self._opened([lane for lane, seats in rows for _ in range(seats)]),
         ])  # fmt: skip
         at = len(before) + (1 if lanes and self._dialect.locks_lanes else 0)

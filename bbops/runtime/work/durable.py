@@ -25,9 +25,9 @@ from bbops.base.host import (
 from bbops.base.storage import Listed, OpenFile, Parts, RunFile, Storage
 from bbops.base.streaming import Pieces
 from bbops.runtime.values.failures import FlowError
-from bbops.runtime.work.events import Outbox
-from bbops.runtime.work.fenced_writes import Fenced
-from bbops.runtime.work.results import FailuresTo, rows_of
+from bbops.runtime.work.events import EventOutbox
+from bbops.runtime.work.fenced_writes import FenceErrors
+from bbops.runtime.work.results import FailureRecorder, rows_of
 from bbops.runtime.work.run_record import RunRecord, scope
 from bbops.runtime.work.values import Cause
 
@@ -46,7 +46,7 @@ class JobStorage:
     async def open(self, base: Parts, path: Parts) -> OpenFile | None:
         """Return a file, see `Storage`."""
         found = await self.door.open(base, path)
-        told = await self.recorded.look(lambda: _told(found))
+        told = await self.recorded.look(lambda: _file_facts(found))
         return None if told is None else _JobFile(self, found, told)
 
     async def delete(self, base: Parts, path: Parts) -> None:
@@ -69,7 +69,7 @@ class JobStorage:
         return bool(await self.recorded.look(lambda: self.door.exists(base, path)))
 
 
-async def _told(found: OpenFile | None) -> list[Any] | None:
+async def _file_facts(found: OpenFile | None) -> list[Any] | None:
     return None if found is None else [found.size_bytes, found.tag]
 
 
@@ -94,7 +94,7 @@ class _JobFile:
 Rows = list[tuple[Any, ...]]
 
 
-def durable(host: Host, recorded: RunRecord) -> Host:
+def durable_host(host: Host, recorded: RunRecord) -> Host:
     """Return the doors of a release as a job uses them."""
     database = _JobDatabase(host.database, recorded)
     job = recorded.job
@@ -102,13 +102,13 @@ def durable(host: Host, recorded: RunRecord) -> Host:
         host,
         clock=_JobClock(host.clock, recorded), random=_JobRandom(host.random, recorded),
         log=_JobLog(host.log, recorded), database=database,
-        events=Outbox(
+        events=EventOutbox(
             database, recorded.engine.dialect, recorded.engine.now,
             cause=Cause(job.uid, job.cause.depth + 1),
         ),
         waits=recorded, record=recorded, unrecorded=host,
         http=host.http and _JobHttp(host.http, recorded),
-        together=_JobTogether(host.http, recorded) if host.http else None,
+        together=_JobHttpSequence(host.http, recorded) if host.http else None,
         addons=host.addons and _JobAddons(host.addons, recorded),
         storage=host.storage and JobStorage(host.storage, recorded),
         realtime=host.realtime and _JobRealtime(host.realtime, recorded),
@@ -187,13 +187,13 @@ class _JobDatabase:
         if recorded.is_known(path):
             await recorded.recall(path)
             with scope(path):
-                yield _Replayed(self.door, recorded)
+                yield _ReplayedTransaction(self.door, recorded)
             return
         engine, job = recorded.engine, recorded.job
-        with FailuresTo(recorded.note, path), recorded.taking() as take:
+        with FailureRecorder(recorded.note, path), recorded.taking() as take:
             begin, end = engine.as_cause(job)
             async with self.door.transaction() as inner:
-                within = _Within(inner, recorded)
+                within = _RecordedTransaction(inner, recorded)
                 if begin:
                     await inner.write_all(begin)
                 with scope(path):
@@ -201,7 +201,7 @@ class _JobDatabase:
                 if end:
                     await inner.write_all(end)
                 every = [*within.done, *take(), (path, None)]
-                with Fenced(job):
+                with FenceErrors(job):
                     await inner.write_all([engine.record_of(job, *one) for one in every])
 
     def transaction(self) -> AbstractAsyncContextManager[Database]:
@@ -209,7 +209,7 @@ class _JobDatabase:
 
 
 @dataclass(slots=True)
-class _Within:
+class _RecordedTransaction:
     """A transaction that runs: what its calls give is recorded as it commits."""
 
     door: Database
@@ -218,7 +218,7 @@ class _Within:
 
     async def read(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
         path = self.recorded.place()
-        with FailuresTo(self._note, path):
+        with FailureRecorder(self._note, path):
             found = rows_of([await self.door.read(sql, parameters)])[0]
         self._note(path, found)
         return found
@@ -227,7 +227,7 @@ class _Within:
         self, sql: str, parameters: Sequence[object] = (), *, at_most: int | None = None
     ) -> Rows:
         path = self.recorded.place()
-        with FailuresTo(self._note, path):
+        with FailureRecorder(self._note, path):
             found = rows_of([await self.door.write(sql, parameters, at_most=at_most)])
         self._note(path, found)
         return found[0]
@@ -237,7 +237,7 @@ class _Within:
 
     async def write_all(self, statements: Sequence[tuple[str, Parameters]]) -> list[Rows]:
         path = self.recorded.place()
-        with FailuresTo(self._note, path):
+        with FailureRecorder(self._note, path):
             found = rows_of(await self.door.write_all(statements))
         self._note(path, found)
         return found
@@ -246,7 +246,7 @@ class _Within:
         self, sql: str, parameters: Sequence[object] = (), *, writes: bool = False
     ) -> list[dict[str, Any]]:
         path = self.recorded.place()
-        with FailuresTo(self._note, path):
+        with FailureRecorder(self._note, path):
             found = await self.door.rows(sql, parameters, writes=writes)
         self._note(path, found)
         return found
@@ -259,7 +259,7 @@ class _Within:
 
 
 @dataclass(slots=True)
-class _Replayed:
+class _ReplayedTransaction:
     """A transaction that was committed by an attempt before."""
 
     door: Database
@@ -315,7 +315,7 @@ class _JobHttp:
 
 
 @dataclass(slots=True)
-class _JobTogether:
+class _JobHttpSequence:
     """Only the outcome is recorded: a session or a token on the way is of no use later."""
 
     door: Http

@@ -10,12 +10,12 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from bbops.base.host import Database
-from bbops.runtime.work.fenced_writes import Noted
-from bbops.runtime.work.statements import Dialect, Statement
-from bbops.runtime.work.values import Claim, NewJob, Route, Tick, TickDue, Wait
+from bbops.runtime.work.fenced_writes import StepResults
+from bbops.runtime.work.statements import WorkDialect, Statement
+from bbops.runtime.work.values import Claim, NewJob, Route, Tick, TickDue, JobWait
 
 Rows = list[tuple[Any, ...]]
-Seen = tuple[int, int, str]
+AwaitedEvent = tuple[int, int, str]
 """An event of the log: its place, its time, its payload."""
 
 
@@ -43,7 +43,7 @@ class Engine(Protocol):
     """
 
     database: Database
-    dialect: Dialect
+    dialect: WorkDialect
     owner: str
     hears_dead: frozenset[str]
     hears_missed: bool
@@ -90,7 +90,7 @@ class Engine(Protocol):
         """Return the results that a job has recorded, by the paths of their steps."""
         ...
 
-    async def checkpoint(self, job: Claim, path: str, result: Any, *, also: Noted = ()) -> None:
+    async def checkpoint(self, job: Claim, path: str, result: Any, *, also: StepResults = ()) -> None:
         """Record the result of a step that has been done.
 
         Args:
@@ -106,7 +106,7 @@ class Engine(Protocol):
         ...
 
     async def change(
-        self, job: Claim, path: str, effects: Sequence[Statement], *, also: Noted = (),
+        self, job: Claim, path: str, effects: Sequence[Statement], *, also: StepResults = (),
         at_most: int | None = None,
     ) -> list[Rows]:  # fmt: skip
         """Change the project's tables, and record the rows that come back: both or none.
@@ -173,11 +173,11 @@ class Engine(Protocol):
         """
         ...
 
-    async def heard(self, event: str, since: int) -> list[Seen]:
+    async def heard(self, event: str, since: int) -> list[AwaitedEvent]:
         """Return some events behind a place in the log, the oldest first."""
         ...
 
-    async def wait(self, job: Claim, waits: Sequence[Wait], *, also: Noted = ()) -> bool:
+    async def wait(self, job: Claim, waits: Sequence[JobWait], *, also: StepResults = ()) -> bool:
         """Put a job away until what it waits for; return whether it was still ours.
 
         Raises:

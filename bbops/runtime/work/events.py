@@ -12,22 +12,22 @@ import msgspec
 from bbops.base.host import Database, Parameters
 from bbops.runtime.values.failures import JobFailure, Unavailable
 from bbops.runtime.work.engine import now_ms
-from bbops.runtime.work.jobs import cancel_job, make_job, read_status
+from bbops.runtime.work.jobs import cancel_job, enqueue_job, read_status
 from bbops.runtime.work.sent_webhooks import fan_out_job
-from bbops.runtime.work.statements import Dialect, emit, enqueue
+from bbops.runtime.work.statements import WorkDialect, emit, enqueue
 from bbops.runtime.work.triggers import job_payload
-from bbops.runtime.work.values import AT, DEEP, MOST_DEPTH, TOO_DEEP, Cause, Event, NewJob
+from bbops.runtime.work.values import AT, DEEP, MAX_DEPTH, TOO_DEEP, Cause, ProjectEvent, NewJob
 
 Rows = list[tuple[Any, ...]]
-_MOST_KNOWN: Final = 4_096
+_MAX_CACHED: Final = 4_096
 
 
-def unheard(database: Any) -> Any:
+def unwrap(database: Any) -> Any:
     """Return the database itself, for what is no change of a project's rows."""
-    return database.door if isinstance(database, HeardDatabase) else database
+    return database.door if isinstance(database, NotifyingDatabase) else database
 
 
-class HeardDatabase:
+class NotifyingDatabase:
     """Passes all on. A read costs nothing more, a write of a heard table what it takes to wake.
 
     Whoever runs jobs looks by itself each second, so a wake that is missed costs no more than that.
@@ -45,7 +45,7 @@ class HeardDatabase:
     def _concerns(self, sql: str) -> bool:
         concerned = self._concerned.get(sql)
         if concerned is None:
-            if len(self._concerned) >= _MOST_KNOWN:
+            if len(self._concerned) >= _MAX_CACHED:
                 self._concerned.clear()
             concerned = self._concerned[sql] = self._may_concern(sql)
         return concerned
@@ -99,10 +99,10 @@ class HeardDatabase:
         return self._transaction()
 
 
-MOST_READY: Final = 1_000_000
+MAX_READY: Final = 1_000_000
 """Jobs that wait for a worker, and what is to become of events, of one project."""
 
-LOOK_MS: Final = 10_000
+CHECK_INTERVAL_MS: Final = 10_000
 """How long it counts whether there was room: to look costs more the more jobs there are."""
 
 _RETRY_SECONDS: Final = 60
@@ -112,12 +112,12 @@ _IS_FULL: Final = (
 )
 
 
-class Room:
+class QueueLimit:
     """Knows whether a project's queue has room."""
 
-    def __init__(self, database: Database, now: Callable[[], int], most: int = MOST_READY) -> None:
+    def __init__(self, database: Database, now: Callable[[], int], most: int = MAX_READY) -> None:
         self._database, self._now, self._most = database, now, most
-        self._looked, self._is_full = -LOOK_MS, False
+        self._looked, self._is_full = -CHECK_INTERVAL_MS, False
 
     async def require(self) -> None:
         """Do nothing where there is room.
@@ -126,7 +126,7 @@ class Room:
             Unavailable: 503 `queueFull`, there is none.
         """
         now = self._now()
-        if now - self._looked >= LOOK_MS:
+        if now - self._looked >= CHECK_INTERVAL_MS:
             self._looked = now
             rows = await self._database.read(_IS_FULL, (self._most - 1, self._most))
             self._is_full = bool(rows[0][0])
@@ -138,21 +138,21 @@ class Room:
             )  # fmt: skip
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Wake nobody."""
 
 
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
-class Outbox:
+class EventOutbox:
     """The events and jobs of a project."""
 
     def __init__(
-        self, database: Database, dialect: Dialect, now: Callable[[], int],
-        wake: Callable[[], None] = _nothing, *,
+        self, database: Database, dialect: WorkDialect, now: Callable[[], int],
+        wake: Callable[[], None] = _do_nothing, *,
         cause: Cause = Cause(),  # noqa: B008 - frozen
-        room: Room | None = None,
+        room: QueueLimit | None = None,
     ) -> None:  # fmt: skip
         """Make the door.
 
@@ -195,7 +195,7 @@ class Outbox:
         now, text = self._now(), _encode(payload).decode()
         at = now + delay_ms if delay_ms else 0
         job = NewJob(uid, work, text, run_at=at, cause=self._because(origin))
-        found = await make_job(self._database, self._dialect, job, now, unique=unique)
+        found = await enqueue_job(self._database, self._dialect, job, now, unique=unique)
         self._wake()
         return found
 
@@ -233,12 +233,12 @@ class Outbox:
         return Cause(f"{job}{AT}{origin}" if job and origin else job or origin, depth)
 
     def _check_depth(self, what: str) -> None:
-        if self._cause.depth > MOST_DEPTH:
+        if self._cause.depth > MAX_DEPTH:
             raise JobFailure(DEEP, f"{what}: {TOO_DEEP}")
 
-    def within(self, database: Database) -> Outbox:
+    def within(self, database: Database) -> EventOutbox:
         """Return the door of a transaction."""
-        return _Within(
+        return _TransactionOutbox(
             database, self._dialect, self._now, self._wake, cause=self._cause, room=self._room
         )
 
@@ -248,13 +248,13 @@ class Outbox:
 
     def heard(self, tables: Collection[str]) -> Database:
         """Return the database whose writes of some tables wake whoever waits for events, too."""
-        return HeardDatabase(self._database, self._wake, tables)
+        return NotifyingDatabase(self._database, self._wake, tables)
 
 
-class _Within(Outbox):
+class _TransactionOutbox(EventOutbox):
     def __init__(
-        self, database: Database, dialect: Dialect, now: Callable[[], int],
-        wake: Callable[[], None], *, cause: Cause, room: Room | None,
+        self, database: Database, dialect: WorkDialect, now: Callable[[], int],
+        wake: Callable[[], None], *, cause: Cause, room: QueueLimit | None,
     ) -> None:  # fmt: skip
         super().__init__(database, dialect, now, self._note, cause=cause, room=room)
         self._is_told, self._outer = False, wake
@@ -267,7 +267,7 @@ class _Within(Outbox):
             self._outer()
 
 
-MOST_AGAIN: Final = 10_000
+MAX_REPLAYED: Final = 10_000
 """Events that one replay runs again."""
 
 _PAGE: Final = 200
@@ -278,7 +278,7 @@ class EventLog:
     """Events of the last 7 days; of changed rows only that they have changed."""
 
     def __init__(
-        self, database: Database, dialect: Dialect, *, now: Callable[[], int] = now_ms
+        self, database: Database, dialect: WorkDialect, *, now: Callable[[], int] = now_ms
     ) -> None:
         self._database, self._dialect, self._now = database, dialect, now
 
@@ -303,7 +303,7 @@ class EventLog:
         """
         count = 0
         async for page in self._pages(events, since):
-            jobs = [_again(work, one, token) for one in page]
+            jobs = [_replay_job(work, one, token) for one in page]
             await self._database.write_all([enqueue(job, self._now()) for job in jobs])
             count += len(jobs)
         return count
@@ -312,8 +312,8 @@ class EventLog:
     def _since(self) -> str:
         return f"FROM _bbops_events WHERE name IN ({self._dialect.texts}) AND at >= ?"
 
-    async def _pages(self, events: Sequence[str], since: int) -> AsyncIterator[list[Event]]:
-        names, after, left = json.dumps([*events]), 0, MOST_AGAIN
+    async def _pages(self, events: Sequence[str], since: int) -> AsyncIterator[list[ProjectEvent]]:
+        names, after, left = json.dumps([*events]), 0, MAX_REPLAYED
         while left > 0:
             rows = await self._database.read(
                 f"SELECT {_COLUMNS} {self._since} AND seq > ? ORDER BY seq LIMIT ?",
@@ -324,7 +324,7 @@ class EventLog:
             yield [_event(row) for row in rows]
             after, left = rows[-1][0], left - len(rows)
 
-    async def list(self, name: str, most: int) -> list[Event]:
+    async def list(self, name: str, most: int) -> list[ProjectEvent]:
         """Return events, the newest first; with `name` only those. `id` is their `seq`."""
         where, given = ("WHERE name = ? ", (name,)) if name else ("", ())
         rows = await self._database.read(
@@ -334,10 +334,10 @@ class EventLog:
         return [_event(row) for row in rows]
 
 
-def _event(row: Sequence[Any]) -> Event:
+def _event(row: Sequence[Any]) -> ProjectEvent:
     seq, name, payload, at, key, cause, depth = row
-    return Event(seq, name, payload, at, key, Cause(cause, depth))
+    return ProjectEvent(seq, name, payload, at, key, Cause(cause, depth))
 
 
-def _again(work: str, event: Event, token: str) -> NewJob:
+def _replay_job(work: str, event: ProjectEvent, token: str) -> NewJob:
     return NewJob(f"{work}@{event.id}-{token}", work, job_payload(event))

@@ -10,11 +10,11 @@ from typing import Any, Final, Generic, TypeVar
 from bbops.base.host import Database
 from bbops.runtime.values.failures import DatabaseFailure, Failure, FlowError
 from bbops.runtime.work.results import pack, rows_of
-from bbops.runtime.work.statements import Dialect, Statement, statements
+from bbops.runtime.work.statements import WorkDialect, Statement, statements
 from bbops.runtime.work.values import Cause, Claim, FencedError
 
 
-class Fenced:
+class FenceErrors:
     """Says of a record that is refused in the block that somebody else has the job.
 
     A class, as each step of each job comes here: a generator costs several times as much.
@@ -34,44 +34,44 @@ class Fenced:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if isinstance(error, Failure) and is_about_steps(error):
+        if isinstance(error, Failure) and is_fence_failure(error):
             raise FencedError(self._job.uid) from None
 
 
-def is_about_steps(failure: Failure) -> bool:
+def is_fence_failure(failure: Failure) -> bool:
     """Return whether the one table refused a row that is null where a job is wanted."""
     return isinstance(failure, DatabaseFailure) and failure.table == "_bbops_steps"
 
 
-MOST_SHARED: Final = 100
+MAX_BATCH: Final = 100
 """Writes that share a commit."""
 
-MOST_SHARED_BYTES: Final = 64 << 10
+MAX_BATCH_BYTES: Final = 64 << 10
 """Of one of them: others would wait for more, and all of it is in memory at once."""
 
-Asked = TypeVar("Asked")
-Given = TypeVar("Given")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
-class Shared(Generic[Asked, Given]):
+class WriteBatcher(Generic[Item, Result]):
     """Collects what is asked for until the loop turns, or while the commit before is under way.
 
     A commit costs more than what a job writes, on both databases. Order is kept.
     """
 
-    def __init__(self, write: Callable[[Sequence[Asked]], Awaitable[Sequence[Given]]]) -> None:
+    def __init__(self, write: Callable[[Sequence[Item]], Awaitable[Sequence[Result]]]) -> None:
         """Args: `write`: writes several in one transaction; what it gives has their order."""
         self._write = write
-        self._waiting = list[tuple[Asked, asyncio.Future[Given]]]()
+        self._waiting = list[tuple[Item, asyncio.Future[Result]]]()
         self._writing: asyncio.Task[None] | None = None
 
-    async def add(self, asked: Asked) -> Given:
+    async def add(self, asked: Item) -> Result:
         """Return what the write gives, once it is committed. Raises what it raises.
 
         Whoever is cancelled may find it written.
         """
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[Given] = loop.create_future()
+        done: asyncio.Future[Result] = loop.create_future()
         self._waiting.append((asked, done))
         if self._writing is None:
             self._writing = loop.create_task(self._write_all())
@@ -80,12 +80,12 @@ class Shared(Generic[Asked, Given]):
     async def _write_all(self) -> None:
         try:
             while self._waiting:
-                some, self._waiting = self._waiting[:MOST_SHARED], self._waiting[MOST_SHARED:]
+                some, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
                 await self._write_some([one for one in some if not one[1].done()])
         finally:
             self._writing = None
 
-    async def _write_some(self, some: Sequence[tuple[Asked, asyncio.Future[Given]]]) -> None:
+    async def _write_some(self, some: Sequence[tuple[Item, asyncio.Future[Result]]]) -> None:
         try:
             found = await self._write([asked for asked, _ in some]) if some else ()
         except BaseException as error:  # noqa: BLE001 - it reaches each of those who wait
@@ -96,7 +96,7 @@ class Shared(Generic[Asked, Given]):
                 done.set_result(one)
 
     async def _failed(
-        self, some: Sequence[tuple[Asked, asyncio.Future[Given]]], error: BaseException
+        self, some: Sequence[tuple[Item, asyncio.Future[Result]]], error: BaseException
     ) -> None:
         """Write each alone where a row of one of them was refused; nothing is written then."""
         if len(some) > 1 and isinstance(error, DatabaseFailure):
@@ -108,31 +108,31 @@ class Shared(Generic[Asked, Given]):
                 done.set_exception(error)
 
 
-Noted = Sequence[tuple[str, Any]]
+StepResults = Sequence[tuple[str, Any]]
 """Results by the paths of their steps."""
 
 Rows = list[tuple[Any, ...]]
 
 
-class Records:
+class StepRecords:
     """Writes the records of one worker's jobs.
 
     Attributes:
         names_cause: see `Engine`.
     """
 
-    def __init__(self, database: Database, dialect: Dialect, owner: str) -> None:
+    def __init__(self, database: Database, dialect: WorkDialect, owner: str) -> None:
         """Args: `owner`: the worker's name."""
         self._database, self._dialect, self._owner = database, dialect, owner
         self._say = statements(dialect)
-        self._shared = Shared(self._write)
+        self._shared = WriteBatcher(self._write)
         self.names_cause = False
 
-    async def write(self, job: Claim, noted: Noted) -> None:
+    async def write(self, job: Claim, noted: StepResults) -> None:
         """Record results, with others of this turn of the loop. Raises as `Engine.checkpoint`."""
         packed = [(job, path, pack(result)) for path, result in noted]
-        is_large = sum(len(data) for _, _, data in packed) > MOST_SHARED_BYTES
-        with Fenced(job):
+        is_large = sum(len(data) for _, _, data in packed) > MAX_BATCH_BYTES
+        with FenceErrors(job):
             await (self._write([packed]) if is_large else self._shared.add(packed))
 
     async def _write(self, every: Sequence[Sequence[tuple[Claim, str, bytes]]]) -> Sequence[None]:
@@ -150,14 +150,14 @@ class Records:
         return [None] * len(every)
 
     async def change(
-        self, job: Claim, path: str, effects: Sequence[Statement], also: Noted,
+        self, job: Claim, path: str, effects: Sequence[Statement], also: StepResults,
         at_most: int | None,
     ) -> list[Rows]:  # fmt: skip
         """Change the project's tables, and record the rows that come back. As `Engine.change`."""
         recorded: list[Statement] = [self._record_rows(job, path, len(effects), at_most)]
         recorded += [self.of(job, at, one) for at, one in also]
         begin, end = self.as_cause(job)
-        with Fenced(job):
+        with FenceErrors(job):
             rows = await self._database.write_all([*begin, *effects, *end, *recorded])
         return rows_of(rows[len(begin) : len(begin) + len(effects)])
 

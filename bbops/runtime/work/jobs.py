@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from bbops.base.host import Database
 from bbops.runtime.work.control import NOT_BEGUN, UNIQUE, WorkControl
-from bbops.runtime.work.statements import Dialect, Statement, enqueue, enqueue_if
-from bbops.runtime.work.triggers import kept_key
+from bbops.runtime.work.statements import WorkDialect, Statement, enqueue, enqueue_if
+from bbops.runtime.work.triggers import stored_key
 from bbops.runtime.work.values import NewJob
 
-WORK: Final = "functions/"
+JOB_PREFIX: Final = "functions/"
 """Begins the work of such a job, and its name."""
 
 _CLAIM_KEY: Final = (
@@ -22,7 +22,7 @@ _CLAIM_KEY: Final = (
     f" AND {NOT_BEGUN} {{}}) OR EXISTS (SELECT 1 FROM _bbops_outbox AS o WHERE o.name = ''"
     " AND o.key = _bbops_keys.uid) THEN _bbops_keys.uid ELSE excluded.uid END RETURNING uid"
 )
-_STAY: Final = (
+_LOCK_OUTBOX_ROW: Final = (
     "SELECT 1 FROM _bbops_outbox WHERE name = ''"
     " AND key = (SELECT uid FROM _bbops_keys WHERE key = ?) {}"
 )
@@ -37,11 +37,11 @@ _STATUS: Final = (
 
 def is_of_function(uid: object) -> bool:
     """Return whether a job's name is one that `enqueue` gives."""
-    return isinstance(uid, str) and uid.startswith(WORK) and uid.isprintable()
+    return isinstance(uid, str) and uid.startswith(JOB_PREFIX) and uid.isprintable()
 
 
-async def make_job(
-    database: Database, dialect: Dialect, job: NewJob, at: int, *, unique: str | None = None
+async def enqueue_job(
+    database: Database, dialect: WorkDialect, job: NewJob, at: int, *, unique: str | None = None
 ) -> str:
     """Make a job in the transaction of a database; return the name that it has.
 
@@ -54,19 +54,19 @@ async def make_job(
     if unique is None:
         await database.write(*enqueue(job, at))
         return job.uid
-    key = f"{job.work}/{kept_key(unique)}"
+    key = f"{job.work}/{stored_key(unique)}"
     job = replace(job, lane=UNIQUE + key)
     lock, shares = dialect.locks_lanes, dialect.shares
     statements: list[Statement] = [(lock, (json.dumps([UNIQUE + key]),))] if lock else []
     if shares:
-        statements.append((_STAY.format(shares), (key,)))
+        statements.append((_LOCK_OUTBOX_ROW.format(shares), (key,)))
     statements += [(_CLAIM_KEY.format(shares), (key, job.uid)), enqueue_if(job, at, key)]
     done = await database.write_all(statements)
     return str(done[-2][0][0])
 
 
 async def cancel_job(
-    database: Database, dialect: Dialect, uid: str, now: Callable[[], int]
+    database: Database, dialect: WorkDialect, uid: str, now: Callable[[], int]
 ) -> bool:  # fmt: skip
     """End a job that has not ended; return whether there was one."""
     gone = await database.write(

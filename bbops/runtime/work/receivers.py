@@ -29,7 +29,7 @@ class Receiver:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ReceiverPage:
     """Receivers of one read, and the key behind which there may be more; None at the end."""
 
     ids: Sequence[str]
@@ -41,7 +41,7 @@ class Receivers(Protocol):
 
     async def page(
         self, database: Database, event: str, owner: Any, after: Any, most: int
-    ) -> Page:  # fmt: skip
+    ) -> ReceiverPage:  # fmt: skip
         """Return who wants an event, behind a key."""
         ...
 
@@ -89,7 +89,7 @@ class TableReceivers:
 
     async def page(
         self, database: Database, event: str, owner: Any, after: Any, most: int
-    ) -> Page:  # fmt: skip
+    ) -> ReceiverPage:  # fmt: skip
         """Return who wants an event: by `events` of its row, a list, or null for all."""
         where, given = ['"disabled_at" IS NULL'], list[Any]()
         if self.owner:
@@ -104,7 +104,7 @@ class TableReceivers:
             (*given, most),
         )
         wanted = [str(key) for key, events in rows if self._wants(event, events)]
-        return Page(wanted, rows[-1][0] if len(rows) == most else None)
+        return ReceiverPage(wanted, rows[-1][0] if len(rows) == most else None)
 
     def _wants(self, event: str, events: Any) -> bool:
         found = self.read_events(events)
@@ -157,7 +157,7 @@ _DISABLED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class FixedReceivers:
+class ConfiguredReceivers:
     """Those that the project lists.
 
     Attributes:
@@ -170,11 +170,11 @@ class FixedReceivers:
 
     async def page(
         self, database: Database, event: str, owner: Any, after: Any, most: int
-    ) -> Page:  # fmt: skip
+    ) -> ReceiverPage:  # fmt: skip
         """Return all of them that are not disabled: each wants every event."""
         del event, owner, after, most
         disabled = await self._disabled(database)
-        return Page([name for name in self.every if name not in disabled])
+        return ReceiverPage([name for name in self.every if name not in disabled])
 
     async def find(self, database: Database, receiver: str) -> Receiver | None:
         """Return one of them."""
@@ -219,7 +219,7 @@ def _shown(at: Any) -> str:
     return f"{at[:19]}Z" if isinstance(at, str) else ""
 
 
-MOST_AT_A_TIME: Final = 5
+MAX_CONCURRENT: Final = 5
 """Deliveries to one receiver; to one that fails one."""
 
 FIRST_PAUSE_MS: Final = 5_000
@@ -227,12 +227,12 @@ LONGEST_PAUSE_MS: Final = 300_000
 SPACING_MS: Final = 200
 """Between two deliveries to one receiver that were put off."""
 
-MOST_KNOWN: Final = 10_000
+MAX_RECEIVERS: Final = 10_000
 """Receivers that are remembered."""
 
 
 @dataclass(slots=True)
-class _State:
+class _ReceiverState:
     busy: int = 0
     failures: int = 0
     paused_until: int = 0
@@ -243,12 +243,12 @@ class ReceiverGate:
     """Lets deliveries in by their receiver."""
 
     def __init__(self) -> None:
-        self._known = dict[tuple[str, str], _State]()
+        self._known = dict[tuple[str, str], _ReceiverState]()
 
     def enter(self, receiver: tuple[str, str], now: int) -> int | None:
         """Let a delivery in, which calls `leave`; or return when it may come back."""
-        state = self._known.setdefault(receiver, _State())
-        most = 1 if state.failures else MOST_AT_A_TIME
+        state = self._known.setdefault(receiver, _ReceiverState())
+        most = 1 if state.failures else MAX_CONCURRENT
         if now >= state.paused_until and state.busy < most:
             state.busy += 1
             return None
@@ -257,7 +257,7 @@ class ReceiverGate:
 
     def leave(self, receiver: tuple[str, str], now: int, *, succeeded: bool) -> None:
         """Say how a delivery went."""
-        state = self._known.setdefault(receiver, _State(busy=1))
+        state = self._known.setdefault(receiver, _ReceiverState(busy=1))
         state.busy -= 1
         if succeeded:
             state.failures = state.paused_until = 0
@@ -266,5 +266,5 @@ class ReceiverGate:
             state.failures, state.paused_until = state.failures + 1, now + pause
         if succeeded and not state.busy and state.next_slot <= now:
             del self._known[receiver]
-        while len(self._known) > MOST_KNOWN:
+        while len(self._known) > MAX_RECEIVERS:
             del self._known[next(iter(self._known))]

@@ -17,13 +17,13 @@ from msgspec import msgpack
 from bbops.runtime.values import failures
 from bbops.runtime.values.failures import NOTHING, Failure, JobFailure
 
-MOST_BYTES: Final = 1 << 20
+MAX_RESULT_BYTES: Final = 1 << 20
 """Of the result of a step that is recorded."""
 
 TOO_LARGE: Final = "resultTooLarge"
 
-_PACKED_FROM_BYTES: Final = 16 << 10
-_DECIMAL, _DATE, _TIME, _FAILED, _DIGEST, _CUT = 1, 2, 3, 4, 5, 6
+_COMPRESSED_FROM_BYTES: Final = 16 << 10
+_DECIMAL, _DATE, _TIME, _FAILED, _DIGEST, _CANCELLED = 1, 2, 3, 4, 5, 6
 _KINDS: Final[Mapping[str, type[Failure]]] = {
     name: kind for name, kind in vars(failures).items()
     if isinstance(kind, type) and issubclass(kind, Failure)
@@ -31,7 +31,7 @@ _KINDS: Final[Mapping[str, type[Failure]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class RecordedFailure:
     """A call that failed, as it is recorded."""
 
     kind: str
@@ -39,7 +39,7 @@ class Failed:
     told: Mapping[str, Any]
 
     @classmethod
-    def of(cls, error: Failure) -> Failed:
+    def of(cls, error: Failure) -> RecordedFailure:
         """Return what is recorded of a failure; of one that this module does not know, its base."""
         kind = next(one.__name__ for one in type(error).__mro__ if _KINDS.get(one.__name__) is one)
         told = {name: one for name, one in vars(error).items() if one is not NOTHING}
@@ -59,27 +59,27 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Digest:
+class ResultDigest:
     """Stands for the result of a read that is too large to be kept."""
 
     sha256: str
 
     def is_of(self, value: Any) -> bool:
         """Return whether a read gave the same."""
-        return self.sha256 == _digest(msgpack.encode(_told(value)))
+        return self.sha256 == _digest(msgpack.encode(_encodable(value)))
 
 
-class _Cut:
+class _CancelledCall:
     """The type of CUT."""
 
     __slots__ = ()
 
 
-CUT: Final = _Cut()
+CANCELLED_CALL: Final = _CancelledCall()
 """Stands for the result of a call that was given up before it had one."""
 
 
-class Packed(bytes):
+class PackedResult(bytes):
     """A result that `pack` has nothing more to do with."""
 
     __slots__ = ()
@@ -91,21 +91,21 @@ def pack(value: Any) -> bytes:
     Raises:
         JobFailure: it is larger than MOST_BYTES.
     """
-    if type(value) is Packed:
+    if type(value) is PackedResult:
         return value
-    data = msgpack.encode(_told(value))
-    if len(data) > MOST_BYTES:
-        message = f"the result of a step in a job is larger than {MOST_BYTES:,} bytes"
+    data = msgpack.encode(_encodable(value))
+    if len(data) > MAX_RESULT_BYTES:
+        message = f"the result of a step in a job is larger than {MAX_RESULT_BYTES:,} bytes"
         raise JobFailure(TOO_LARGE, message)
-    return _squeezed(data)
+    return _compress(data)
 
 
-def pack_read(value: Any) -> Packed:
+def pack_read(value: Any) -> PackedResult:
     """Return what a read gave as bytes; where it is too large, its digest."""
-    data = msgpack.encode(_told(value))
-    if len(data) > MOST_BYTES:
-        data = msgpack.encode(_told(Digest(_digest(data))))
-    return Packed(_squeezed(data))
+    data = msgpack.encode(_encodable(value))
+    if len(data) > MAX_RESULT_BYTES:
+        data = msgpack.encode(_encodable(ResultDigest(_digest(data))))
+    return PackedResult(_compress(data))
 
 
 def unpack(data: bytes) -> Any:
@@ -119,8 +119,8 @@ def rows_of(value: Any) -> list[list[tuple[Any, ...]]]:
     return [[tuple(row) for row in rows] for rows in value]
 
 
-def _squeezed(data: bytes) -> bytes:
-    return b"z" + zlib.compress(data, 1) if len(data) > _PACKED_FROM_BYTES else b"m" + data
+def _compress(data: bytes) -> bytes:
+    return b"z" + zlib.compress(data, 1) if len(data) > _COMPRESSED_FROM_BYTES else b"m" + data
 
 
 def _digest(data: bytes) -> str:
@@ -135,41 +135,41 @@ _HOOKS: Final[Mapping[int, Callable[[bytes], Any]]] = {
     _DECIMAL: lambda data: Decimal(data.decode()),
     _DATE: lambda data: date.fromisoformat(data.decode()),
     _TIME: lambda data: time.fromisoformat(data.decode()),
-    _FAILED: lambda data: Failed(*_read(data)),
-    _DIGEST: lambda data: Digest(data.decode()),
-    _CUT: lambda _: CUT,
+    _FAILED: lambda data: RecordedFailure(*_read(data)),
+    _DIGEST: lambda data: ResultDigest(data.decode()),
+    _CANCELLED: lambda _: CANCELLED_CALL,
 }
 
 
-def _told(value: Any) -> Any:
+def _encodable(value: Any) -> Any:
     """Return a value whose types survive: texts of numbers and days are marked."""
     match value:
         case dict():
-            return {key: _told(one) for key, one in value.items()}
+            return {key: _encodable(one) for key, one in value.items()}
         case None | str() | int() | float() | bytes() | datetime():
             return value
         case Sequence():
-            return [_told(one) for one in value]
+            return [_encodable(one) for one in value]
         case Decimal():
             return msgpack.Ext(_DECIMAL, str(value).encode())
         case date():
             return msgpack.Ext(_DATE, value.isoformat().encode())
         case time():
             return msgpack.Ext(_TIME, value.isoformat().encode())
-        case Failed():
-            told = _told([value.kind, value.message, dict(value.told)])
+        case RecordedFailure():
+            told = _encodable([value.kind, value.message, dict(value.told)])
             return msgpack.Ext(_FAILED, msgpack.encode(told))
-        case Digest():
+        case ResultDigest():
             return msgpack.Ext(_DIGEST, value.sha256.encode())
-        case _Cut():
-            return msgpack.Ext(_CUT, b"")
+        case _CancelledCall():
+            return msgpack.Ext(_CANCELLED, b"")
     return value
 
 
-Note = Callable[[str, Any], None]
+Buffer = Callable[[str, Any], None]
 
 
-class Taking:
+class BufferedResults:
     """Gives a function that takes all notes; where the block fails they are notes again.
 
     A class, as `FailuresTo`: each step of each job comes here, and a generator costs more.
@@ -198,7 +198,7 @@ class Taking:
         return self._taken
 
 
-class FailuresTo:
+class FailureRecorder:
     """Notes how a call fails: where its function catches that, the next attempt goes the same way.
 
     An uncaught failure ends the attempt and discards the notes that are not recorded.
@@ -206,7 +206,7 @@ class FailuresTo:
 
     __slots__ = ("_note", "_path")
 
-    def __init__(self, note: Note, path: str) -> None:
+    def __init__(self, note: Buffer, path: str) -> None:
         self._note, self._path = note, path
 
     def __enter__(self) -> None:
@@ -219,6 +219,6 @@ class FailuresTo:
         trace: TracebackType | None,
     ) -> None:
         if isinstance(error, Failure):
-            self._note(self._path, Failed.of(error))
+            self._note(self._path, RecordedFailure.of(error))
         elif isinstance(error, asyncio.CancelledError):
-            self._note(self._path, CUT)
+            self._note(self._path, CANCELLED_CALL)

@@ -9,31 +9,31 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from bbops.runtime.values.failures import FlowError
-from bbops.runtime.work.values import Cause, Claim, Event, NewJob, Route
+from bbops.runtime.work.values import Cause, Claim, ProjectEvent, NewJob, Route
 
 Operation = Literal["insert", "update", "delete"]
 OPERATIONS: Final[tuple[Operation, ...]] = ("insert", "update", "delete")
 
-_MARK: Final = ":"
+_SEPARATOR: Final = ":"
 """Stands in no name of an event that somebody may emit."""
 
-BEGINS: Final = '{"trigger":'
+ROWS_PREFIX: Final = '{"trigger":'
 """How the payload of a job begins that holds rows."""
 
 
 def row_event(table: str, operation: Operation) -> str:
     """Return the name under which a change is in the outbox."""
-    return f"{table}{_MARK}{operation}"
+    return f"{table}{_SEPARATOR}{operation}"
 
 
-def table_of(name: str) -> str:
+def event_table(name: str) -> str:
     """Return the table that such an event is about."""
-    return name.partition(_MARK)[0]
+    return name.partition(_SEPARATOR)[0]
 
 
 def is_row_event(name: str) -> bool:
     """Return whether an event is about a changed row."""
-    return _MARK in name
+    return _SEPARATOR in name
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +73,17 @@ def _decode(name: str, value: Any, how: Callable[[Any], Any] | None) -> Any:
         raise FlowError(message) from None
 
 
-def job_of_rows(payload: str) -> str:
+def rows_payload(payload: str) -> str:
     """Return the payload of a job about rows, of what SQL triggers wrote."""
-    return f"{BEGINS}{payload}}}"
+    return f"{ROWS_PREFIX}{payload}}}"
 
 
-EMPTY: Final[Mapping[str, Container[str]]] = MappingProxyType({})
+NO_COLUMNS: Final[Mapping[str, Container[str]]] = MappingProxyType({})
 NO_ROWS: Final = "{}"
 """The payload of an event about rows that are not kept, or not any more."""
 
 
-def last_of(sizes: Iterable[Sequence[Any]], most_bytes: int) -> int | None:
+def find_batch_end(sizes: Iterable[Sequence[Any]], most_bytes: int) -> int | None:
     """Return the last row before too many bytes, at least the first one; None without any.
 
     Args:
@@ -108,13 +108,13 @@ def read_claim(row: Sequence[Any]) -> Claim:
     )  # fmt: skip
 
 
-def read_event(row: Sequence[Any]) -> Event:
+def read_event(row: Sequence[Any]) -> ProjectEvent:
     """Return an event of the outbox."""
     number, name, key, payload, at, cause, depth, _ = row
-    return Event(number, name, payload, at, key, Cause(cause, depth))
+    return ProjectEvent(number, name, payload, at, key, Cause(cause, depth))
 
 
-def jobs_of(
+def route_rows(
     rows: Sequence[Sequence[Any]], newest: int, route: Route, arrange: Callable[[NewJob], NewJob]
 ) -> list[tuple[NewJob, int]]:
     """Return the jobs of rows of the outbox, each with its event's place in the log, 0 for none.
@@ -136,7 +136,7 @@ def jobs_of(
 
 
 def write_event(
-    ord_: int, row: Sequence[Any], kept: Mapping[str, Container[str]] = EMPTY
+    ord_: int, row: Sequence[Any], kept: Mapping[str, Container[str]] = NO_COLUMNS
 ) -> dict[str, Any]:  # fmt: skip
     """Return an event of the outbox as the log takes it: without rows, which only jobs hold.
 
@@ -144,12 +144,12 @@ def write_event(
         kept: columns of rows that topics show, by the names of events; those stay for a while.
     """
     _, name, key, payload, at, cause, depth, _ = row
-    told = _kept(payload, kept.get(name)) if is_row_event(name) else payload
+    told = _select_columns(payload, kept.get(name)) if is_row_event(name) else payload
     return {"ord": ord_, "name": name, "key": key, "payload": told, "at": at, "cause": cause,
             "depth": depth}  # fmt: skip
 
 
-def _kept(payload: str, columns: Container[str] | None) -> str:
+def _select_columns(payload: str, columns: Container[str] | None) -> str:
     """Return what the log keeps of a change: triggers may read more, also what is private."""
     if columns is None:
         return NO_ROWS

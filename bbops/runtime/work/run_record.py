@@ -11,19 +11,19 @@ from typing import Any, Final
 
 from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.results import (
-    CUT,
-    Digest,
-    Failed,
-    FailuresTo,
-    Packed,
-    Taking,
+    CANCELLED_CALL,
+    ResultDigest,
+    RecordedFailure,
+    FailureRecorder,
+    PackedResult,
+    BufferedResults,
     pack,
     pack_read,
     rows_of,
 )
 from bbops.runtime.work.statements import Statement
 from bbops.runtime.work.triggers import read_payload
-from bbops.runtime.work.values import AsleepError, Claim, HeldError, Wait
+from bbops.runtime.work.values import AsleepError, Claim, HeldError, JobWait
 
 Rows = list[tuple[Any, ...]]
 
@@ -37,7 +37,7 @@ UNTIL: Final = "~until"
 
 
 @dataclass(slots=True)
-class _At:
+class _Position:
     """Where a run is. Each task of it has its own."""
 
     recorded: RunRecord
@@ -47,14 +47,14 @@ class _At:
 
 
 @dataclass(slots=True)
-class _Answers:
+class _StepResponses:
     """Answers of a step that has not accepted them, and its notes since the first one."""
 
     notes: list[tuple[str, Any]] = field(default_factory=list)
     is_rejected: bool = False
 
 
-_AT: ContextVar[_At] = ContextVar("_AT")
+_POSITION: ContextVar[_Position] = ContextVar("_AT")
 
 
 class RunRecord:
@@ -64,7 +64,7 @@ class RunRecord:
         self.engine, self.job = engine, job
         self._known = dict(known)
         self._notes = list[tuple[str, Any]]()
-        self._answers = dict[str, _Answers]()
+        self._answers = dict[str, _StepResponses]()
         self._visits = dict[str, int]()
         self._listens: Mapping[tuple[str, str], int] = {}
         self._heard = set[int]()
@@ -83,7 +83,7 @@ class RunRecord:
         Raises:
             HeldError: it has begun with other code, and has done something there.
         """
-        _AT.set(_At(self))
+        _POSITION.set(_Position(self))
         if self._known.get(CODE, code) != code:
             raise HeldError(CHANGED)
         if CODE not in self._known:
@@ -91,15 +91,15 @@ class RunRecord:
 
     def enter(self, step: str) -> None:
         """Say that the run has come to a step."""
-        at = _AT.get()
+        at = _POSITION.get()
         self._settle(at.scope)
         name = at.scope + step
         visit = self._visits[name] = self._visits.get(name, 0) + 1
-        _AT.set(_At(self, at.scope, f"{name}#{visit}"))
+        _POSITION.set(_Position(self, at.scope, f"{name}#{visit}"))
 
     def place(self) -> str:
         """Return the name of the next call."""
-        at = _AT.get()
+        at = _POSITION.get()
         at.calls += 1
         return f"{at.step}.{at.calls}"
 
@@ -115,9 +115,9 @@ class RunRecord:
             Failure: it failed.
         """
         found = self._known[path]
-        if isinstance(found, Failed):
+        if isinstance(found, RecordedFailure):
             raise found.error()
-        if found is CUT:  # it was waited for in vain, and so it is now
+        if found is CANCELLED_CALL:  # it was waited for in vain, and so it is now
             await asyncio.Event().wait()
         return found
 
@@ -130,9 +130,9 @@ class RunRecord:
         answers = self._answers.get(_step_of(path)) if self._answers else None
         (self._notes if answers is None else answers.notes).append((path, value))
 
-    def taking(self) -> Taking:
+    def taking(self) -> BufferedResults:
         """Return what takes the notes that are to be recorded; where that fails they are kept."""
-        return Taking(self._notes)
+        return BufferedResults(self._notes)
 
     def draw(self, make: Callable[[], Any]) -> Any:
         """Return a value that is drawn once."""
@@ -151,12 +151,12 @@ class RunRecord:
         """
         path = self.place()
         if not self.is_known(path):
-            with FailuresTo(self.note, path):
+            with FailureRecorder(self.note, path):
                 found = await read()
             self.note(path, pack_read(found))
             return found
         known = await self.recall(path)
-        if not isinstance(known, Digest):
+        if not isinstance(known, ResultDigest):
             return known
         found = await read()
         if not known.is_of(found):
@@ -175,7 +175,7 @@ class RunRecord:
         path = self.place()
         if self.is_known(path):
             return rows_of(await self.recall(path))
-        with FailuresTo(self.note, path), self.taking() as take:
+        with FailureRecorder(self.note, path), self.taking() as take:
             return await self.engine.change(self.job, path, effects, also=take(), at_most=at_most)
 
     # ---- what it waits for
@@ -195,7 +195,7 @@ class RunRecord:
             return
         until = self._deadline(path, length_ms)
         if self.engine.now() < until:
-            raise AsleepError(Wait(path, until))
+            raise AsleepError(JobWait(path, until))
         self.note(path, None)
 
     async def hear(
@@ -236,7 +236,7 @@ class RunRecord:
                     return seq, payload
             since = rows[-1][0]
         if now < until:
-            raise AsleepError(Wait(path, until, event, value, since))
+            raise AsleepError(JobWait(path, until, event, value, since))
         return None
 
     def _deadline(self, path: str, length_ms: int) -> int:
@@ -247,10 +247,10 @@ class RunRecord:
             self.note(path, self._known[path])
         return int(self._known[path])
 
-    async def sleep(self, waits: Sequence[Wait]) -> bool:
+    async def sleep(self, waits: Sequence[JobWait]) -> bool:
         """Put the job away with all that it has done; return whether it was still ours."""
         with self.taking() as take:
-            packed = [(path, Packed(pack(value))) for path, value in take()]
+            packed = [(path, PackedResult(pack(value))) for path, value in take()]
             return await self.engine.wait(self.job, waits, also=packed)
 
     async def once(self, effect: Callable[[], Awaitable[Any]]) -> Any:
@@ -263,7 +263,7 @@ class RunRecord:
         if self.is_known(path):
             return await self.recall(path)
         await self._write_notes()
-        with FailuresTo(self.note, path):
+        with FailureRecorder(self.note, path):
             result = await effect()
         with self.taking() as take:
             await self.engine.checkpoint(self.job, path, result, also=take())
@@ -284,22 +284,22 @@ class RunRecord:
         if answers is not None and not answers.is_rejected:
             self._settle(f"{step}.")
         await self._write_notes()
-        self._answers.setdefault(step, _Answers())
-        with FailuresTo(self.note, path):
+        self._answers.setdefault(step, _StepResponses())
+        with FailureRecorder(self.note, path):
             result = await effect()
         self.note(path, result)
         return result
 
     async def accept(self) -> None:
         """Record the answers that the current step received."""
-        step = _AT.get().step
+        step = _POSITION.get().step
         if step in self._answers:
             self._settle(f"{step}.")
             await self._write_notes()
 
     def reject(self) -> None:
         """Leave the answers of the current step out of the record until it accepts one."""
-        answers = self._answers.get(_AT.get().step)
+        answers = self._answers.get(_POSITION.get().step)
         if answers is not None:
             answers.is_rejected = True
 
@@ -332,12 +332,12 @@ class RunRecord:
 @contextmanager
 def scope(name: str) -> Iterator[None]:
     """Name the steps inside by what they are in, so that they count for themselves."""
-    before = _AT.get()
-    _AT.set(_At(before.recorded, f"{name}/"))
+    before = _POSITION.get()
+    _POSITION.set(_Position(before.recorded, f"{name}/"))
     try:
         yield
     finally:
-        _AT.set(before)
+        _POSITION.set(before)
 
 
 def _step_of(path: str) -> str:
@@ -347,10 +347,10 @@ def _step_of(path: str) -> str:
 # ---- what compiled code calls
 def enter(step: str) -> None:
     """Say that a job has come to a step."""
-    _AT.get().recorded.enter(step)
+    _POSITION.get().recorded.enter(step)
 
 
 def enter_branch(name: str) -> None:
     """Say that this task is a branch of the step that its job is at."""
-    at = _AT.get()
-    _AT.set(_At(at.recorded, f"{at.step}.{name}/"))
+    at = _POSITION.get()
+    _POSITION.set(_Position(at.recorded, f"{at.step}.{name}/"))

@@ -16,16 +16,16 @@ from cronsim import CronSim
 from bbops.base.json_jobs import TaskTicks, TickTime
 from bbops.runtime.work.values import Tick, TickDue
 
-MOST_MISSED: Final = 100
+MAX_MISSED: Final = 100
 """Ticks that `missed: all` makes up for; older ones are left out."""
 
-LATEST_MS: Final = 86_400_000
+MAX_LATE_MS: Final = 86_400_000
 """`missed: once` makes up for a tick that is younger than a day."""
 
 _LATE_MS: Final = 60_000
 """A tick that is later than this counts as missed."""
 
-LONGEST_CHANGE_MS: Final = 3 * 3_600_000
+MAX_CLOCK_CHANGE_MS: Final = 3 * 3_600_000
 """More than any clock is set forward or back at once."""
 
 Missed = Literal["once", "skip", "all"]
@@ -63,13 +63,13 @@ class Schedule:
             first: the tick that has been waited for.
             now: the time, at or behind it.
         """
-        late = [*islice(takewhile(lambda at: at >= first, self._back(first, now)), MOST_MISSED)]
+        late = [*islice(takewhile(lambda at: at >= first, self._back(first, now)), MAX_MISSED)]
         if not late:  # the schedule has changed since
             return (), self.after(now), ()
         coming = self.after(late[0] if self.every_ms else now)
         if self.missed == "all":
             return tuple(reversed(late)), coming, ()
-        longest = _LATE_MS if self.missed == "skip" else LATEST_MS
+        longest = _LATE_MS if self.missed == "skip" else MAX_LATE_MS
         runs = late[:1] if now - late[0] < longest else []
         return tuple(runs), coming, tuple(reversed(late[len(runs) :]))
 
@@ -94,15 +94,15 @@ class Schedule:
         offset = self._offset(at)
         near = next(self._walls(at + offset, way)) - offset
         seen = (
-            at + way * LONGEST_CHANGE_MS, near - LONGEST_CHANGE_MS, near, near + LONGEST_CHANGE_MS
+            at + way * MAX_CLOCK_CHANGE_MS, near - MAX_CLOCK_CHANGE_MS, near, near + MAX_CLOCK_CHANGE_MS
         )  # fmt: skip
         return near if all(self._offset(one) == offset for one in seen) else self._search(at, way)
 
     def _search(self, at: int, way: Literal[1, -1]) -> int:
         best: int | None = None
-        start = at + self._offset(at) - way * LONGEST_CHANGE_MS
+        start = at + self._offset(at) - way * MAX_CLOCK_CHANGE_MS
         for wall in self._walls(start, way):
-            if best is not None and way * (wall - best - self._offset(best)) > LONGEST_CHANGE_MS:
+            if best is not None and way * (wall - best - self._offset(best)) > MAX_CLOCK_CHANGE_MS:
                 return best
             for moment in self._moments(wall):
                 if way * (moment - at) > 0 and (best is None or way * (best - moment) > 0):
@@ -139,8 +139,8 @@ class Schedule:
     def _offsets(self, wall: int) -> tuple[int, int]:
         """Return the offsets of the zone around a time of its clock."""
         return (
-            self._offset(wall - self._offset(wall) - LONGEST_CHANGE_MS),
-            self._offset(wall - self._offset(wall) + LONGEST_CHANGE_MS),
+            self._offset(wall - self._offset(wall) - MAX_CLOCK_CHANGE_MS),
+            self._offset(wall - self._offset(wall) + MAX_CLOCK_CHANGE_MS),
         )
 
     @property
@@ -162,7 +162,7 @@ Overlap = Literal["skip", "queue", "allow"]
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ScheduledTask:
     """When a task runs, up to how much later, and what if the run before has not ended."""
 
     schedule: Schedule
@@ -170,10 +170,10 @@ class Task:
     jitter_ms: int = 0
 
 
-class Tasks:
+class ScheduledTasks:
     """The tasks of a release, by their work."""
 
-    def __init__(self, tasks: Mapping[str, Task]) -> None:
+    def __init__(self, tasks: Mapping[str, ScheduledTask]) -> None:
         self._tasks = tasks
 
     def first(self, now: int) -> list[Tick]:
@@ -201,7 +201,7 @@ def _delay_ms(tick: Tick, jitter_ms: int) -> int:
     return int.from_bytes(drawn[:8]) % jitter_ms
 
 
-MOST_TICKS: Final = 100
+MAX_TICKS: Final = 100
 
 
 def read_schedule(task: Mapping[str, Any]) -> Schedule:

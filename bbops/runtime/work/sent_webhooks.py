@@ -18,7 +18,7 @@ from bbops.runtime.work.rows import write_new_job
 from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.signature_schemes import headers, read_sending_key
 from bbops.runtime.work.statements import Statement, enqueue
-from bbops.runtime.work.triggers import kept_key
+from bbops.runtime.work.triggers import stored_key
 from bbops.runtime.work.values import (
     BULK,
     LOW,
@@ -29,7 +29,7 @@ from bbops.runtime.work.values import (
     HeldError,
     LaterError,
     NewJob,
-    Retry,
+    RetryPolicy,
 )
 
 WEBHOOKS: Final = "webhooks/"
@@ -41,16 +41,16 @@ FAN_OUT: Final = "/fan-out"
 PAGE: Final = 500
 """Receivers that are read at a time."""
 
-MOST_WAITING: Final = 10_000
+MAX_WAITING: Final = 10_000
 """Deliveries that are ready before the next page waits."""
 
 _WAIT_MS: Final = 1_000
 _STEP: Final = "fan-out"
-_CROWD: Final = (
+_COUNT_WAITING: Final = (
     "SELECT count(*) FROM (SELECT 1 FROM _bbops_jobs WHERE state = 'ready'"
-    f" AND priority = {BULK} LIMIT {MOST_WAITING}) AS waiting"
+    f" AND priority = {BULK} LIMIT {MAX_WAITING}) AS waiting"
 )
-_KEEP: Final = (
+_INSERT_MESSAGE: Final = (
     "INSERT INTO _bbops_messages (id, webhook, event, body, at) VALUES (?, ?, ?, ?, ?)"
     " ON CONFLICT (id) DO NOTHING"
 )
@@ -61,7 +61,7 @@ Shape = Callable[[Any, str, dict[str, list[str]]], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class SentWebhook:
+class OutgoingWebhook:
     """What a project tells others.
 
     Attributes:
@@ -87,7 +87,7 @@ def fan_out_job(
     return NewJob(f"{work}@{message}{page}", work, payload, priority=LOW, cause=cause)
 
 
-async def fan_out(webhook: SentWebhook, recorded: RunRecord, database: Database) -> None:
+async def fan_out(webhook: OutgoingWebhook, recorded: RunRecord, database: Database) -> None:
     """Make a job for each receiver of a page, and one for the next page.
 
     Raises:
@@ -101,24 +101,24 @@ async def fan_out(webhook: SentWebhook, recorded: RunRecord, database: Database)
     given = json.loads(job.payload)
     if given["event"] not in webhook.events:
         raise HeldError(f"webhook '{webhook.name}' has no event '{given['event']}' any more")
-    if (await database.read(_CROWD))[0][0] >= MOST_WAITING:
+    if (await database.read(_COUNT_WAITING))[0][0] >= MAX_WAITING:
         raise LaterError(engine.now() + _WAIT_MS)
     body = None if "after" in given else write_body(webhook, given, engine.now())
     after = given.get("after")
     found = await webhook.receivers.page(database, given["event"], given["owner"], after, PAGE)
     message = job.uid.rpartition("@")[2].partition("/")[0]
-    effects = _deliveries(engine, job, webhook.name, message, found.ids)
+    effects = _enqueue_deliveries(engine, job, webhook.name, message, found.ids)
     if body is not None and found.ids:
-        effects.insert(0, (_KEEP, (message, webhook.name, given["event"], body, engine.now())))
+        effects.insert(0, (_INSERT_MESSAGE, (message, webhook.name, given["event"], body, engine.now())))
     if found.after is not None:
         rest = {"event": given["event"], "owner": given["owner"], "after": found.after}
-        page = f"/{kept_key(str(found.after))}"
+        page = f"/{stored_key(str(found.after))}"
         coming = fan_out_job(webhook.name, message, json.dumps(rest), job.cause, page=page)
         effects.append(enqueue(coming, engine.now()))
     await engine.change(job, _STEP, effects)
 
 
-def write_body(webhook: SentWebhook, given: Mapping[str, Any], now: int) -> str:
+def write_body(webhook: OutgoingWebhook, given: Mapping[str, Any], now: int) -> str:
     """Return what is signed and sent of a message.
 
     Raises:
@@ -133,19 +133,19 @@ def write_body(webhook: SentWebhook, given: Mapping[str, Any], now: int) -> str:
     return _encode({"type": given["event"], "timestamp": at, "data": data}).decode()
 
 
-def delivery(webhook: str, message: str, receiver: str) -> tuple[str, str]:
+def delivery_job(webhook: str, message: str, receiver: str) -> tuple[str, str]:
     """Return the name of a delivery, which is that of its job, and what the job is given."""
-    uid = f"{WEBHOOKS}{webhook}@{message}/{kept_key(receiver)}"
+    uid = f"{WEBHOOKS}{webhook}@{message}/{stored_key(receiver)}"
     return uid, json.dumps({"delivery": uid, "message": message, "receiver": receiver})
 
 
-def _deliveries(
+def _enqueue_deliveries(
     engine: Engine, job: Claim, webhook: str, message: str, receivers: Sequence[str]
 ) -> list[Statement]:
     """Return the one statement that makes a job for each receiver; none without any."""
     rows = []
     for ord_, receiver in enumerate(receivers):
-        uid, payload = delivery(webhook, message, receiver)
+        uid, payload = delivery_job(webhook, message, receiver)
         made = write_new_job(NewJob(uid, f"{WEBHOOKS}{webhook}", payload, priority=BULK))
         rows.append({"ord": ord_, "name": made, "key": uid, "payload": payload,
                      "at": engine.now(), "cause": job.uid, "depth": job.cause.depth})  # fmt: skip
@@ -157,12 +157,12 @@ def _deliveries(
 
 
 _S, _M, _H = 1, 60, 3600
-RETRY: Final = Retry(
+RETRY: Final = RetryPolicy(
     attempts=8, pauses=(5 * _S, 5 * _M, 30 * _M, 2 * _H, 5 * _H, 10 * _H, 10 * _H), jitter=0.1
 )
 """When a message is sent again that was not taken."""
 
-ANSWER_SECONDS: Final = 15.0
+RESPONSE_SECONDS: Final = 15.0
 KEPT_BYTES: Final = 1_024
 """Of each answer."""
 
@@ -172,26 +172,26 @@ DISABLED_AFTER_MS: Final = 5 * 86_400_000
 GONE: Final = 410
 """The status by which a receiver says that it wants nothing more."""
 
-_READ: Final = (
+_READ_MESSAGE: Final = (
     "SELECT m.body, r.failing_since FROM _bbops_messages AS m LEFT JOIN _bbops_receivers AS r"
     " ON r.webhook = m.webhook AND r.receiver = ? WHERE m.id = ?"
 )
-_NOTE: Final = (
+_SAVE_DELIVERY: Final = (
     "INSERT INTO _bbops_sent (uid, webhook, message, receiver, state, tries, tried_at, error)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid) DO UPDATE SET state = excluded.state,"
     " tries = _bbops_sent.tries + excluded.tries, tried_at = excluded.tried_at,"
     " error = excluded.error"
 )
-_TRIED: Final = "INSERT INTO _bbops_tries (uid, at, status, answer, error) VALUES (?, ?, ?, ?, ?)"
-_FAILS: Final = (
+_INSERT_ATTEMPT: Final = "INSERT INTO _bbops_tries (uid, at, status, answer, error) VALUES (?, ?, ?, ?, ?)"
+_MARK_FAILING: Final = (
     "INSERT INTO _bbops_receivers (webhook, receiver, failing_since) VALUES (?, ?, ?)"
     " ON CONFLICT (webhook, receiver) DO UPDATE SET failing_since ="
     " coalesce(_bbops_receivers.failing_since, excluded.failing_since)"
 )
-_WORKS: Final = (
+_CLEAR_FAILING: Final = (
     "DELETE FROM _bbops_receivers WHERE webhook = ? AND receiver = ? AND disabled_at IS NULL"
 )
-_REPORT: Final = (
+_EMIT_IF_CHANGED: Final = (
     "INSERT INTO _bbops_outbox (name, key, payload, at, cause, depth) SELECT CAST(? AS text),"
     " CAST(? AS text), CAST(? AS text), CAST(? AS bigint), CAST(? AS text), CAST(? AS bigint)"
     " WHERE CAST(? AS bigint) > 0"
@@ -199,10 +199,10 @@ _REPORT: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Delivery:
+class _DeliveryJob:
     """One message for one receiver, in one attempt of its job."""
 
-    webhook: SentWebhook
+    webhook: OutgoingWebhook
     recorded: RunRecord
     uid: str
     message: str
@@ -215,11 +215,11 @@ class _Delivery:
     def note(self, state: str, error: str, tries: int) -> Statement:
         """Return what says how a delivery stands."""
         about = self.uid, self.webhook.name, self.message, self.receiver
-        return _NOTE, (*about, state, tries, self.now, error)
+        return _SAVE_DELIVERY, (*about, state, tries, self.now, error)
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _ReceiverResponse:
     """What came back: a status and the begin of a body, or why nothing did."""
 
     status: int | None
@@ -236,14 +236,14 @@ class _Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class WebhookSender:
+class DeliverySender:
     """Sends what the jobs of a project's webhooks want."""
 
     database: Database
     http: Http
     gate: ReceiverGate = field(default_factory=ReceiverGate)
 
-    async def deliver(self, webhook: SentWebhook, recorded: RunRecord) -> None:
+    async def deliver(self, webhook: OutgoingWebhook, recorded: RunRecord) -> None:
         """Send a message; where the receiver is gone or disabled, drop it.
 
         Raises:
@@ -252,8 +252,8 @@ class WebhookSender:
             Failure: the database cannot be read or written.
         """
         given = json.loads(recorded.job.payload)
-        one = _Delivery(webhook, recorded, given["delivery"], given["message"], given["receiver"])
-        rows = await self.database.read(_READ, (one.receiver, one.message))
+        one = _DeliveryJob(webhook, recorded, given["delivery"], given["message"], given["receiver"])
+        rows = await self.database.read(_READ_MESSAGE, (one.receiver, one.message))
         receiver = await webhook.receivers.find(self.database, one.receiver)
         if not rows or receiver is None or receiver.disabled_at:
             why = "disabled" if rows and receiver is not None else "removed"
@@ -266,39 +266,39 @@ class WebhookSender:
             and failing_since is not None
             and one.now - failing_since >= DISABLED_AFTER_MS
         )
-        await self.database.write_all(_outcome(one, answer, disables=disables))
+        await self.database.write_all(_attempt_statements(one, answer, disables=disables))
         if not answer.is_taken and not disables:
             raise FlowError(answer.reason)
 
-    async def _asked(self, one: _Delivery, receiver: Receiver, body: str) -> _Answer:
+    async def _asked(self, one: _DeliveryJob, receiver: Receiver, body: str) -> _ReceiverResponse:
         who = one.webhook.name, one.receiver
         until = self.gate.enter(who, one.now)
         if until is not None:
             raise LaterError(until)
-        answer = _Answer(None, error="it was not asked")
+        answer = _ReceiverResponse(None, error="it was not asked")
         try:
             answer = await self._send(one, receiver, body.encode())
         finally:
             self.gate.leave(who, one.now, succeeded=answer.is_taken)
         return answer
 
-    async def _send(self, one: _Delivery, receiver: Receiver, body: bytes) -> _Answer:
+    async def _send(self, one: _DeliveryJob, receiver: Receiver, body: bytes) -> _ReceiverResponse:
         try:
             signed = headers(read_sending_key(receiver.secret), one.message, one.now // 1000, body)
             request = HttpRequest(
                 "POST", receiver.url, signed | {"accept-encoding": "identity"}, body,
-                ANSWER_SECONDS, follows="none", keeps_bytes=KEPT_BYTES,
+                RESPONSE_SECONDS, follows="none", keeps_bytes=KEPT_BYTES,
                 is_from_row=receiver.is_row,
             )  # fmt: skip
             found = await self.http.send(request)
         except (HttpFailure, ValueError) as error:
-            return _Answer(
+            return _ReceiverResponse(
                 None, error=error.message if isinstance(error, HttpFailure) else str(error)
             )
-        return _Answer(found.status, found.body.decode(errors="replace").replace("\0", ""))
+        return _ReceiverResponse(found.status, found.body.decode(errors="replace").replace("\0", ""))
 
 
-def _outcome(one: _Delivery, answer: _Answer, *, disables: bool) -> list[Statement]:
+def _attempt_statements(one: _DeliveryJob, answer: _ReceiverResponse, *, disables: bool) -> list[Statement]:
     """Return what is written of a try: its log, and what becomes of the receiver."""
     name, job = one.webhook.name, one.recorded.job
     is_last = disables or job.attempt >= RETRY.attempts
@@ -306,15 +306,15 @@ def _outcome(one: _Delivery, answer: _Answer, *, disables: bool) -> list[Stateme
     tried = one.uid, one.now, answer.status, answer.text[:KEPT_BYTES], answer.error
     first: list[Statement] = []
     if disables:
-        first = _disabling(one, "gone" if answer.status == GONE else "failing")
+        first = _disable_statements(one, "gone" if answer.status == GONE else "failing")
     error = "" if answer.is_taken else answer.reason
-    kept: list[Statement] = [*first, one.note(state, error, 1), (_TRIED, tried)]
+    kept: list[Statement] = [*first, one.note(state, error, 1), (_INSERT_ATTEMPT, tried)]
     if answer.is_taken:
-        return [*kept, (_WORKS, (name, one.receiver))]
-    return kept if disables else [*kept, (_FAILS, (name, one.receiver, one.now))]
+        return [*kept, (_CLEAR_FAILING, (name, one.receiver))]
+    return kept if disables else [*kept, (_MARK_FAILING, (name, one.receiver, one.now))]
 
 
-def _disabling(one: _Delivery, reason: str) -> list[Statement]:
+def _disable_statements(one: _DeliveryJob, reason: str) -> list[Statement]:
     """Return what disables a receiver, and says so where it was not disabled before."""
     name, job = one.webhook.name, one.recorded.job
     told = json.dumps({"webhook": name, "receiver": one.receiver, "reason": reason})
@@ -330,18 +330,18 @@ def _disabling(one: _Delivery, reason: str) -> list[Statement]:
     def once(results: list[list[tuple[Any, ...]]]) -> Sequence[object]:
         return *emitted, len(results[1])
 
-    forget: Statement = (_WORKS, (name, one.receiver))
-    return [forget, one.webhook.receivers.disable(one.receiver, one.now), (_REPORT, once)]
+    forget: Statement = (_CLEAR_FAILING, (name, one.receiver))
+    return [forget, one.webhook.receivers.disable(one.receiver, one.now), (_EMIT_IF_CHANGED, once)]
 
 
-_SENT: Final = (
+_SELECT_DELIVERIES: Final = (
     "SELECT s.uid, s.webhook, s.receiver, s.state, s.tries, s.tried_at, s.error, m.event"
     " FROM _bbops_sent AS s LEFT JOIN _bbops_messages AS m ON m.id = s.message"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class DeliverySummary:
     """A message to one receiver, once it was tried.
 
     Attributes:
@@ -360,7 +360,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class DeliveryAttempt:
     """One try: the status and 1 KB of the answer, or why there was none."""
 
     at: int
@@ -370,26 +370,26 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class SentStory:
+class DeliveryDetails:
     """A message to one receiver, its body, and all tries, the first one first."""
 
-    sent: Sent
+    sent: DeliverySummary
     body: str
-    tries: Sequence[Tried]
+    tries: Sequence[DeliveryAttempt]
 
 
-class SentLog:
+class DeliveryLog:
     """What a project has sent in the last 30 days, and to whom it sends."""
 
     def __init__(
-        self, database: Database, webhooks: Mapping[str, SentWebhook], *,
+        self, database: Database, webhooks: Mapping[str, OutgoingWebhook], *,
         now: Callable[[], int] = now_ms,
     ) -> None:  # fmt: skip
         self._database, self._webhooks, self._now = database, webhooks, now
 
-    async def show(self, delivery: str) -> SentStory | None:
+    async def show(self, delivery: str) -> DeliveryDetails | None:
         """Return a delivery with its tries; None where there is none of the name."""
-        found = await self._database.read(f"{_SENT} WHERE s.uid = ?", (delivery,))
+        found = await self._database.read(f"{_SELECT_DELIVERIES} WHERE s.uid = ?", (delivery,))
         if not found:
             return None
         rows = await self._database.read(
@@ -402,7 +402,7 @@ class SentLog:
             (delivery,),
         )
         body = rows[0][0] if rows else "null"
-        return SentStory(_sent(found[0]), body, [Tried(*row) for row in tries])
+        return DeliveryDetails(_read_summary(found[0]), body, [DeliveryAttempt(*row) for row in tries])
 
     async def resend(self, delivery: str, token: str) -> str | None:
         """Send a message again, with its id; return the job, None without the delivery.
@@ -442,12 +442,12 @@ class SentLog:
             found += [(name, one) for one in some]
         return found
 
-    async def list(self, most: int) -> list[Sent]:
+    async def list(self, most: int) -> list[DeliverySummary]:
         """Return deliveries, the newest first."""
-        rows = await self._database.read(f"{_SENT} ORDER BY s.tried_at DESC LIMIT ?", (most,))
-        return [_sent(row) for row in rows]
+        rows = await self._database.read(f"{_SELECT_DELIVERIES} ORDER BY s.tried_at DESC LIMIT ?", (most,))
+        return [_read_summary(row) for row in rows]
 
 
-def _sent(row: Sequence[Any]) -> Sent:
+def _read_summary(row: Sequence[Any]) -> DeliverySummary:
     uid, webhook, receiver, state, tries, at, error, event = row
-    return Sent(uid, webhook, receiver, state, tries, at, error, event or "")
+    return DeliverySummary(uid, webhook, receiver, state, tries, at, error, event or "")

@@ -20,12 +20,12 @@ from bbops.runtime.values.json_faults import name_json_fault
 
 Headers = Mapping[str, str]
 
-MOST_HEADER: Final = 2_000
+MAX_HEADER: Final = 2_000
 """Characters of a header that is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class SignedRequest:
     """A delivery as it came, and what may have signed it.
 
     Attributes:
@@ -43,11 +43,11 @@ class Given:
 
     def text(self, name: str) -> str:
         """Return a header that may be long; empty without one."""
-        return self.headers.get(name, "")[:MOST_HEADER]
+        return self.headers.get(name, "")[:MAX_HEADER]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ValidSignature:
     """A good signature: when it was made, and what the service calls the delivery."""
 
     at: float | None = None
@@ -55,7 +55,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class AcceptedDelivery:
     """What becomes of a delivery: what its function is given, as JSON, and the answer.
 
     Attributes:
@@ -68,12 +68,12 @@ class Taken:
     is_handshake: bool = False
 
 
-def is_one(given: str, right: str) -> bool:
+def equals(given: str, right: str) -> bool:
     """Return whether two texts are equal, in constant time."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), right.encode())
 
 
-def read_moment(texts: Sequence[str], *, longest: int = 12) -> int | None:
+def read_timestamp(texts: Sequence[str], *, longest: int = 12) -> int | None:
     """Return a time, written as a whole number and once."""
     text = texts[0] if len(texts) == 1 else ""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= longest else None
@@ -93,7 +93,7 @@ def read_json(body: bytes) -> Any:
         return None
 
 
-SHORTEST_BYTES: Final = 24
+MIN_KEY_BYTES: Final = 24
 """Of the key of a secret that we sign with; the specification asks for it."""
 
 _PREFIX: Final = "whsec_"
@@ -120,8 +120,8 @@ def read_sending_key(secret: str) -> bytes:
         key = read_key(secret)
     except ValueError:
         key = b""
-    if len(key) < SHORTEST_BYTES:
-        raise ValueError(f"the receiver's secret is not base64 of {SHORTEST_BYTES} bytes or more")
+    if len(key) < MIN_KEY_BYTES:
+        raise ValueError(f"the receiver's secret is not base64 of {MIN_KEY_BYTES} bytes or more")
     return key
 
 
@@ -158,35 +158,35 @@ if TYPE_CHECKING:
 
 VendorScheme = Literal["slack", "twilio", "hubspot", "discord", "sendgrid"]
 
-_MOST_FIELDS: Final = 1_000
+_MAX_FIELDS: Final = 1_000
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
 # ---- Slack
-def read_slack(given: Given) -> Found | None:
+def verify_slack(given: SignedRequest) -> ValidSignature | None:
     """`v0=` and HMAC-SHA256 of `v0:TIME:BODY` by the signing secret, in hex."""
-    at = read_moment([given.headers.get("x-slack-request-timestamp", "")])
+    at = read_timestamp([given.headers.get("x-slack-request-timestamp", "")])
     if at is None:
         return None
     signed = b"v0:%d:" % at + given.body
     for secret in given.secrets:
         right = f"v0={hmac.digest(secret.encode(), signed, 'sha256').hex()}"
-        if is_one(given.text("x-slack-signature"), right):
+        if equals(given.text("x-slack-signature"), right):
             body = _slack_body(given)
             name = body.get("event_id") or body.get("trigger_id") if type(body) is dict else ""
-            return Found(at, name if type(name) is str else "")
+            return ValidSignature(at, name if type(name) is str else "")
     return None
 
 
-def take_slack(given: Given) -> Taken:
+def parse_slack(given: SignedRequest) -> AcceptedDelivery:
     """Events are JSON; commands are a form, and what people click is JSON in a field of one."""
     body = _slack_body(given)
     if type(body) is dict and body.get("type") == "url_verification":
-        return Taken("", 200, {"challenge": body.get("challenge")}, is_handshake=True)
-    return Taken(_written(body), 200)
+        return AcceptedDelivery("", 200, {"challenge": body.get("challenge")}, is_handshake=True)
+    return AcceptedDelivery(_encode_payload(body), 200)
 
 
-def _slack_body(given: Given) -> Any:
+def _slack_body(given: SignedRequest) -> Any:
     if not _is_form(given):
         return read_json(given.body)
     fields = _form(given)
@@ -194,37 +194,37 @@ def _slack_body(given: Given) -> Any:
 
 
 # ---- Twilio
-def read_twilio(given: Given) -> Found | None:
+def verify_twilio(given: SignedRequest) -> ValidSignature | None:
     """HMAC of the address and the sorted fields of the form by the auth token, in base64.
 
     Another body than a form is signed by its hash in the query, `bodySHA256`.
     """
-    fields = _texts(given) if _is_form(given) else {}
+    fields = _form_values(given) if _is_form(given) else {}
     listed = "".join(
         name + value for name in sorted(fields) for value in sorted(set(fields[name]))
     )  # fmt: skip
     hashes = parse_qs(urlsplit(given.url).query).get("bodySHA256", [])
     is_hashed = bool(hashes) or (bool(given.body) and not fields)  # else it could pass for a form
     right = sha256(given.body).hexdigest()
-    if is_hashed and not (len(hashes) == 1 and is_one(hashes[0].lower(), right)):
+    if is_hashed and not (len(hashes) == 1 and equals(hashes[0].lower(), right)):
         return None
     settings = given.text("x-twilio-webhooks-signature-settings").upper()
     digest = "sha256" if "ALGORITHM=HMAC_SHA256" in settings else "sha1"
     sent = given.text("x-twilio-signature")
     for secret in given.secrets:
-        for url in _with_and_without_port(given.url):
+        for url in _port_variants(given.url):
             signed = hmac.digest(secret.encode(), (url + listed).encode(), digest)
-            if is_one(sent, base64.b64encode(signed).decode()):
-                return Found()
+            if equals(sent, base64.b64encode(signed).decode()):
+                return ValidSignature()
     return None
 
 
-def take_twilio(given: Given) -> Taken:
+def parse_twilio(given: SignedRequest) -> AcceptedDelivery:
     """A form, or JSON; an empty answer makes it say nothing to the caller."""
-    return Taken(_written(_form(given) if _is_form(given) else read_json(given.body)), 204)
+    return AcceptedDelivery(_encode_payload(_form(given) if _is_form(given) else read_json(given.body)), 204)
 
 
-def _with_and_without_port(url: str) -> Iterator[str]:
+def _port_variants(url: str) -> Iterator[str]:
     """Yield an address as Twilio may have signed it: it adds the port of some requests."""
     yield url
     parts = urlsplit(url)
@@ -242,9 +242,9 @@ _DECODED: Final = {
 }  # fmt: skip
 
 
-def read_hubspot(given: Given) -> Found | None:
+def verify_hubspot(given: SignedRequest) -> ValidSignature | None:
     """Version 3: HMAC-SHA256 of method, address, body and time by the client's secret."""
-    at = read_moment([given.headers.get("x-hubspot-request-timestamp", "")], longest=15)
+    at = read_timestamp([given.headers.get("x-hubspot-request-timestamp", "")], longest=15)
     if at is None:
         return None
     plain = given.url
@@ -255,8 +255,8 @@ def read_hubspot(given: Given) -> Found | None:
         for url in {given.url, plain}:
             signed = b"POST%s%s%d" % (url.encode(), given.body, at)
             right = base64.b64encode(hmac.digest(secret.encode(), signed, "sha256")).decode()
-            if is_one(sent, right):
-                return Found(at / 1_000, _name_of_all(given, "eventId", "subscriptionId",
+            if equals(sent, right):
+                return ValidSignature(at / 1_000, _batch_name(given, "eventId", "subscriptionId",
                                                       "objectId", "occurredAt"))  # fmt: skip
     return None
 
@@ -267,11 +267,11 @@ _COMPONENT: Final = 3
 _COMPLETION: Final = 4
 
 
-def read_discord(given: Given) -> Found | None:
+def verify_discord(given: SignedRequest) -> ValidSignature | None:
     """Ed25519 of time and body, by the application's public key in hex."""
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - takes 30 ms
 
-    at = read_moment([given.headers.get("x-signature-timestamp", "")])
+    at = read_timestamp([given.headers.get("x-signature-timestamp", "")])
     signature = _hex(given.text("x-signature-ed25519"))
     if at is None or len(signature) != 64:
         return None
@@ -282,7 +282,7 @@ def read_discord(given: Given) -> Found | None:
         except InvalidSignature:
             continue
         name = read_map(given.body).get("id")
-        return Found(at, name if type(name) is str else "")
+        return ValidSignature(at, name if type(name) is str else "")
     return None
 
 
@@ -295,35 +295,35 @@ def read_discord_key(text: str) -> Ed25519PublicKey:
     try:
         return Ed25519PublicKey.from_public_bytes(_hex(text))
     except ValueError:
-        raise _no_key("64 hex digits") from None
+        raise _key_error("64 hex digits") from None
 
 
-def take_discord(given: Given) -> Taken:
+def parse_discord(given: SignedRequest) -> AcceptedDelivery:
     """Answer its pings; to what people do, that an answer follows, which is the function's."""
     body = read_map(given.body)
     kind, is_interaction = body.get("type"), "token" in body
     if kind == _PING and "event" not in body:
-        return Taken("", 200, {"type": 1}, is_handshake=True)
+        return AcceptedDelivery("", 200, {"type": 1}, is_handshake=True)
     if kind == 0:  # of webhook events
-        return Taken("", 204, is_handshake=True)
+        return AcceptedDelivery("", 204, is_handshake=True)
     if kind == _COMPLETION and is_interaction:  # nobody can wait for a job with it
         value = {"type": 8, "data": {"choices": []}}
-        return Taken("", 200, value, is_handshake=True)
-    payload = _written(read_json(given.body))
+        return AcceptedDelivery("", 200, value, is_handshake=True)
+    payload = _encode_payload(read_json(given.body))
     if not is_interaction:
-        return Taken(payload, 204)
-    return Taken(payload, 200, {"type": 6 if kind == _COMPONENT else 5})
+        return AcceptedDelivery(payload, 204)
+    return AcceptedDelivery(payload, 200, {"type": 6 if kind == _COMPONENT else 5})
 
 
 # ---- SendGrid
-def read_sendgrid(given: Given) -> Found | None:
+def verify_sendgrid(given: SignedRequest) -> ValidSignature | None:
     """ECDSA with SHA-256 of time and body, by the public key of the event webhook in base64."""
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - as above
     from cryptography.hazmat.primitives import hashes  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
 
     sent = given.headers.get("x-twilio-email-event-webhook-timestamp", "")
-    at, signature = read_moment([sent]), _base64(
+    at, signature = read_timestamp([sent]), _base64(
         given.text("x-twilio-email-event-webhook-signature")
     )  # fmt: skip
     if at is None or not signature:
@@ -334,7 +334,7 @@ def read_sendgrid(given: Given) -> Found | None:
             key.verify(signature, sent.encode() + given.body, ec.ECDSA(hashes.SHA256()))
         except InvalidSignature:
             continue
-        return Found(at, _name_of_all(given, "sg_event_id"))
+        return ValidSignature(at, _batch_name(given, "sg_event_id"))
     return None
 
 
@@ -347,47 +347,47 @@ def read_sendgrid_key(text: str) -> EllipticCurvePublicKey:
     try:
         key = load_der_public_key(_base64(text))
     except (ValueError, UnsupportedAlgorithm):
-        raise _no_key("base64, as the settings of the event webhook show it") from None
+        raise _key_error("base64, as the settings of the event webhook show it") from None
     if not isinstance(key, ec.EllipticCurvePublicKey):
-        raise _no_key("one of an elliptic curve")
+        raise _key_error("one of an elliptic curve")
     return key
 
 
-def take_json(given: Given) -> Taken:
+def parse_json(given: SignedRequest) -> AcceptedDelivery:
     """A body in JSON, which is kept as it came."""
     try:
         msgspec.json.decode(given.body)
-        return Taken(given.body.decode(), 202)
+        return AcceptedDelivery(given.body.decode(), 202)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         fault = name_json_fault(given.body, error)
         raise InvalidInput({}, f"the body is not valid JSON: {fault}") from None
 
 
-READ: Final[Mapping[VendorScheme, Callable[[Given], Found | None]]] = {
-    "slack": read_slack, "twilio": read_twilio, "hubspot": read_hubspot, "discord": read_discord,
-    "sendgrid": read_sendgrid,
+VENDOR_VERIFIERS: Final[Mapping[VendorScheme, Callable[[SignedRequest], ValidSignature | None]]] = {
+    "slack": verify_slack, "twilio": verify_twilio, "hubspot": verify_hubspot, "discord": verify_discord,
+    "sendgrid": verify_sendgrid,
 }  # fmt: skip
-TAKE: Final[Mapping[str, Callable[[Given], Taken]]] = {
-    "slack": take_slack, "twilio": take_twilio, "discord": take_discord,
+PARSERS: Final[Mapping[str, Callable[[SignedRequest], AcceptedDelivery]]] = {
+    "slack": parse_slack, "twilio": parse_twilio, "discord": parse_discord,
 }  # fmt: skip
 """Those that bring something else than JSON, or want another answer than 202."""
 
-TAKEN_STATUS: Final[Mapping[str, int]] = {"slack": 200, "twilio": 204}
+ACCEPTED_STATUS: Final[Mapping[str, int]] = {"slack": 200, "twilio": 204}
 """The status that a service expects of a delivery that is kept, where that is not 202."""
 
 
 # ---- what they share
-def _is_form(given: Given) -> bool:
+def _is_form(given: SignedRequest) -> bool:
     kind = given.headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind == _FORM
 
 
-def _texts(given: Given) -> dict[str, list[str]]:
+def _form_values(given: SignedRequest) -> dict[str, list[str]]:
     """Return the fields of a form. Raises: InvalidInput: it cannot be read, or has too many."""
     found: dict[str, list[str]] = {}
     try:
         pairs = parse_qsl(
-            given.body.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_FIELDS,
+            given.body.decode("ascii"), keep_blank_values=True, max_num_fields=_MAX_FIELDS,
             errors="strict",
         )  # fmt: skip
     except ValueError:
@@ -397,19 +397,19 @@ def _texts(given: Given) -> dict[str, list[str]]:
     return found
 
 
-def _form(given: Given) -> dict[str, str]:
+def _form(given: SignedRequest) -> dict[str, str]:
     """Return the fields of a form, of several with one name the first."""
-    return {name: values[0] for name, values in _texts(given).items()}
+    return {name: values[0] for name, values in _form_values(given).items()}
 
 
-def _written(payload: Any) -> str:
+def _encode_payload(payload: Any) -> str:
     """Return what a function is given, as JSON. Raises: InvalidInput: there is nothing."""
     if payload is None:
         raise InvalidInput({}, "the body is not valid JSON")
     return msgspec.json.encode(payload).decode()
 
 
-def _name_of_all(given: Given, *keys: str) -> str:
+def _batch_name(given: SignedRequest, *keys: str) -> str:
     """Return what names a list of events, also where it is tried again with other numbers."""
     body = read_json(given.body)
     if type(body) is not list or not body or not all(type(one) is dict for one in body):
@@ -434,5 +434,5 @@ def _base64(text: str) -> bytes:
         return b""
 
 
-def _no_key(form: str) -> FlowError:
+def _key_error(form: str) -> FlowError:
     return FlowError(f"the public key of the webhook is not a key: expected {form}")

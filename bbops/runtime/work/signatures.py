@@ -16,23 +16,23 @@ from typing import Final, Literal
 import msgspec
 
 from bbops.runtime.values.failures import FlowError, InvalidInput, Thrown
-from bbops.runtime.work.signature_schemes import READ as VENDORS
+from bbops.runtime.work.signature_schemes import VENDOR_VERIFIERS as VENDORS
 from bbops.runtime.work.signature_schemes import (
-    TAKE,
-    TAKEN_STATUS,
-    Found,
-    Given,
+    PARSERS,
+    ACCEPTED_STATUS,
+    ValidSignature,
+    SignedRequest,
     Headers,
-    Taken,
-    is_one,
+    AcceptedDelivery,
+    equals,
     read_discord_key,
     read_key,
     read_map,
-    read_moment,
+    read_timestamp,
     read_sendgrid_key,
     read_sending_key,
     sign,
-    take_json,
+    parse_json,
 )
 
 Scheme = Literal[
@@ -45,11 +45,11 @@ KEY_PAIRS: Final = frozenset[Scheme](("discord", "sendgrid"))
 UNREADABLE: Final = "bbops.unreadable"
 """In the payload of a delivery whose body is not what its service sends: the reason."""
 
-_MOST_ID: Final = 200
+_MAX_NAME: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class WebhookSignature:
     """How a service signs.
 
     Attributes:
@@ -79,7 +79,7 @@ class Signature:
         """
         given = self._given(headers, body, url)
         try:
-            found = _READ[self.scheme](given)
+            found = _VERIFIERS[self.scheme](given)
         except InvalidInput:  # a form that cannot be read, before anybody knows who sends it
             found = None
         if found is None:
@@ -88,82 +88,82 @@ class Signature:
             raise Thrown(401, "the signature is too old, or of the future", code="signatureLate")
         if not found.name and self.scheme != "hmac":  # bodies of services name what they tell of
             return sha256(body).hexdigest()
-        return kept_name(found.name)
+        return stored_name(found.name)
 
-    def take(self, headers: Headers, body: bytes, url: str = "") -> Taken:
+    def take(self, headers: Headers, body: bytes, url: str = "") -> AcceptedDelivery:
         """Return what becomes of a delivery that is signed; arguments as those of `verify`.
 
         Every body is kept. If it is not in the format of this service, the job fails with the
         reason.
         """
         try:
-            return TAKE.get(self.scheme, take_json)(self._given(headers, body, url))
+            return PARSERS.get(self.scheme, parse_json)(self._given(headers, body, url))
         except InvalidInput as error:
             text = body.decode("utf-8", "backslashreplace").replace("\0", "\\x00")
             payload = msgspec.json.encode({UNREADABLE: error.message, "body": text}).decode()
-            return Taken(payload, TAKEN_STATUS.get(self.scheme, 202))
+            return AcceptedDelivery(payload, ACCEPTED_STATUS.get(self.scheme, 202))
 
-    def _given(self, headers: Headers, body: bytes, url: str) -> Given:
-        return Given(headers, body, self.secrets, self.header, url)
+    def _given(self, headers: Headers, body: bytes, url: str) -> SignedRequest:
+        return SignedRequest(headers, body, self.secrets, self.header, url)
 
     def is_in(self, header: str) -> bool:
         """Return whether a header of the author's choice holds the signature."""
         return header.lower() == self.header.lower()
 
 
-def kept_name(name: str) -> str:
+def stored_name(name: str) -> str:
     """Return the name of a delivery as databases take it: its hash if it is long or odd."""
-    if len(name) <= _MOST_ID and name.isprintable():
+    if len(name) <= _MAX_NAME and name.isprintable():
         return name
     return sha256(name.encode("utf-8", "replace")).hexdigest()
 
 
-def _read_hmac(given: Given) -> Found | None:
+def _verify_hmac(given: SignedRequest) -> ValidSignature | None:
     sent = given.text(given.header.lower()).strip().removeprefix("sha256=")
     for secret in given.secrets:
         digest = hmac.digest(secret.encode(), given.body, "sha256")
-        if is_one(sent.lower(), digest.hex()) or is_one(sent, _base64(digest)):
-            return Found(name=given.headers.get("webhook-id", ""))
+        if equals(sent.lower(), digest.hex()) or equals(sent, _base64(digest)):
+            return ValidSignature(name=given.headers.get("webhook-id", ""))
     return None
 
 
-def _read_github(given: Given) -> Found | None:
+def _verify_github(given: SignedRequest) -> ValidSignature | None:
     sent = given.text("x-hub-signature-256")
-    if any(is_one(sent, f"sha256={_hex(secret, given.body)}") for secret in given.secrets):
-        return Found(name=given.headers.get("x-github-delivery", ""))
+    if any(equals(sent, f"sha256={_hmac_hex(secret, given.body)}") for secret in given.secrets):
+        return ValidSignature(name=given.headers.get("x-github-delivery", ""))
     return None
 
 
-def _read_stripe(given: Given) -> Found | None:
+def _verify_stripe(given: SignedRequest) -> ValidSignature | None:
     parts = given.text("stripe-signature").split(",")
     pairs = [part.strip().partition("=") for part in parts]
-    at = read_moment([text for name, _, text in pairs if name == "t"])
+    at = read_timestamp([text for name, _, text in pairs if name == "t"])
     if at is None:
         return None
     sent = [text for name, _, text in pairs if name == "v1"]
     signed = b"%d." % at + given.body
-    if any(is_one(one, _hex(secret, signed)) for secret in given.secrets for one in sent):
+    if any(equals(one, _hmac_hex(secret, signed)) for secret in given.secrets for one in sent):
         name = read_map(given.body).get("id")
-        return Found(at, name if type(name) is str else "")
+        return ValidSignature(at, name if type(name) is str else "")
     return None
 
 
-def _read_standard(given: Given) -> Found | None:
+def _verify_standard(given: SignedRequest) -> ValidSignature | None:
     headers = given.headers
-    name, at = headers.get("webhook-id", ""), read_moment([headers.get("webhook-timestamp", "")])
+    name, at = headers.get("webhook-id", ""), read_timestamp([headers.get("webhook-timestamp", "")])
     if not name or at is None:
         return None
     sent = given.text("webhook-signature").split()
-    keys = [_key(secret) for secret in given.secrets]
+    keys = [_standard_key(secret) for secret in given.secrets]
     try:
         rights = [sign(key, name, at, given.body) for key in keys]
     except (ValueError, OverflowError):  # a time far away, or a body that is no text
         return None
-    return Found(at, name) if any(is_one(a, b) for a in sent for b in rights) else None
+    return ValidSignature(at, name) if any(equals(a, b) for a in sent for b in rights) else None
 
 
-_READ: Final[Mapping[Scheme, Callable[[Given], Found | None]]] = {
-    "hmac": _read_hmac, "standard": _read_standard, "stripe": _read_stripe, "github": _read_github,
+_VERIFIERS: Final[Mapping[Scheme, Callable[[SignedRequest], ValidSignature | None]]] = {
+    "hmac": _verify_hmac, "standard": _verify_standard, "stripe": _verify_stripe, "github": _verify_github,
     "slack": VENDORS["slack"], "twilio": VENDORS["twilio"], "hubspot": VENDORS["hubspot"],
     "discord": VENDORS["discord"], "sendgrid": VENDORS["sendgrid"],
 }  # fmt: skip
@@ -180,7 +180,7 @@ def check_secret(scheme: Scheme | Literal["sent"], secret: str) -> None:
     """
     match scheme:
         case "standard":
-            _key(secret)
+            _standard_key(secret)
         case "sent":
             try:
                 read_sending_key(secret)
@@ -192,7 +192,7 @@ def check_secret(scheme: Scheme | Literal["sent"], secret: str) -> None:
             read_sendgrid_key(secret)
 
 
-def _hex(secret: str, data: bytes) -> str:
+def _hmac_hex(secret: str, data: bytes) -> str:
     return hmac.digest(secret.encode(), data, "sha256").hex()
 
 
@@ -200,7 +200,7 @@ def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def _key(secret: str) -> bytes:
+def _standard_key(secret: str) -> bytes:
     try:
         return read_key(secret)
     except ValueError:
@@ -214,10 +214,10 @@ def read_headers(given: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
     counted = dict[str, list[bytes]]()
     for name, value in given:
         counted.setdefault(name.decode("latin-1").lower(), []).append(value)
-    return dict(_single(counted))
+    return dict(_unrepeated(counted))
 
 
-def _single(counted: Mapping[str, Sequence[bytes]]) -> Iterator[tuple[str, str]]:
+def _unrepeated(counted: Mapping[str, Sequence[bytes]]) -> Iterator[tuple[str, str]]:
     for name, values in counted.items():
         if len(values) == 1:
             yield name, values[0].decode("latin-1")

@@ -12,19 +12,19 @@ import msgspec
 
 from bbops.base.host import Database
 from bbops.runtime.values.failures import Failure
-from bbops.runtime.work.engine import Seen, now_ms
+from bbops.runtime.work.engine import AwaitedEvent, now_ms
 from bbops.runtime.work.fenced_writes import (
-    MOST_SHARED_BYTES,
-    Fenced,
-    Noted,
-    Records,
-    Shared,
-    is_about_steps,
+    MAX_BATCH_BYTES,
+    FenceErrors,
+    StepResults,
+    StepRecords,
+    WriteBatcher,
+    is_fence_failure,
 )
 from bbops.runtime.work.results import unpack
 from bbops.runtime.work.rows import (
-    jobs_of,
-    last_of,
+    route_rows,
+    find_batch_end,
     read_claim,
     write_event,
     write_job,
@@ -38,14 +38,14 @@ from bbops.runtime.work.statements import (
     OUTBOX,
     READY,
     SIZES,
-    Dialect,
+    WorkDialect,
     Statement,
     statements,
-    write_coming,
+    write_next_tick,
     write_missed,
     write_runs,
 )
-from bbops.runtime.work.triggers import choose_unique, read_keys, wakes_of, write_keys
+from bbops.runtime.work.triggers import choose_unique, read_keys, write_wakes, write_keys
 from bbops.runtime.work.values import (
     JOB_DEAD,
     TASK_MISSED,
@@ -54,12 +54,12 @@ from bbops.runtime.work.values import (
     Route,
     Tick,
     TickDue,
-    Wait,
+    JobWait,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class JobEnd:
     """A job that has ended; `result` is what it returned, as JSON, for who asks for it."""
 
     job: Claim
@@ -67,7 +67,7 @@ class Ending:
     result: str | None = None
 
 
-class Endings:
+class JobEndings:
     """Ends the jobs of one worker.
 
     Who ends and who comes next are one moment, or others overtake, or a kill shuts a lane.
@@ -77,21 +77,21 @@ class Endings:
     """
 
     def __init__(
-        self, database: Database, dialect: Dialect, owner: str, now: Callable[[], int]
+        self, database: Database, dialect: WorkDialect, owner: str, now: Callable[[], int]
     ) -> None:
         """Args: `owner`: the worker's name."""
         self._database, self._dialect, self._owner, self._now = database, dialect, owner, now
         self._say = statements(dialect)
-        self._shared = Shared(self._write)
+        self._shared = WriteBatcher(self._write_ends)
         self.holds = ""
 
-    async def end(self, ending: Ending) -> bool:
+    async def end(self, ending: JobEnd) -> bool:
         """End a job; return whether it was still ours."""
-        if len(ending.result or "") > MOST_SHARED_BYTES:
-            return (await self._write([ending]))[0]
+        if len(ending.result or "") > MAX_BATCH_BYTES:
+            return (await self._write_ends([ending]))[0]
         return await self._shared.add(ending)
 
-    async def _write(self, every: Sequence[Ending]) -> Sequence[bool]:
+    async def _write_ends(self, every: Sequence[JobEnd]) -> Sequence[bool]:
         say, now = self._say, self._now()
         rows = [
             {"job": one.job.id, "fenced": one.job.fence, "outcome": one.outcome,
@@ -113,7 +113,7 @@ class Endings:
         """Run what ends jobs and open their lanes; return the rows of its last statement."""
         lanes = Counter(one.lane for one in jobs if one.lane)
         lock = self._dialect.locks_lanes
-        before: list[Statement] = [(lock, (_write(lanes),))] if lock and lanes else []
+        before: list[Statement] = [(lock, (_write_lanes(lanes),))] if lock and lanes else []
         done = await self._database.write_all([*before, *wanted, *self._opening(lanes)])
         return done[len(before) + len(wanted) - 1]
 
@@ -121,27 +121,27 @@ class Endings:
         """Return what lets as many into each lane as have left it."""
         opened, left = list[Statement](), lanes
         while left:
-            opened.append((self._say.open, (self._now(), _write(left))))
+            opened.append((self._say.open, (self._now(), _write_lanes(left))))
             left = Counter({lane: count - 1 for lane, count in left.items() if count > 1})
         if lanes and self.holds:
             opened.append((f"{HOLD} AND lane IN ({self._dialect.texts})",
-                           (self.holds, _write(lanes))))  # fmt: skip
+                           (self.holds, _write_lanes(lanes))))  # fmt: skip
         return opened
 
 
-def _write(lanes: Counter[str]) -> str:
+def _write_lanes(lanes: Counter[str]) -> str:
     """Return lanes as JSON; in one order, so that two who lock them do not block each other."""
     return json.dumps(sorted(lanes))
 
 
-MOST_HEARD: Final = 20
+MAX_EVENTS_READ: Final = 20
 """Events that a waiting job looks at in one read."""
 
 
-class Sleeping:
+class WaitingJobs:
     """The jobs of one worker that wait."""
 
-    def __init__(self, database: Database, dialect: Dialect, owner: str, records: Records) -> None:
+    def __init__(self, database: Database, dialect: WorkDialect, owner: str, records: StepRecords) -> None:
         """Args: `owner`: the worker's name."""
         self._database, self._dialect, self._owner = database, dialect, owner
         self._records, self._say = records, statements(dialect)
@@ -170,11 +170,11 @@ class Sleeping:
         """Return events behind a place in the log, the oldest first: place, time, payload."""
         return await self._database.read(
             "SELECT seq, at, payload FROM _bbops_events WHERE name = ? AND seq > ? ORDER BY seq"
-            f" LIMIT {MOST_HEARD}",
+            f" LIMIT {MAX_EVENTS_READ}",
             (event, since),
         )
 
-    async def wait(self, job: Claim, waits: Sequence[Wait], *, also: Noted = ()) -> bool:
+    async def wait(self, job: Claim, waits: Sequence[JobWait], *, also: StepResults = ()) -> bool:
         """Put a job away until what it waits for; return whether it was still ours.
 
         Whoever writes events waits for this, or is done: none comes between.
@@ -190,20 +190,20 @@ class Sleeping:
             for one in waits if one.event
         ]  # fmt: skip
         locks: list[Statement] = [(lock, ())] if lock else []
-        with Fenced(job):
+        with FenceErrors(job):
             done = await self._database.write_all(
                 [*locks, *statements, (say.doze, (until, until, *mine))]
             )
         return bool(done[-1])
 
 
-MOST_BYTES_AT_ONCE: Final = 4 << 20
+MAX_PUMP_BYTES: Final = 4 << 20
 """Of payloads that one `pump` moves."""
 
 LEASE_MS: Final = 60_000
 """After so long without a word a worker counts as dead, whatever its connection says."""
 
-_EVERY_OLDEST: Final = 8
+_OLDEST_INTERVAL: Final = 8
 """One claim in so many takes the oldest, so that nothing starves behind higher priorities."""
 
 
@@ -211,15 +211,15 @@ class SqlEngine:
     """An `Engine` over the tables of `bbops.database.schema.work_tables`."""
 
     def __init__(
-        self, database: Database, dialect: Dialect, owner: str, *,
+        self, database: Database, dialect: WorkDialect, owner: str, *,
         now: Callable[[], int] = now_ms,
     ) -> None:  # fmt: skip
         """Args: `owner`: the worker's name, which no other worker ever has."""
         self.database, self.dialect, self.owner = database, dialect, owner
         self._say, self._now = statements(dialect), now
-        self._records = Records(database, dialect, owner)
-        self._endings = Endings(database, dialect, owner, now)
-        self._sleeping = Sleeping(database, dialect, owner, self._records)
+        self._records = StepRecords(database, dialect, owner)
+        self._endings = JobEndings(database, dialect, owner, now)
+        self._sleeping = WaitingJobs(database, dialect, owner, self._records)
         self._claims = 0
         self.hears_missed, self.hears_dead = False, frozenset[str]()
         self.keeps: Mapping[str, Container[str]] = {}
@@ -247,15 +247,15 @@ class SqlEngine:
         self, route: Route, arrange: Callable[[NewJob], NewJob] = lambda job: job
     ) -> int:
         """As `Engine.pump`."""
-        last = last_of(
-            await self.database.read(SIZES, (self.dialect.most_at_once,)), MOST_BYTES_AT_ONCE
+        last = find_batch_end(
+            await self.database.read(SIZES, (self.dialect.most_at_once,)), MAX_PUMP_BYTES
         )
         if last is None:
             return 0
         rows = await self.database.read(OUTBOX, (last, self.dialect.most_at_once))
         ((newest, awaited),) = await self.database.read(NEWEST)
         events = [row for row in rows if row[7] is None]
-        now, made_of = self._now(), jobs_of(rows, newest, route, arrange)
+        now, made_of = self._now(), route_rows(rows, newest, route, arrange)
         taken = await read_keys(self.database, self.dialect, made_of)
         jobs, keys = choose_unique(made_of, taken)
         ids = json.dumps([row[0] for row in rows])
@@ -272,11 +272,11 @@ class SqlEngine:
                 *([(say.keep_keys, (write_keys(keys),))] if keys else []),
                 (say.route, (lanes, _as_json(made))),
                 *self._holding(IS_MADE.format(self.dialect.texts), json.dumps([*uids])),
-                *([(say.wake_waiting, (wakes_of(events),))] if awaited else []),
+                *([(say.wake_waiting, (write_wakes(events),))] if awaited else []),
                 (say.leave, (ids,)),
             ])  # fmt: skip
         except Failure as failure:
-            if is_about_steps(failure):
+            if is_fence_failure(failure):
                 return 0
             raise
         return len(rows)
@@ -289,7 +289,7 @@ class SqlEngine:
     async def claim(self, most: int, *, bulk: int = 0) -> list[Claim]:
         """As `Engine.claim`."""
         self._claims += 1
-        is_for_oldest = self._claims % _EVERY_OLDEST == 0
+        is_for_oldest = self._claims % _OLDEST_INTERVAL == 0
         sql = self._say.claim_oldest if is_for_oldest else self._say.claim
         ((has_ready, has_bulk),) = await self.database.read(READY)
         found = await self._take(sql, most) if has_ready and most else []
@@ -307,12 +307,12 @@ class SqlEngine:
         )
         return {path: unpack(result) for path, result in rows}
 
-    async def checkpoint(self, job: Claim, path: str, result: Any, *, also: Noted = ()) -> None:
+    async def checkpoint(self, job: Claim, path: str, result: Any, *, also: StepResults = ()) -> None:
         """As `Engine.checkpoint`."""
         await self._records.write(job, [*also, (path, result)])
 
     async def change(
-        self, job: Claim, path: str, effects: Sequence[Statement], *, also: Noted = (),
+        self, job: Claim, path: str, effects: Sequence[Statement], *, also: StepResults = (),
         at_most: int | None = None,
     ) -> list[list[tuple[Any, ...]]]:  # fmt: skip
         """As `Engine.change`."""
@@ -328,7 +328,7 @@ class SqlEngine:
 
     async def end(self, job: Claim, outcome: str = "done", *, result: str | None = None) -> bool:
         """As `Engine.end`."""
-        return await self._endings.end(Ending(job, outcome, result))
+        return await self._endings.end(JobEnd(job, outcome, result))
 
     async def fail(self, job: Claim, error: str, again_at: int | None) -> bool:
         """As `Engine.fail`."""
@@ -372,11 +372,11 @@ class SqlEngine:
         """As `Engine.listen`."""
         return await self._sleeping.listen(job, events)
 
-    async def heard(self, event: str, since: int) -> list[Seen]:
+    async def heard(self, event: str, since: int) -> list[AwaitedEvent]:
         """As `Engine.heard`."""
         return await self._sleeping.heard(event, since)
 
-    async def wait(self, job: Claim, waits: Sequence[Wait], *, also: Noted = ()) -> bool:
+    async def wait(self, job: Claim, waits: Sequence[JobWait], *, also: StepResults = ()) -> bool:
         """As `Engine.wait`."""
         return await self._sleeping.wait(job, waits, also=also)
 
@@ -418,7 +418,7 @@ class SqlEngine:
         made = [(tick, due(tick, now)) for tick in ticks]
         ran = [row for tick, one in made for row in write_runs(tick, one)]
         lanes = sorted({row["task"] for row in ran if row["overlap"] != "allow"})
-        lock, coming = self.dialect.locks_lanes, [write_coming(*one) for one in made]
+        lock, coming = self.dialect.locks_lanes, [write_next_tick(*one) for one in made]
         await self.database.write_all([
             *([(lock, (json.dumps(lanes),))] if lock and lanes else []),
             *self._missed(made),

@@ -8,11 +8,11 @@ from functools import cache
 from typing import Any, Final, Protocol
 
 from bbops.base.host import Parameters
-from bbops.runtime.work.rows import BEGINS, write_new_job
-from bbops.runtime.work.values import BULK, Cause, NewJob, Tick, TickDue, shown_time
+from bbops.runtime.work.rows import ROWS_PREFIX, write_new_job
+from bbops.runtime.work.values import BULK, Cause, NewJob, Tick, TickDue, format_time
 
 
-class Dialect(Protocol):
+class WorkDialect(Protocol):
     """Parts of statements. Rows and lists cross as JSON texts, one parameter each."""
 
     most_at_once: int
@@ -118,10 +118,10 @@ IDLE: Final = (
 )
 """Whether there is something to do, and the next times: the worker's own name."""
 
-SEATED: Final = "('ready', 'running', 'later', 'held')"
+SEAT_STATES: Final = "('ready', 'running', 'later', 'held')"
 """States that hold a seat of their lane."""
 
-KEPT: Final = f"CASE WHEN payload LIKE '{BEGINS}%' THEN '{{}}' ELSE payload END"
+KEPT_PAYLOAD: Final = f"CASE WHEN payload LIKE '{ROWS_PREFIX}%' THEN '{{}}' ELSE payload END"
 """What is kept of the payload of a job that has ended: no rows."""
 
 AWAITED: Final = "(SELECT count(*) FROM (SELECT 1 FROM _bbops_awaited LIMIT 1) AS one)"
@@ -152,7 +152,7 @@ READY: Final = (
 """Whether jobs are ready, and whether jobs of BULK are."""
 
 _COLUMNS: Final = "uid, work, payload, lane, seats, priority, run_at, debounced, cause, depth"
-_MINE: Final = "id = ? AND owner = ? AND fence = ?"
+_OWN_JOB: Final = "id = ? AND owner = ? AND fence = ?"
 
 
 Statement = tuple[str, Parameters]
@@ -257,7 +257,7 @@ class Statements:
 
 
 @cache
-def statements(of: Dialect) -> Statements:
+def statements(of: WorkDialect) -> Statements:
     """Return the statements in a dialect."""
     return Statements(
         guard=(
@@ -282,12 +282,12 @@ def statements(of: Dialect) -> Statements:
         claim_bulk=_claim(of, f"priority = {BULK}", "id"),
         record=(
             "INSERT INTO _bbops_steps (job, path, result) VALUES"
-            f" ((SELECT id FROM _bbops_jobs WHERE {_MINE} {of.shares}), ?, ?)"
+            f" ((SELECT id FROM _bbops_jobs WHERE {_OWN_JOB} {of.shares}), ?, ?)"
         ),
         records=_records(of),
         keep=(
             "INSERT INTO _bbops_job_log (id, uid, work, payload, outcome, attempts, error, seq,"
-            f" cause, depth, created_at, ended_at) SELECT id, uid, work, {KEPT}, outcome, attempts,"
+            f" cause, depth, created_at, ended_at) SELECT id, uid, work, {KEPT_PAYLOAD}, outcome, attempts,"
             f" error, seq, cause, depth, created_at, CAST(? AS bigint) FROM {_ending(of)}"
             f" {of.locks_jobs}"
         ),
@@ -303,25 +303,25 @@ def statements(of: Dialect) -> Statements:
             " ELSE 'ready' END WHERE id IN (SELECT (SELECT id FROM _bbops_jobs AS waiting"
             " WHERE lane = ended.value AND state = 'blocked' AND (SELECT count(*)"
             " FROM _bbops_jobs AS seat WHERE seat.lane = ended.value"
-            f" AND seat.state IN {SEATED}) < waiting.seats ORDER BY id LIMIT 1)"
+            f" AND seat.state IN {SEAT_STATES}) < waiting.seats ORDER BY id LIMIT 1)"
             f" FROM ({of.texts}) AS ended)"
         ),
         again=(
             "UPDATE _bbops_jobs SET state = 'later', run_at = ?, error = ?, owner = NULL,"
-            f" attempts = attempts - CAST(? AS integer) WHERE {_MINE} RETURNING id"
+            f" attempts = attempts - CAST(? AS integer) WHERE {_OWN_JOB} RETURNING id"
         ),
         hold=(
             "UPDATE _bbops_jobs SET state = 'held', error = ?, lease = ?, owner = NULL"
-            f" WHERE {_MINE} RETURNING id"
+            f" WHERE {_OWN_JOB} RETURNING id"
         ),
         report=(
             "INSERT INTO _bbops_outbox (name, key, payload, at, cause, depth) SELECT"
             " CAST(? AS text), uid, CAST(? AS text), CAST(? AS bigint), uid, depth + 1"
-            f" FROM _bbops_jobs WHERE {_MINE}"
+            f" FROM _bbops_jobs WHERE {_OWN_JOB}"
         ),
         die=(
             "UPDATE _bbops_jobs SET state = 'dead', error = ?, owner = NULL"
-            f" WHERE {_MINE} RETURNING id"
+            f" WHERE {_OWN_JOB} RETURNING id"
         ),
         wake=(
             "UPDATE _bbops_jobs SET state = 'ready' WHERE id "
@@ -333,23 +333,23 @@ def statements(of: Dialect) -> Statements:
         listen=(
             "INSERT INTO _bbops_awaited (job, path, event, value, since, until) SELECT id, '',"
             " CAST(? AS text), '', (SELECT coalesce(max(seq), 0) FROM _bbops_events), 0"
-            f" FROM _bbops_jobs WHERE {_MINE} ON CONFLICT (job, path, event) DO NOTHING"
+            f" FROM _bbops_jobs WHERE {_OWN_JOB} ON CONFLICT (job, path, event) DO NOTHING"
         ),
         unwait=(
             "DELETE FROM _bbops_awaited WHERE path <> ''"
-            f" AND job IN (SELECT id FROM _bbops_jobs WHERE {_MINE})"
+            f" AND job IN (SELECT id FROM _bbops_jobs WHERE {_OWN_JOB})"
         ),
         wait=(
             "INSERT INTO _bbops_awaited (job, path, event, value, since, until) SELECT id,"
             " CAST(? AS text), CAST(? AS text), CAST(? AS text), CAST(? AS bigint),"
-            f" CAST(? AS bigint) FROM _bbops_jobs WHERE {_MINE}"
+            f" CAST(? AS bigint) FROM _bbops_jobs WHERE {_OWN_JOB}"
         ),
         doze=(
             "UPDATE _bbops_jobs SET state = CASE WHEN EXISTS (SELECT 1 FROM _bbops_awaited AS w"
             " JOIN _bbops_events AS e ON e.name = w.event AND e.seq > w.since"
             " WHERE w.job = _bbops_jobs.id AND w.until = CAST(? AS bigint)) THEN 'ready'"
             " ELSE 'later' END, run_at = CAST(? AS bigint), error = '', owner = NULL,"
-            f" attempts = attempts - 1 WHERE {_MINE} RETURNING id"
+            f" attempts = attempts - 1 WHERE {_OWN_JOB} RETURNING id"
         ),
         wake_waiting=(
             "UPDATE _bbops_jobs SET state = 'ready' WHERE state = 'later' AND id IN (SELECT w.job"
@@ -380,7 +380,7 @@ def statements(of: Dialect) -> Statements:
     )
 
 
-def _ending(of: Dialect) -> str:
+def _ending(of: WorkDialect) -> str:
     """Return the jobs that end, of those that are still ours: rows, owner."""
     return (
         f"_bbops_jobs JOIN {of.new_ends} ON j.job = _bbops_jobs.id"
@@ -388,7 +388,7 @@ def _ending(of: Dialect) -> str:
     )
 
 
-def _records(of: Dialect) -> str:
+def _records(of: WorkDialect) -> str:
     """Return what records several steps; a job that is not ours any more makes all fail."""
     if not of.new_records:
         return ""
@@ -399,7 +399,7 @@ def _records(of: Dialect) -> str:
     )
 
 
-def _route(of: Dialect) -> str:
+def _route(of: WorkDialect) -> str:
     """Return what makes jobs: each takes a seat of its lane if one is left for it."""
     return (
         "WITH taken AS (SELECT lane, count(*) AS seats FROM _bbops_jobs"
@@ -418,7 +418,7 @@ def _route(of: Dialect) -> str:
     )
 
 
-def _tick(of: Dialect) -> str:
+def _tick(of: WorkDialect) -> str:
     """Return what makes the jobs of ticks: where they may not overlap, the task is their lane."""
     return (
         "INSERT INTO _bbops_jobs (uid, work, payload, lane, state, run_at, created_at)"
@@ -437,7 +437,7 @@ def _tick(of: Dialect) -> str:
     )
 
 
-def _claim(of: Dialect, which: str, order: str) -> str:
+def _claim(of: WorkDialect, which: str, order: str) -> str:
     """Return what takes jobs; one that is debounced makes room for the next of its uid."""
     return (
         "UPDATE _bbops_jobs SET state = 'running', owner = ?, lease = ?, attempts = attempts + 1,"
@@ -461,41 +461,41 @@ def write_runs(tick: Tick, due: TickDue) -> list[dict[str, Any]]:
     times = due.times[-1:] if due.overlap == "skip" else due.times
     return [
         {
-            "task": tick.task, "at": tick.at, "uid": f"{tick.task}@{shown_time(at)}",
+            "task": tick.task, "at": tick.at, "uid": f"{tick.task}@{format_time(at)}",
             "overlap": due.overlap, "ord": number, "run_at": at + due.delay_ms,
         } for number, at in enumerate(times)
     ]  # fmt: skip
 
 
-def write_coming(tick: Tick, due: TickDue) -> dict[str, Any]:
+def write_next_tick(tick: Tick, due: TickDue) -> dict[str, Any]:
     """Return the next tick of a task."""
     return {"task": tick.task, "at": tick.at, "next_at": due.coming or NEVER_MS}
 
 
 def write_missed(tick: Tick, due: TickDue) -> str:
     """Return what is said of a task that did not run: its first and last time, and how many."""
-    first, last = shown_time(due.missed[0]), shown_time(due.missed[-1])
+    first, last = format_time(due.missed[0]), format_time(due.missed[-1])
     told = {"task": tick.task, "first": first, "last": last, "count": len(due.missed)}
     return json.dumps(told)
 
 
-Plain = tuple[str, tuple[object, ...]]
+BoundStatement = tuple[str, tuple[object, ...]]
 
 
-def emit(name: str, payload: str, at: int, *, key: str = "", cause: Cause = Cause()) -> Plain:  # noqa: B008 - frozen
+def emit(name: str, payload: str, at: int, *, key: str = "", cause: Cause = Cause()) -> BoundStatement:  # noqa: B008 - frozen
     """Return the statement by which a transaction says that something happened."""
     return EMIT, (name, key, payload, at, cause.job, cause.depth)
 
 
-def enqueue(job: NewJob, at: int) -> Plain:
+def enqueue(job: NewJob, at: int) -> BoundStatement:
     """Return the statement by which a transaction wants a job to run."""
-    return ENQUEUE, (job.uid, *_of_new_job(job, at))
+    return ENQUEUE, (job.uid, *_job_parameters(job, at))
 
 
-def enqueue_if(job: NewJob, at: int, key: str) -> Plain:
+def enqueue_if(job: NewJob, at: int, key: str) -> BoundStatement:
     """Return the statement that does so where a unique key is the job's."""
-    return ENQUEUE_IF, (*_of_new_job(job, at), key, job.uid)
+    return ENQUEUE_IF, (*_job_parameters(job, at), key, job.uid)
 
 
-def _of_new_job(job: NewJob, at: int) -> tuple[object, ...]:
+def _job_parameters(job: NewJob, at: int) -> tuple[object, ...]:
     return job.payload, at, job.cause.job, job.cause.depth, write_new_job(job)

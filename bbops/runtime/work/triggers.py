@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from bbops.base.host import Database
-from bbops.runtime.work.rows import is_row_event, job_of_rows
-from bbops.runtime.work.statements import Dialect
-from bbops.runtime.work.values import NORMAL, Event, NewJob
-from bbops.runtime.work.webhooks import shown_event
+from bbops.runtime.work.rows import is_row_event, rows_payload
+from bbops.runtime.work.statements import WorkDialect
+from bbops.runtime.work.values import NORMAL, ProjectEvent, NewJob
+from bbops.runtime.work.webhooks import display_name
 
-_MOST_KEY: Final = 200
+_MAX_KEY: Final = 200
 """Characters of a key of jobs."""
 
 
@@ -23,7 +23,7 @@ KeyOf = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Keyed:
+class KeyWindow:
     """A key of jobs that means something for a time."""
 
     key: KeyOf
@@ -31,7 +31,7 @@ class Keyed:
 
 
 @dataclass(frozen=True, slots=True)
-class Trigger:
+class EventTrigger:
     """A trigger of a release.
 
     Attributes:
@@ -51,8 +51,8 @@ class Trigger:
     lane: KeyOf | None = None
     seats: int = 1
     priority: int = NORMAL
-    unique: Keyed | None = None
-    debounce: Keyed | None = None
+    unique: KeyWindow | None = None
+    debounce: KeyWindow | None = None
     renamed_from: str = ""
 
     @property
@@ -60,7 +60,7 @@ class Trigger:
         """What its lanes and keys begin with: they are those of its jobs before it was renamed."""
         return self.renamed_from or self.work
 
-    def job(self, event: Event, payload: str) -> NewJob:
+    def job(self, event: ProjectEvent, payload: str) -> NewJob:
         """Return the job that an event makes."""
         lane = lane_of(self.root, self.lane, payload)
         job = NewJob(
@@ -80,7 +80,7 @@ class Trigger:
 def _key(key_of: KeyOf, payload: str) -> str | None:
     """Return a key as it is kept; None where it fails: its job fails then, where people see it."""
     try:
-        return kept_key(str(key_of(payload)))
+        return stored_key(str(key_of(payload)))
     except Exception:  # noqa: BLE001 - one key takes no other job along
         return None
 
@@ -93,12 +93,12 @@ def lane_of(work: str, key_of: KeyOf | None, payload: str) -> str:
         key = str(key_of(payload))
     except Exception:  # noqa: BLE001 - one key takes no other job along
         key = ""
-    return f"{work}/{kept_key(key)}"
+    return f"{work}/{stored_key(key)}"
 
 
-def kept_key(key: str) -> str:
+def stored_key(key: str) -> str:
     """Return a key as databases take it: of a long one, and of odd characters, its hash."""
-    if len(key) <= _MOST_KEY and key.isprintable():
+    if len(key) <= _MAX_KEY and key.isprintable():
         return key
     return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
 
@@ -106,14 +106,14 @@ def kept_key(key: str) -> str:
 class Triggers:
     """The triggers of a release, by the events that they wait for."""
 
-    def __init__(self, triggers: Iterable[Trigger]) -> None:
-        found = dict[str, list[Trigger]]()
+    def __init__(self, triggers: Iterable[EventTrigger]) -> None:
+        found = dict[str, list[EventTrigger]]()
         for one in triggers:
             for event in one.events:
                 found.setdefault(event, []).append(one)
-        self._by_event: Mapping[str, Sequence[Trigger]] = found
+        self._by_event: Mapping[str, Sequence[EventTrigger]] = found
 
-    def route(self, event: Event) -> list[NewJob]:
+    def route(self, event: ProjectEvent) -> list[NewJob]:
         """Return a job for each trigger of an event."""
         wanted = self._by_event.get(event.name, ())
         if not wanted:
@@ -121,11 +121,11 @@ class Triggers:
         payload = job_payload(event)
         return [
             one.job(event, payload)
-            for one in wanted if one.where is None or _is_wanted(one.where, payload)
+            for one in wanted if one.where is None or _matches(one.where, payload)
         ]  # fmt: skip
 
 
-def _is_wanted(where: Callable[[str], bool], payload: str) -> bool:
+def _matches(where: Callable[[str], bool], payload: str) -> bool:
     """Return whether a condition holds; one that fails takes no other trigger along.
 
     The job is made then. It asks again, and fails where people see it.
@@ -136,11 +136,11 @@ def _is_wanted(where: Callable[[str], bool], payload: str) -> bool:
         return True
 
 
-def job_payload(event: Event) -> str:
+def job_payload(event: ProjectEvent) -> str:
     """Return what the job of a trigger is given of an event."""
     if is_row_event(event.name):
-        return job_of_rows(event.payload)
-    return json.dumps({"name": shown_event(event.name), "payload": read_payload(event.payload)})
+        return rows_payload(event.payload)
+    return json.dumps({"name": display_name(event.name), "payload": read_payload(event.payload)})
 
 
 def read_payload(payload: str) -> Any:
@@ -151,12 +151,12 @@ def read_payload(payload: str) -> Any:
         return payload
 
 
-Made = tuple[NewJob, int]
+RoutedJob = tuple[NewJob, int]
 """A job to be made, and its event's place in the log."""
 
 
 async def read_keys(
-    database: Database, dialect: Dialect, jobs: Sequence[Made]
+    database: Database, dialect: WorkDialect, jobs: Sequence[RoutedJob]
 ) -> Mapping[str, int]:
     """Return until when the keys of jobs are taken."""
     keys = [job.unique for job, _ in jobs if job.unique]
@@ -167,13 +167,13 @@ async def read_keys(
 
 
 def choose_unique(
-    jobs: Sequence[Made], taken: Mapping[str, int]
-) -> tuple[list[Made], dict[str, int]]:
+    jobs: Sequence[RoutedJob], taken: Mapping[str, int]
+) -> tuple[list[RoutedJob], dict[str, int]]:
     """Return the jobs to make, and until when the keys are taken that they take.
 
     What counts is when the events were emitted, not when somebody looks at them.
     """
-    found, until = list[Made](), dict[str, int]()
+    found, until = list[RoutedJob](), dict[str, int]()
     for job, place in jobs:
         if job.unique:
             if until.get(job.unique, taken.get(job.unique, 0)) > job.created_at:
@@ -191,7 +191,7 @@ def write_keys(until: Mapping[str, int]) -> str:
 ANY_VALUE: Final = ""
 """A job that any event of a name may be of interest to."""
 
-_MOST_TEXT: Final = 100
+_MAX_TEXT: Final = 100
 
 
 def awaited_value(value: Any) -> str:
@@ -203,19 +203,19 @@ def awaited_value(value: Any) -> str:
             return f"#{value}"
         case float() if value.is_integer():
             return f"#{int(value)}"
-        case str() if len(value) <= _MOST_TEXT and value.isprintable():
+        case str() if len(value) <= _MAX_TEXT and value.isprintable():
             return f"'{value}"
         case str():
             return f"%{hashlib.sha256(value.encode(errors='surrogatepass')).hexdigest()}"
     return ANY_VALUE
 
 
-def wakes_of(events: Sequence[Sequence[Any]]) -> str:
+def write_wakes(events: Sequence[Sequence[Any]]) -> str:
     """Return as JSON which waiting jobs events are of interest to, of rows of the outbox."""
-    return json.dumps([one for row in events if row[1] for one in wakes(row[1], row[3])])
+    return json.dumps([one for row in events if row[1] for one in list_wakes(row[1], row[3])])
 
 
-def wakes(event: str, payload: str) -> Iterator[dict[str, str]]:
+def list_wakes(event: str, payload: str) -> Iterator[dict[str, str]]:
     """Yield what an event is of interest to: its name with each value of its payload."""
     try:
         found = json.loads(payload)
@@ -231,10 +231,10 @@ def _values(found: Any) -> Iterator[Any]:
     while todo:
         one = todo.pop()
         if isinstance(one, dict | list):
-            todo += _inside(one)
+            todo += _children(one)
         else:
             yield one
 
 
-def _inside(found: dict[str, Any] | list[Any]) -> Iterable[Any]:
+def _children(found: dict[str, Any] | list[Any]) -> Iterable[Any]:
     return found.values() if isinstance(found, dict) else found

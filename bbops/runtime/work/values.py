@@ -20,14 +20,14 @@ HIGH, NORMAL, LOW, BULK = 0, 1, 2, 3
 RESTORED: Final = "restored"
 """Why jobs of a restored database are held."""
 
-REMOVED: Final = " any more"
+REMOVED_SUFFIX: Final = " any more"
 """Ends why jobs are held whose trigger, task or function is gone; they are dropped after a week."""
 
-MOST_DEPTH: Final = 16
+MAX_DEPTH: Final = 16
 """How many jobs may cause one another in a row."""
 
 DEEP: Final = "tooDeep"
-TOO_DEEP: Final = f"{MOST_DEPTH} jobs in a row have caused one another"
+TOO_DEEP: Final = f"{MAX_DEPTH} jobs in a row have caused one another"
 
 
 AT: Final = " at "
@@ -43,7 +43,7 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ProjectEvent:
     """What happened, as the log keeps it.
 
     Attributes:
@@ -89,7 +89,7 @@ class NewJob:
     created_at: int = 0
 
 
-Route = Callable[[Event], Iterable[NewJob]]
+Route = Callable[[ProjectEvent], Iterable[NewJob]]
 """Says which jobs an event makes."""
 
 
@@ -130,7 +130,7 @@ Outcome = Literal["done", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class JobSummary:
     """A job as people see it; `state` is its outcome once it has ended."""
 
     uid: str
@@ -144,7 +144,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class JobDetails:
     """What is known of one job.
 
     Attributes:
@@ -154,7 +154,7 @@ class Story:
         waits: what it waits for; nothing where it does not.
     """
 
-    job: Listed
+    job: JobSummary
     payload: str
     causes: Sequence[str]
     steps: Sequence[str]
@@ -198,7 +198,7 @@ class FencedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class JobWait:
     """What a job waits for at one of its steps.
 
     Attributes:
@@ -224,7 +224,7 @@ class AsleepError(BaseException):
         waits: what for; several where branches wait at the same time.
     """
 
-    def __init__(self, *waits: Wait) -> None:
+    def __init__(self, *waits: JobWait) -> None:
         super().__init__()
         self.waits = waits
 
@@ -245,13 +245,13 @@ class HeldError(Exception):
     """A job cannot go on by itself: nobody guesses. Its text is the reason."""
 
 
-def shown_time(at: int) -> str:
+def format_time(at: int) -> str:
     """Return a time as people read it, such as `2026-03-01T02:30:00Z`."""
     found = datetime.fromtimestamp(at // 1000, UTC).isoformat().removesuffix("+00:00")
     return f"{found}.{at % 1000:03}Z" if at % 1000 else f"{found}Z"
 
 
-ENTITY: Final = "bbops"
+RESERVED_PREFIX: Final = "bbops"
 """Of all of them."""
 
 JOB_DEAD: Final = "bbops.job-dead"
@@ -268,7 +268,7 @@ OWN_EVENTS: Final[Mapping[str, Sequence[str]]] = {
 
 def is_reserved(event: str) -> bool:
     """Return whether only bbops may emit an event."""
-    return event.partition(".")[0] == ENTITY
+    return event.partition(".")[0] == RESERVED_PREFIX
 
 
 JITTER: Final = 0.2
@@ -276,7 +276,7 @@ JITTER: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Retry:
+class RetryPolicy:
     """How often a job is tried, and the pauses in between; the default is that of the language.
 
     Attributes:

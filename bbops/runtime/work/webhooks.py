@@ -11,17 +11,17 @@ import msgspec
 from bbops.base.host import Database, Host
 from bbops.runtime.values.failures import Thrown
 from bbops.runtime.work.engine import now_ms
-from bbops.runtime.work.signature_schemes import Headers, Taken, read_json
-from bbops.runtime.work.signatures import Signature, kept_name, read_headers
+from bbops.runtime.work.signature_schemes import Headers, AcceptedDelivery, read_json
+from bbops.runtime.work.signatures import WebhookSignature, stored_name, read_headers
 from bbops.runtime.work.statements import EMIT, Statement
 
-MOST_BYTES: Final = 1_000_000
+MAX_BODY_BYTES: Final = 1_000_000
 """Of a body."""
 
-AGAIN_MS: Final = 7 * 86_400_000
+DUPLICATE_MS: Final = 7 * 86_400_000
 """So long a delivery of the same name counts as the same."""
 
-_TAKE: Final = (
+_INSERT_DELIVERY: Final = (
     "INSERT INTO _bbops_received (hook, name, received_at, headers, body) VALUES (?, ?, ?, ?, ?)"
     " ON CONFLICT (hook, name) DO UPDATE SET received_at = excluded.received_at,"
     " headers = excluded.headers, body = excluded.body"
@@ -39,7 +39,7 @@ def webhook_event(name: str) -> str:
     return f"{_EVENT}{name}"
 
 
-def shown_event(name: str) -> str:
+def display_name(name: str) -> str:
     """Return the name of an event as a function sees it; of a webhook, its trigger's."""
     return name.removeprefix(_EVENT)
 
@@ -54,11 +54,11 @@ class DeliveryName:
     def read(self, headers: Headers, body: bytes) -> str:
         """Return the name; empty where the delivery has none."""
         if self.header is not None:
-            return kept_name(headers.get(self.header.lower(), ""))
+            return stored_name(headers.get(self.header.lower(), ""))
         found = read_json(body)
         for key in (self.body or "").split("."):
             found = found.get(key) if type(found) is dict else None
-        return kept_name(str(found)) if type(found) in {str, int} else ""
+        return stored_name(str(found)) if type(found) in {str, int} else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,12 @@ class ReceivedWebhook:
     """
 
     name: str
-    signature: Signature
+    signature: WebhookSignature
     id: DeliveryName | None = None
 
     async def take(
         self, host: Host, given: Sequence[tuple[bytes, bytes]], body: bytes, url: str = ""
-    ) -> Taken:
+    ) -> AcceptedDelivery:
         """Keep a delivery, and make its job, in one commit; one that came before changes nothing.
 
         Args:
@@ -105,13 +105,13 @@ class ReceivedWebhook:
             raise Thrown(503, "no webhooks are taken here")
         await host.events.require_room()
         payload, at, name = found.payload, round(1000 * now), name or host.random.uuid()
-        taken = self.name, name, at, self._headers(given), payload, at - AGAIN_MS
+        taken = self.name, name, at, self._headers(given), payload, at - DUPLICATE_MS
         emitted = webhook_event(self.name), name, payload, at
 
         def once(results: list[list[tuple[Any, ...]]]) -> Sequence[object]:
             return *emitted, len(results[0])
 
-        statements: list[Statement] = [(_TAKE, taken), (_EMIT, once)]
+        statements: list[Statement] = [(_INSERT_DELIVERY, taken), (_EMIT, once)]
         await host.database.write_all(statements)
         await host.events.committed()
         return found
@@ -126,12 +126,12 @@ class ReceivedWebhook:
 TRIGGERS: Final = "triggers/"
 """Begins the name of a delivery that was received."""
 
-_RECEIVED: Final = "SELECT hook, name, received_at FROM _bbops_received"
-_OF: Final = "WHERE hook = ? AND name = ?"
+_SELECT_RECEIVED: Final = "SELECT hook, name, received_at FROM _bbops_received"
+_WHERE_NAME: Final = "WHERE hook = ? AND name = ?"
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ReceivedDelivery:
     """A delivery that another service has sent.
 
     Attributes:
@@ -145,10 +145,10 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True)
-class ReceivedStory:
+class ReceivedDetails:
     """All that is kept of one; of each header its name, value, and whether it is the signature."""
 
-    delivery: Received
+    delivery: ReceivedDelivery
     headers: Sequence[tuple[str, str, bool]]
     body: str
 
@@ -159,25 +159,25 @@ class ReceivedLog:
     def __init__(self, database: Database, *, now: Callable[[], int] = now_ms) -> None:
         self._database, self._now = database, now
 
-    async def list(self, most: int) -> list[Received]:
+    async def list(self, most: int) -> list[ReceivedDelivery]:
         """Return deliveries, the newest first."""
-        sql = f"{_RECEIVED} ORDER BY received_at DESC LIMIT ?"
-        return [_received(row) for row in await self._database.read(sql, (most,))]
+        sql = f"{_SELECT_RECEIVED} ORDER BY received_at DESC LIMIT ?"
+        return [_read_delivery(row) for row in await self._database.read(sql, (most,))]
 
-    async def show(self, delivery: str) -> ReceivedStory | None:
+    async def show(self, delivery: str) -> ReceivedDetails | None:
         """Return what is kept of a delivery; None where there is none of the name."""
-        sql = f"SELECT hook, name, received_at, headers, body FROM _bbops_received {_OF}"
+        sql = f"SELECT hook, name, received_at, headers, body FROM _bbops_received {_WHERE_NAME}"
         rows = await self._database.read(sql, _split(delivery))
         if not rows:
             return None
         *head, headers, body = rows[0]
         found = msgspec.json.decode(headers, type=list[tuple[str, str, bool]])
-        return ReceivedStory(_received(head), found, body)
+        return ReceivedDetails(_read_delivery(head), found, body)
 
     async def replay(self, delivery: str) -> str | None:
         """Run a delivery again, as a new job; return its name, None without the delivery."""
         hook, name = _split(delivery)
-        rows = await self._database.read(f"SELECT body FROM _bbops_received {_OF}", (hook, name))
+        rows = await self._database.read(f"SELECT body FROM _bbops_received {_WHERE_NAME}", (hook, name))
         if not rows:
             return None
         given = webhook_event(hook), name, rows[0][0], self._now(), "", 0
@@ -185,9 +185,9 @@ class ReceivedLog:
         return f"{TRIGGERS}{hook}@{number}"
 
 
-def _received(row: Sequence[Any]) -> Received:
+def _read_delivery(row: Sequence[Any]) -> ReceivedDelivery:
     hook, name, at = row
-    return Received(f"{TRIGGERS}{hook}@{name}", hook, at)
+    return ReceivedDelivery(f"{TRIGGERS}{hook}@{name}", hook, at)
 
 
 def _split(delivery: str) -> tuple[str, str]:

@@ -19,18 +19,18 @@ from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.values import (
     AsleepError,
     Claim,
-    Event,
+    ProjectEvent,
     FencedError,
     HeldError,
     LaterError,
     NewJob,
-    Retry,
+    RetryPolicy,
     Route,
     Tick,
     TickDue,
 )
 
-MOST_IN_A_PROCESS: Final = 100
+MAX_JOBS_IN_PROCESS: Final = 100
 
 
 class Seats:
@@ -40,7 +40,7 @@ class Seats:
     so a project with a long queue keeps no other from its jobs.
     """
 
-    def __init__(self, most: int = MOST_IN_A_PROCESS) -> None:
+    def __init__(self, most: int = MAX_JOBS_IN_PROCESS) -> None:
         self._most = most
         self._taken = Counter[asyncio.Event]()
         self._waiting = dict[asyncio.Event, None]()
@@ -93,7 +93,7 @@ class Seats:
 
 
 @dataclass(frozen=True, slots=True)
-class Ticked:
+class TickReport:
     """The time of a task has come.
 
     Attributes:
@@ -108,7 +108,7 @@ class Ticked:
 
 
 @dataclass(frozen=True, slots=True)
-class Logged:
+class EventReport:
     """An event has reached the log.
 
     Attributes:
@@ -121,7 +121,7 @@ class Logged:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class AttemptStart:
     """An attempt of a job has begun.
 
     Attributes:
@@ -132,37 +132,37 @@ class Started:
     waited_ms: int = 0
 
 
-Happening: TypeAlias = Ticked | Logged | Started
+WorkActivity: TypeAlias = TickReport | EventReport | AttemptStart
 
 
-class NotedRoute:
+class RecordingRoute:
     """A route that remembers what each event starts, until the move of the events is committed."""
 
     def __init__(self, route: Route) -> None:
-        self._route, self.noted = route, list[Logged]()
+        self._route, self.noted = route, list[EventReport]()
 
-    def __call__(self, event: Event) -> list[NewJob]:
+    def __call__(self, event: ProjectEvent) -> list[NewJob]:
         """Return the jobs of an event."""
         jobs = list(self._route(event))
-        self.noted.append(Logged(event.name, tuple(one.work for one in jobs)))
+        self.noted.append(EventReport(event.name, tuple(one.work for one in jobs)))
         return jobs
 
 
-class NotedDue:
+class RecordingDue:
     """Says what ticks make, and remembers it until they are committed."""
 
     def __init__(self, due: Callable[[Tick, int], TickDue]) -> None:
-        self._due, self.noted = due, list[Ticked]()
+        self._due, self.noted = due, list[TickReport]()
 
     def __call__(self, tick: Tick, now: int) -> TickDue:
         """Return what a tick makes."""
         due = self._due(tick, now)
         if due.times or due.missed:
-            self.noted.append(Ticked(tick.task, len(due.times), len(due.missed)))
+            self.noted.append(TickReport(tick.task, len(due.times), len(due.missed)))
         return due
 
 
-LOOK_SECONDS: Final = 1.0
+POLL_SECONDS: Final = 1.0
 """Between two looks where nobody says that something has happened."""
 
 CRASHED: Final = "the process that ran it ended each time before it did"
@@ -172,7 +172,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class WorkPlan:
     """What a release says of its work.
 
     Attributes:
@@ -186,7 +186,7 @@ class Plan:
     route: Route
     run: Callable[[RunRecord], Awaitable[str | None]]
     due: Callable[[Tick, int], TickDue]
-    retry: Callable[[str], Retry] = lambda _: Retry()
+    retry: Callable[[str], RetryPolicy] = lambda _: RetryPolicy()
     arrange: Callable[[NewJob], NewJob] = lambda job: job
 
 
@@ -208,7 +208,7 @@ class Attempt:
 
 
 async def run_attempt(
-    engine: Engine, job: Claim, plan: Plan, chance: Callable[[], float]
+    engine: Engine, job: Claim, plan: WorkPlan, chance: Callable[[], float]
 ) -> Attempt:
     """Run a job that was claimed, and write how that went.
 
@@ -221,7 +221,7 @@ async def run_attempt(
     """
     began = perf_counter()
     if job.attempt > plan.retry(job.work).attempts:
-        await written(lambda: engine.fail(job, CRASHED, None))
+        await write_outcome(lambda: engine.fail(job, CRASHED, None))
         return Attempt(job, "dead", perf_counter() - began, reason=CRASHED)
     try:
         outcome = await _run(engine, job, plan)
@@ -229,18 +229,18 @@ async def run_attempt(
         raise
     except HeldError as held:
         reason = str(held)
-        await written(lambda: engine.hold(job, reason))
+        await write_outcome(lambda: engine.hold(job, reason))
         return Attempt(job, "held", perf_counter() - began, held, reason)
     except Exception as error:  # noqa: BLE001 - one job takes no other along
         reason = _reason(error)
-        retry = Retry(attempts=1) if isinstance(error, PayloadFailure) else plan.retry(job.work)
-        is_over = await _failed(engine, job, retry, reason, chance())
+        retry = RetryPolicy(attempts=1) if isinstance(error, PayloadFailure) else plan.retry(job.work)
+        is_over = await _retry_or_fail(engine, job, retry, reason, chance())
         seconds = perf_counter() - began
         return Attempt(job, "dead" if is_over else "retrying", seconds, error, reason)
     return Attempt(job, outcome, perf_counter() - began)
 
 
-async def _run(engine: Engine, job: Claim, plan: Plan) -> Literal["done", "waiting"]:
+async def _run(engine: Engine, job: Claim, plan: WorkPlan) -> Literal["done", "waiting"]:
     """Run a job until its end, or until it has to wait; return which."""
     known = await engine.steps(job) if job.attempt > 1 or job.fence > 1 else {}
     recorded = RunRecord(engine, job, known)
@@ -253,22 +253,22 @@ async def _run(engine: Engine, job: Claim, plan: Plan) -> Literal["done", "waiti
     return "done"
 
 
-async def _failed(engine: Engine, job: Claim, retry: Retry, reason: str, chance: float) -> bool:
+async def _retry_or_fail(engine: Engine, job: Claim, retry: RetryPolicy, reason: str, chance: float) -> bool:
     """Try a job again, or give it up; return which."""
     pause = retry.pause_ms(job.attempt, chance)
     again_at = None if pause is None else engine.now() + pause
-    await written(lambda: engine.fail(job, reason, again_at))
+    await write_outcome(lambda: engine.fail(job, reason, again_at))
     return again_at is None
 
 
-async def written(write: Callable[[], Awaitable[object]]) -> None:
+async def write_outcome(write: Callable[[], Awaitable[object]]) -> None:
     """Write how an attempt ended, as soon as the database takes it: until then nobody else runs."""
     while True:
         try:
             await write()
         except Failure as failure:
             _log.warning("the end of a job cannot be written yet: %s", failure.message)
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
         else:
             return
 
@@ -281,14 +281,14 @@ def _reason(error: Exception) -> str:
     return f"{message} [{error.code}]" if isinstance(error, JobFailure) else message
 
 
-MOST_AT_A_TIME: Final = 50
+MAX_CONCURRENT_JOBS: Final = 50
 """Jobs of one project that run in one process."""
 
-MOST_BULK: Final = 20
+MAX_BULK_JOBS: Final = 20
 """Jobs beside them of the priority BULK, which wait for others most of the time."""
 
 
-def _untold(attempt: Attempt) -> None:
+def _ignore(attempt: Attempt) -> None:
     """Tell nobody."""
 
 
@@ -302,10 +302,10 @@ class Worker:
     """
 
     def __init__(
-        self, engine: Engine, plan: Plan, chance: Callable[[], float], *,
-        most: int = MOST_AT_A_TIME, tell: Callable[[Attempt], None] = _untold,
+        self, engine: Engine, plan: WorkPlan, chance: Callable[[], float], *,
+        most: int = MAX_CONCURRENT_JOBS, tell: Callable[[Attempt], None] = _ignore,
         moved: Callable[[], None] = lambda: None,
-        notice: Callable[[Happening], None] = lambda _: None, seats: Seats | None = None,
+        notice: Callable[[WorkActivity], None] = lambda _: None, seats: Seats | None = None,
     ) -> None:  # fmt: skip
         """Begin nothing yet.
 
@@ -331,7 +331,7 @@ class Worker:
     async def run(self) -> None:
         """Work until cancelled; then what runs is cancelled, too, and another worker goes on."""
         loop = asyncio.get_running_loop()
-        looked = -LOOK_SECONDS
+        looked = -POLL_SECONDS
         try:
             while True:
                 if not self.may_begin.is_set():
@@ -343,7 +343,7 @@ class Worker:
                     self._seats.rest(self.woken)
                     await self._wait()
                     continue
-                if loop.time() - looked >= LOOK_SECONDS:
+                if loop.time() - looked >= POLL_SECONDS:
                     looked = loop.time()
                     await self._look()
                 if await self._turn():
@@ -364,17 +364,17 @@ class Worker:
             if self.engine.holds:
                 await self.engine.hold_waiting()
         await self.engine.renew()
-        due = NotedDue(self.plan.due)
+        due = RecordingDue(self.plan.due)
         if await self.engine.tick(due):
             self._note(due.noted)
 
-    def _note(self, happenings: Iterable[Happening]) -> None:
+    def _note(self, happenings: Iterable[WorkActivity]) -> None:
         for one in happenings:
             self._notice(one)
 
     async def _turn(self) -> bool:
         """Move events and begin jobs; return whether there may be more at once."""
-        route = NotedRoute(self.plan.route)
+        route = RecordingRoute(self.plan.route)
         moved = await self.engine.pump(route, self.plan.arrange)
         if moved:
             self._moved()
@@ -383,7 +383,7 @@ class Worker:
         claimed = await self._claim()
         self._bulk |= {job.id for job in claimed if job.is_bulk}
         for job in claimed:
-            self._notice(Started(job, self.engine.now() - job.due_at))
+            self._notice(AttemptStart(job, self.engine.now() - job.due_at))
             task = asyncio.create_task(self._one(job))
             self._running[job.id] = task
             task.add_done_callback(partial(self._ended, job.id))
@@ -394,7 +394,7 @@ class Worker:
         room = max(0, self.most - len(self._running) + len(self._bulk))
         seats, taken = self._seats.reserve(self.woken, room), 0
         try:
-            claimed = await self.engine.claim(seats, bulk=MOST_BULK - len(self._bulk))
+            claimed = await self.engine.claim(seats, bulk=MAX_BULK_JOBS - len(self._bulk))
             taken = sum(not job.is_bulk for job in claimed)
         finally:
             self._seats.free(self.woken, seats - taken)
@@ -406,7 +406,7 @@ class Worker:
         if self.engine.holds and not self._running:  # whoever asks for something wakes it
             await self.woken.wait()
             return
-        seconds = LOOK_SECONDS
+        seconds = POLL_SECONDS
         if self._due is not None:
             seconds = max(0.001, min(seconds, self.engine.seconds_until(self._due)))
         with suppress(TimeoutError):
@@ -428,12 +428,12 @@ class Worker:
             _log.info("job %s goes on elsewhere", job.uid)
         except LaterError as later:
             at = later.at
-            await written(lambda: self.engine.sleep(job, at))
+            await write_outcome(lambda: self.engine.sleep(job, at))
         except asyncio.CancelledError:  # the worker ends; that is no failed attempt
             with suppress(Exception):  # else it is found out that nobody runs it
                 await self.engine.sleep(job, self.engine.now())
             raise
         else:
             if self.engine.holds and attempt.outcome in {"retrying", "waiting"}:
-                await written(lambda: self.engine.hold_waiting(job))
+                await write_outcome(lambda: self.engine.hold_waiting(job))
             self._tell(attempt)

@@ -15,7 +15,7 @@ import uvloop
 from msgspec.structs import replace
 
 from bbops.base.errors import ServerError
-from bbops.runtime.work.worker import Attempt, Happening, Seats
+from bbops.runtime.work.worker import Attempt, WorkActivity, Seats
 from bbops_server.data_plane.live.bell import listen
 from bbops_server.data_plane.live.directory import Directory
 from bbops_server.data_plane.live.linking import link
@@ -208,7 +208,7 @@ class WorkProcess:
             reason = release.answering.mask.text(attempt.reason) if release else ""
             _log.warning("job %s %s: %s", named, said, reason)
 
-    def _notice(self, project: str, happening: Happening) -> None:
+    def _notice(self, project: str, happening: WorkActivity) -> None:
         self._counts.happened(project, happening)
         if self._lines is not None:
             self._lines.happened(happening)

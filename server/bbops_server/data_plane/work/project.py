@@ -17,10 +17,10 @@ from bbops.database.sqlite.work import SqliteWork
 from bbops.runtime.linking.work import Work, link_work
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.control import WorkControl, read_sizes, read_snapshot_age
-from bbops.runtime.work.events import unheard
+from bbops.runtime.work.events import unwrap
 from bbops.runtime.work.sql_engine import SqlEngine
-from bbops.runtime.work.statements import Dialect
-from bbops.runtime.work.worker import Attempt, Happening, Seats, Worker
+from bbops.runtime.work.statements import WorkDialect
+from bbops.runtime.work.worker import Attempt, WorkActivity, Seats, Worker
 from bbops_server.data_plane.live.artifact import read_artifact
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.data_plane.work.assigned import Assigned
@@ -40,7 +40,7 @@ class ProjectWork:
 
     def __init__(
         self, live: Live, tell: Callable[[Attempt], None], *, tell_row: Tell, holds: str = "",
-        notice: Callable[[Happening], None] = lambda _: None, seats: Seats | None = None,
+        notice: Callable[[WorkActivity], None] = lambda _: None, seats: Seats | None = None,
     ) -> None:  # fmt: skip
         """Do nothing yet.
 
@@ -73,7 +73,7 @@ class ProjectWork:
         work, pins = link_work(data, release), Pins(artifact.parent.with_name("pins"))
         await asyncio.to_thread(pins.keep, artifact, work.codes.items())
         place = read_place(request.database)
-        database = unheard(release.answering.host.database)
+        database = unwrap(release.answering.host.database)
         self._linked[request.name] = Assigned(work, database, place, pins)
 
     async def swap(self, name: str) -> None:
@@ -243,7 +243,7 @@ def _chance() -> float:
 
 
 @asynccontextmanager
-async def _living(place: Place, owner: str) -> AsyncIterator[tuple[Dialect, asyncio.Event]]:
+async def _living(place: Place, owner: str) -> AsyncIterator[tuple[WorkDialect, asyncio.Event]]:
     """Show others that a worker lives; yields the dialect, and what is set when it does not."""
     if isinstance(place, Path):  # one process works on a file, so nobody asks
         yield SqliteWork(), asyncio.Event()

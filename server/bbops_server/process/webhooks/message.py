@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from bbops.base.errors import ServerError
-from bbops.runtime.work.signature_schemes import SHORTEST_BYTES, headers, read_key
+from bbops.runtime.work.signature_schemes import MIN_KEY_BYTES, headers, read_key
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -43,9 +43,9 @@ def read_secret(text: str) -> bytes:
         key = read_key(text)
     except ValueError:
         key = b""
-    if len(key) < SHORTEST_BYTES:
+    if len(key) < MIN_KEY_BYTES:
         raise ServerError(
-            f"the secret is not base64 of {SHORTEST_BYTES} bytes or more",
+            f"the secret is not base64 of {MIN_KEY_BYTES} bytes or more",
             hint="'openssl rand -base64 32' makes one",
         )
     return key

@@ -12,7 +12,7 @@ from bbops.database.schema.place import read_place
 from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.statements import enqueue
 from bbops.runtime.work.values import NewJob, TickDue
-from bbops.runtime.work.worker import Plan, Worker
+from bbops.runtime.work.worker import WorkPlan, Worker
 from tests.support.work_storm import opened
 
 JOBS = 1_000
@@ -47,7 +47,7 @@ async def main(place: str, mode: str) -> None:
 
         used = time.process_time()
         print("begun", flush=True)
-        plan = Plan(lambda _: (), work, lambda _, __: TickDue())
+        plan = WorkPlan(lambda _: (), work, lambda _, __: TickDue())
         running = asyncio.create_task(Worker(engine, plan, random.random).run())
         await asyncio.wait(
             {running, asyncio.create_task(done.wait())}, return_when=asyncio.FIRST_COMPLETED
