@@ -124,7 +124,7 @@ def test_a_job_that_is_cancelled_ends_at_its_next_step_and_opens_its_lane(
 
 def test_a_job_says_what_it_waits_for(bench: Callable[[Work], None]) -> None:
     async def waits(on: Bench, uid: str) -> list[str]:
-        story = await control(on).story(uid)
+        story = await control(on).details(uid)
         assert story is not None
         return [*story.waits]
 

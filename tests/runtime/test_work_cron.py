@@ -146,7 +146,9 @@ def test_a_server_that_was_down_for_three_hours_does_what_missed_says(
     async def work(on: Bench) -> None:
         on.at = ms(datetime(2026, 10, 24, 23, 30, tzinfo=UTC))
         tasks = ScheduledTasks({
-            f"tasks/{missed}": ScheduledTask(Schedule("0 * * * *", "Europe/Berlin", missed=missed), "allow")  # type: ignore[arg-type]
+            f"tasks/{missed}": ScheduledTask(
+                Schedule("0 * * * *", "Europe/Berlin", missed=missed), "allow"  # type: ignore[arg-type]
+            )
             for missed in ("once", "skip", "all")
         })  # fmt: skip
         await on.engine.set_ticks(tasks.first(on.at))

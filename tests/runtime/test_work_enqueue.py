@@ -300,7 +300,7 @@ def test_a_key_that_no_database_takes_stops_nothing(bench: Any, place: Place, te
 
 def test_a_job_that_dies_is_told_of_once_and_not_by_who_hears_of_it(bench: Any) -> None:
     async def work(on: Bench) -> None:
-        on.engine.hears_dead = frozenset({"triggers/dead"})
+        on.engine.dead_job_triggers = frozenset({"triggers/dead"})
         hearing = NewJob("hears", "triggers/dead", "{}")
         await on.enqueue(job("a"), job("stolen"), job("tried"), hearing)
         jobs = await on.claim()

@@ -56,7 +56,10 @@ class Shop:
         work = link_work(built.artifact, release)
         assert work is not None
         self.work: Work = work
-        self.on.engine.hears_dead, self.on.engine.hears_missed = work.hears_dead, work.hears_missed
+        self.on.engine.dead_job_triggers, self.on.engine.reports_missed = (
+            work.hears_dead,
+            work.hears_missed,
+        )
 
     async def happen(self, event: str, payload: Any) -> None:
         await self.on.database.write_all([emit(event, json.dumps(payload), self.on.at)])
@@ -178,7 +181,7 @@ def test_a_trigger_that_is_renamed_takes_its_jobs_along(shop: Run) -> None:
         files = {
             "triggers/new.yaml": f"{ONCE}renamedFrom: once\n", "functions/say.yaml": SAY,
         }  # fmt: skip
-        place = Path("x.sqlite") if on.on.dialect.locks_lanes == "" else None
+        place = Path("x.sqlite") if on.on.dialect.lanes_lock == "" else None
         renamed = Shop(on.on, place, files)  # type: ignore[arg-type]
         await renamed.happen("a.happened", {"id": "x", "n": 2})
         assert await renamed.work_off() == [1]
@@ -232,8 +235,8 @@ def test_a_task_that_is_renamed_keeps_its_next_time(shop: Run) -> None:
     async def do(on: Shop) -> None:
         await on.on.engine.set_ticks([Tick("tasks/old", on.on.at + 5, "")])
         control = WorkControl(on.on.database, on.on.dialect, now=lambda: on.on.at)
-        await control.carry_over(on.work.renamed)
-        await control.carry_over(on.work.renamed)
+        await control.rename_ticks(on.work.renamed)
+        await control.rename_ticks(on.work.renamed)
         (tick,) = await control.ticks()
         assert (tick.task, tick.at) == ("tasks/given", on.on.at + 5)
 

@@ -22,7 +22,7 @@ from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.rows import row_event
 from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.sql_engine import SqlEngine
-from bbops.runtime.work.values import HIGH, LOW, NORMAL, Claim, ProjectEvent, NewJob
+from bbops.runtime.work.values import HIGH, LOW, NORMAL, Claim, NewJob, ProjectEvent
 from bbops.source.tree import MemoryTree
 
 ORDERS = """
@@ -55,7 +55,9 @@ def told(payload: Any, name: str = "order.paid", number: int = 1) -> ProjectEven
     return ProjectEvent(number, name, json.dumps(payload), 0)
 
 
-def changed(operation: str, new: Mapping[str, Any] | None, old: Mapping[str, Any] | None) -> ProjectEvent:
+def changed(
+    operation: str, new: Mapping[str, Any] | None, old: Mapping[str, Any] | None
+) -> ProjectEvent:
     rows = {"newRow": new and [new], "oldRow": old and [old]}
     return told({k: v for k, v in rows.items() if v}, row_event("orders", operation))  # type: ignore[arg-type]
 

@@ -124,7 +124,7 @@ class Shop:
         engine = self.on.worker(name)
         told = list[Attempt]()
         plan = replace(self.work.plan, due=lambda _, __: TickDue())
-        worker = Worker(engine, plan, lambda: 0.5, tell=told.append)
+        worker = Worker(engine, plan, lambda: 0.5, on_attempt=told.append)
         working = asyncio.create_task(worker.run())
         busy = (
             "SELECT 1 FROM _bbops_outbox UNION ALL"
@@ -347,7 +347,7 @@ def test_an_event_between_the_look_and_the_sleep_is_not_missed(
 
         await on.on.enqueue(NewJob("functions/order@1", "functions/order", '{"input":{"id":"a"}}'))
         monkeypatch.setattr(WaitingJobs, "heard", slow)
-        worker = Worker(engine, on.work.plan, lambda: 0.5, tell=on.attempts.append)
+        worker = Worker(engine, on.work.plan, lambda: 0.5, on_attempt=on.attempts.append)
         working = asyncio.create_task(worker.run())
         while len(on.attempts) < 2:
             await asyncio.sleep(0.002)

@@ -10,7 +10,7 @@ from bbops.runtime.values.failures import PayloadFailure
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.values import RetryPolicy, TickDue
-from bbops.runtime.work.worker import CRASHED, Attempt, WorkPlan, Seats, Worker
+from bbops.runtime.work.worker import CRASHED, Attempt, Seats, Worker, WorkPlan
 from tests.support.work_bench import Bench, Work, bench, job, place
 
 __all__ = ["bench", "place"]
@@ -35,7 +35,7 @@ def make(
         lambda _, __: TickDue(),
         lambda _: RetryPolicy(attempts=2),  # type: ignore[arg-type]
     )
-    return Worker(on.worker(name), plan, lambda: 0.5, tell=told.append, seats=seats)
+    return Worker(on.worker(name), plan, lambda: 0.5, on_attempt=told.append, seats=seats)
 
 
 async def end(working: asyncio.Task[None]) -> None:

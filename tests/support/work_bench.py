@@ -20,7 +20,7 @@ from bbops.database.sqlite.work import SqliteWork
 from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.statements import emit, enqueue
-from bbops.runtime.work.values import Claim, ProjectEvent, NewJob
+from bbops.runtime.work.values import Claim, NewJob, ProjectEvent
 from tests.support.postgres import DATABASES, place_of
 
 Work = Callable[["Bench"], Awaitable[None]]

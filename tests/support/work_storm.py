@@ -22,8 +22,8 @@ from bbops.database.sqlite.work import SqliteWork
 from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.sql_engine import SqlEngine
-from bbops.runtime.work.values import ProjectEvent, NewJob, RetryPolicy, TickDue
-from bbops.runtime.work.worker import WorkPlan, Worker
+from bbops.runtime.work.values import NewJob, ProjectEvent, RetryPolicy, TickDue
+from bbops.runtime.work.worker import Worker, WorkPlan
 
 KEYS = 300
 SLEEPS, SLEEP_MS = 10, 150

@@ -19,7 +19,7 @@ from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.sent_webhooks import FAN_OUT, WEBHOOKS
 from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.statements import WorkDialect, emit, enqueue
-from bbops.runtime.work.values import ProjectEvent, NewJob, is_reserved
+from bbops.runtime.work.values import NewJob, ProjectEvent, is_reserved
 from bbops.runtime.work.worker import Attempt, WorkPlan, run_attempt
 
 MOST_ATTEMPTS: Final = 1_000
@@ -191,7 +191,7 @@ class Working:
         return SqlEngine(self.database, self._dialect, f"test-{self._starts}", now=self._now)
 
     def _listen(self) -> None:
-        self._engine.names_cause, self._engine.hears_dead = (
+        self._engine.records_cause, self._engine.dead_job_triggers = (
             self._work.hears_rows, self._work.hears_dead,
         )  # fmt: skip
 

@@ -45,7 +45,7 @@ class WebhookPipeline(Pipeline):
         query = scope["query_string"].decode("latin-1")
         url = f"{self.url}?{query}" if query else self.url
         try:
-            found = await self.webhook().take(self.answering.host, scope["headers"], body, url)
+            found = await self.webhook().receive(self.answering.host, scope["headers"], body, url)
         except Thrown as thrown:
             if thrown.status == HTTPStatus.UNAUTHORIZED:
                 self.refused[self.trigger] += 1

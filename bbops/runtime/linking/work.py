@@ -29,7 +29,7 @@ from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.schedules import ScheduledTask, ScheduledTasks, read_schedule
 from bbops.runtime.work.sent_webhooks import FAN_OUT, RETRY, WEBHOOKS, DeliverySender, fan_out
 from bbops.runtime.work.signatures import UNREADABLE
-from bbops.runtime.work.triggers import KeyWindow, KeyOf, EventTrigger, Triggers, lane_of
+from bbops.runtime.work.triggers import EventTrigger, KeyOf, KeyWindow, Triggers, lane_of
 from bbops.runtime.work.values import (
     DEEP,
     JOB_DEAD,
@@ -111,7 +111,9 @@ class Work:
                 one.space[local] = functions[callee]
             release.spaces.append(one.space)
         self._release, host = release, release.answering.host
-        self._sender = DeliverySender(host.database, host.http) if host.http and host.sends else None
+        self._sender = (
+            DeliverySender(host.database, host.http) if host.http and host.sends else None
+        )
         waiting = [*data["triggers"], *data["on_dead"]]
         works = [*waiting, *data["tasks"], *data["functions"]]
         self._works = {one["name"]: _work(one, functions[one["function"]]) for one in works}

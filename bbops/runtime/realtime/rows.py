@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bbops.runtime.flow.run import Run
 from bbops.runtime.values.failures import FlowError
-from bbops.runtime.work.rows import OPERATIONS, ReadRows, rows_payload, row_event
+from bbops.runtime.work.rows import OPERATIONS, ReadRows, row_event, rows_payload
 
 EPOCH: Final = "realtime_epoch"
 """The note of a database that names the numbers of its changes; another one after a restore."""

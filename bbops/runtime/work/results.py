@@ -1,4 +1,4 @@
-"""Recorded results of steps, which keep their types."""
+"""Recorded results of steps: encoding and decoding without loss of types."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bbops.runtime.values import failures
 from bbops.runtime.values.failures import NOTHING, Failure, JobFailure
 
 MAX_RESULT_BYTES: Final = 1 << 20
-"""Of the result of a step that is recorded."""
+"""The largest encoded result of a step."""
 
 TOO_LARGE: Final = "resultTooLarge"
 
@@ -32,40 +32,42 @@ _KINDS: Final[Mapping[str, type[Failure]]] = {
 
 @dataclass(frozen=True, slots=True)
 class RecordedFailure:
-    """A call that failed, as it is recorded."""
+    """The recorded failure of a call."""
 
     kind: str
     message: str
-    told: Mapping[str, Any]
+    attributes: Mapping[str, Any]
 
     @classmethod
     def of(cls, error: Failure) -> RecordedFailure:
-        """Return what is recorded of a failure; of one that this module does not know, its base."""
-        kind = next(one.__name__ for one in type(error).__mro__ if _KINDS.get(one.__name__) is one)
-        told = {name: one for name, one in vars(error).items() if one is not NOTHING}
+        """Return the record of a failure. An unknown class is recorded as its known base class."""
+        kind = next(
+            base.__name__ for base in type(error).__mro__ if _KINDS.get(base.__name__) is base
+        )
+        attributes = {name: value for name, value in vars(error).items() if value is not NOTHING}
         if kind != type(error).__name__:
-            told |= {"status": error.status, "code": error.code}
-        return cls(kind, error.message, told)
+            attributes |= {"status": error.status, "code": error.code}
+        return cls(kind, error.message, attributes)
 
     def error(self) -> Failure:
         """Return the failure."""
         kind = _KINDS.get(self.kind, Failure)
         error = kind.__new__(kind)
         Failure.__init__(error, self.message)
-        if "value" not in self.told:
+        if "value" not in self.attributes:
             vars(error)["value"] = NOTHING
-        vars(error).update(self.told)
+        vars(error).update(self.attributes)
         return error
 
 
 @dataclass(frozen=True, slots=True)
 class ResultDigest:
-    """Stands for the result of a read that is too large to be kept."""
+    """The digest of a read whose result is too large to be recorded."""
 
     sha256: str
 
-    def is_of(self, value: Any) -> bool:
-        """Return whether a read gave the same."""
+    def matches(self, value: Any) -> bool:
+        """Return whether a value has this digest."""
         return self.sha256 == _digest(msgpack.encode(_encodable(value)))
 
 
@@ -76,20 +78,20 @@ class _CancelledCall:
 
 
 CANCELLED_CALL: Final = _CancelledCall()
-"""Stands for the result of a call that was given up before it had one."""
+"""The recorded result of a call that was cancelled."""
 
 
 class PackedResult(bytes):
-    """A result that `pack` has nothing more to do with."""
+    """A result that is packed already."""
 
     __slots__ = ()
 
 
 def pack(value: Any) -> bytes:
-    """Return a value as bytes.
+    """Encode a value, and compress it if it is large.
 
     Raises:
-        JobFailure: it is larger than MOST_BYTES.
+        JobFailure: the value is larger than MAX_RESULT_BYTES.
     """
     if type(value) is PackedResult:
         return value
@@ -101,7 +103,7 @@ def pack(value: Any) -> bytes:
 
 
 def pack_read(value: Any) -> PackedResult:
-    """Return what a read gave as bytes; where it is too large, its digest."""
+    """Encode the result of a read; if it is too large, encode its digest."""
     data = msgpack.encode(_encodable(value))
     if len(data) > MAX_RESULT_BYTES:
         data = msgpack.encode(_encodable(ResultDigest(_digest(data))))
@@ -109,13 +111,13 @@ def pack_read(value: Any) -> PackedResult:
 
 
 def unpack(data: bytes) -> Any:
-    """Return the value that was packed."""
+    """Decode a value that `pack` or `pack_read` encoded."""
     packed = zlib.decompress(data[1:]) if data[:1] == b"z" else data[1:]
     return _read(packed)
 
 
 def rows_of(value: Any) -> list[list[tuple[Any, ...]]]:
-    """Return the rows of several statements that were packed."""
+    """Return decoded rows of several statements as tuples."""
     return [[tuple(row) for row in rows] for rows in value]
 
 
@@ -142,14 +144,14 @@ _HOOKS: Final[Mapping[int, Callable[[bytes], Any]]] = {
 
 
 def _encodable(value: Any) -> Any:
-    """Return a value whose types survive: texts of numbers and days are marked."""
+    """Return a value that msgpack can encode: extension types keep decimals, dates and failures."""
     match value:
         case dict():
-            return {key: _encodable(one) for key, one in value.items()}
+            return {key: _encodable(member) for key, member in value.items()}
         case None | str() | int() | float() | bytes() | datetime():
             return value
         case Sequence():
-            return [_encodable(one) for one in value]
+            return [_encodable(item) for item in value]
         case Decimal():
             return msgpack.Ext(_DECIMAL, str(value).encode())
         case date():
@@ -157,8 +159,8 @@ def _encodable(value: Any) -> Any:
         case time():
             return msgpack.Ext(_TIME, value.isoformat().encode())
         case RecordedFailure():
-            told = _encodable([value.kind, value.message, dict(value.told)])
-            return msgpack.Ext(_FAILED, msgpack.encode(told))
+            parts = _encodable([value.kind, value.message, dict(value.attributes)])
+            return msgpack.Ext(_FAILED, msgpack.encode(parts))
         case ResultDigest():
             return msgpack.Ext(_DIGEST, value.sha256.encode())
         case _CancelledCall():
@@ -167,18 +169,19 @@ def _encodable(value: Any) -> Any:
 
 
 Buffer = Callable[[str, Any], None]
+"""Keeps a result by its path until the next commit of the job records it."""
 
 
 class BufferedResults:
-    """Gives a function that takes all notes; where the block fails they are notes again.
+    """Context manager whose function empties the buffer. If the block fails, it is refilled.
 
-    A class, as `FailuresTo`: each step of each job comes here, and a generator costs more.
+    A class, as `FailureRecorder`: each step of each job uses it, and a generator is slower.
     """
 
-    __slots__ = ("_notes", "_taken")
+    __slots__ = ("_buffer", "_taken")
 
-    def __init__(self, notes: list[tuple[str, Any]]) -> None:
-        self._notes, self._taken = notes, list[tuple[str, Any]]()
+    def __init__(self, buffer: list[tuple[str, Any]]) -> None:
+        self._buffer, self._taken = buffer, list[tuple[str, Any]]()
 
     def __enter__(self) -> Callable[[], list[tuple[str, Any]]]:
         return self._take
@@ -190,27 +193,27 @@ class BufferedResults:
         trace: TracebackType | None,
     ) -> None:
         if error is not None:
-            self._notes[:0] = self._taken
+            self._buffer[:0] = self._taken
 
     def _take(self) -> list[tuple[str, Any]]:
-        self._taken.extend(self._notes)
-        self._notes.clear()
+        self._taken.extend(self._buffer)
+        self._buffer.clear()
         return self._taken
 
 
 class FailureRecorder:
-    """Notes how a call fails: where its function catches that, the next attempt goes the same way.
+    """Context manager that buffers the failure of a call, so that the next attempt fails equally.
 
-    An uncaught failure ends the attempt and discards the notes that are not recorded.
+    If the function does not catch the failure, the attempt ends and the buffer is discarded.
     """
 
-    __slots__ = ("_note", "_path")
+    __slots__ = ("_buffer", "_path")
 
-    def __init__(self, note: Buffer, path: str) -> None:
-        self._note, self._path = note, path
+    def __init__(self, buffer: Buffer, path: str) -> None:
+        self._buffer, self._path = buffer, path
 
     def __enter__(self) -> None:
-        """Nothing."""
+        """Enter the block."""
 
     def __exit__(
         self,
@@ -219,6 +222,6 @@ class FailureRecorder:
         trace: TracebackType | None,
     ) -> None:
         if isinstance(error, Failure):
-            self._note(self._path, RecordedFailure.of(error))
+            self._buffer(self._path, RecordedFailure.of(error))
         elif isinstance(error, asyncio.CancelledError):
-            self._note(self._path, CANCELLED_CALL)
+            self._buffer(self._path, CANCELLED_CALL)

@@ -1,4 +1,4 @@
-"""Sent webhooks: messages, deliveries, attempts."""
+"""Outgoing webhooks: the fan-out of a message, deliveries with their attempts, and their log."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from bbops.runtime.work.values import (
 )
 
 WEBHOOKS: Final = "webhooks/"
-"""Begins the work of a delivery, and its name."""
+"""Prefix of the work and the uid of a delivery."""
 
 FAN_OUT: Final = "/fan-out"
-"""Ends the work of the job that makes deliveries."""
+"""Suffix of the work of the job that creates deliveries."""
 
 PAGE: Final = 500
-"""Receivers that are read at a time."""
+"""The number of receivers of one fan-out job."""
 
 MAX_WAITING: Final = 10_000
-"""Deliveries that are ready before the next page waits."""
+"""The number of ready deliveries at which a fan-out job is postponed."""
 
 _WAIT_MS: Final = 1_000
 _STEP: Final = "fan-out"
@@ -62,11 +62,11 @@ Shape = Callable[[Any, str, dict[str, list[str]]], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class OutgoingWebhook:
-    """What a project tells others.
+    """A webhook of a project: its receivers and events.
 
     Attributes:
-        name: of its file.
-        events: the shapes of its events' payloads.
+        name: the name of its file.
+        events: the payload shapes by event name.
     """
 
     name: str
@@ -82,59 +82,60 @@ def message_id(uuid: str) -> str:
 def fan_out_job(
     webhook: str, message: str, payload: str, cause: Cause, *, page: str = ""
 ) -> NewJob:  # fmt: skip
-    """Return the job that gives a message, or its next page, to receivers."""
+    """Return the job that creates the deliveries of a message, or of its next page."""
     work = f"{WEBHOOKS}{webhook}{FAN_OUT}"
     return NewJob(f"{work}@{message}{page}", work, payload, priority=LOW, cause=cause)
 
 
-async def fan_out(webhook: OutgoingWebhook, recorded: RunRecord, database: Database) -> None:
-    """Make a job for each receiver of a page, and one for the next page.
+async def fan_out(webhook: OutgoingWebhook, record: RunRecord, database: Database) -> None:
+    """Create a job for each receiver of a page, and a fan-out job for the next page.
 
     Raises:
-        HeldError: the webhook has no such event any more.
+        HeldError: the event was removed from the webhook.
         LaterError: too many deliveries wait.
         FlowError: the payload does not fit the event.
     """
-    engine, job = recorded.engine, recorded.job
-    if recorded.is_known(_STEP):
+    engine, job = record.engine, record.job
+    if record.has_result(_STEP):
         return
-    given = json.loads(job.payload)
-    if given["event"] not in webhook.events:
-        raise HeldError(f"webhook '{webhook.name}' has no event '{given['event']}' any more")
+    request = json.loads(job.payload)
+    event, owner, after = request["event"], request["owner"], request.get("after")
+    if event not in webhook.events:
+        raise HeldError(f"webhook '{webhook.name}' has no event '{event}' any more")
     if (await database.read(_COUNT_WAITING))[0][0] >= MAX_WAITING:
         raise LaterError(engine.now() + _WAIT_MS)
-    body = None if "after" in given else write_body(webhook, given, engine.now())
-    after = given.get("after")
-    found = await webhook.receivers.page(database, given["event"], given["owner"], after, PAGE)
+    body = None if "after" in request else write_body(webhook, request, engine.now())
+    page = await webhook.receivers.page(database, event, owner, after, PAGE)
     message = job.uid.rpartition("@")[2].partition("/")[0]
-    effects = _enqueue_deliveries(engine, job, webhook.name, message, found.ids)
-    if body is not None and found.ids:
-        effects.insert(0, (_INSERT_MESSAGE, (message, webhook.name, given["event"], body, engine.now())))
-    if found.after is not None:
-        rest = {"event": given["event"], "owner": given["owner"], "after": found.after}
-        page = f"/{stored_key(str(found.after))}"
-        coming = fan_out_job(webhook.name, message, json.dumps(rest), job.cause, page=page)
-        effects.append(enqueue(coming, engine.now()))
+    effects = _enqueue_deliveries(engine, job, webhook.name, message, page.ids)
+    if body is not None and page.ids:
+        effects.insert(0, (_INSERT_MESSAGE, (message, webhook.name, event, body, engine.now())))
+    if page.after is not None:
+        payload = json.dumps({"event": event, "owner": owner, "after": page.after})
+        suffix = f"/{stored_key(str(page.after))}"
+        next_job = fan_out_job(webhook.name, message, payload, job.cause, page=suffix)
+        effects.append(enqueue(next_job, engine.now()))
     await engine.change(job, _STEP, effects)
 
 
-def write_body(webhook: OutgoingWebhook, given: Mapping[str, Any], now: int) -> str:
-    """Return what is signed and sent of a message.
+def write_body(webhook: OutgoingWebhook, request: Mapping[str, Any], now: int) -> str:
+    """Return the body of a message, as it is signed and sent.
 
     Raises:
         FlowError: the payload does not fit the event.
     """
     errors = dict[str, list[str]]()
-    data = webhook.events[given["event"]](given["payload"], "", errors)
+    event = request["event"]
+    data = webhook.events[event](request["payload"], "", errors)
     if errors:
-        wrong = "; ".join(f"'{path}' {texts[0]}" for path, texts in errors.items())
-        raise FlowError(f"the payload does not fit event '{given['event']}': {wrong}")
+        problems = "; ".join(f"'{path}' {texts[0]}" for path, texts in errors.items())
+        raise FlowError(f"the payload does not fit event '{event}': {problems}")
     at = datetime.fromtimestamp(now / 1000, UTC)
-    return _encode({"type": given["event"], "timestamp": at, "data": data}).decode()
+    return _encode({"type": event, "timestamp": at, "data": data}).decode()
 
 
 def delivery_job(webhook: str, message: str, receiver: str) -> tuple[str, str]:
-    """Return the name of a delivery, which is that of its job, and what the job is given."""
+    """Return the uid of a delivery, which is also its job's uid, and the job's payload."""
     uid = f"{WEBHOOKS}{webhook}@{message}/{stored_key(receiver)}"
     return uid, json.dumps({"delivery": uid, "message": message, "receiver": receiver})
 
@@ -142,35 +143,35 @@ def delivery_job(webhook: str, message: str, receiver: str) -> tuple[str, str]:
 def _enqueue_deliveries(
     engine: Engine, job: Claim, webhook: str, message: str, receivers: Sequence[str]
 ) -> list[Statement]:
-    """Return the one statement that makes a job for each receiver; none without any."""
+    """Return a statement that creates a job for each receiver; none without receivers."""
     rows = []
     for ord_, receiver in enumerate(receivers):
         uid, payload = delivery_job(webhook, message, receiver)
-        made = write_new_job(NewJob(uid, f"{WEBHOOKS}{webhook}", payload, priority=BULK))
-        rows.append({"ord": ord_, "name": made, "key": uid, "payload": payload,
+        new_job = write_new_job(NewJob(uid, f"{WEBHOOKS}{webhook}", payload, priority=BULK))
+        rows.append({"ord": ord_, "name": new_job, "key": uid, "payload": payload,
                      "at": engine.now(), "cause": job.uid, "depth": job.cause.depth})  # fmt: skip
     if not rows:
         return []
     into = "INSERT INTO _bbops_outbox (name, key, payload, at, cause, depth, job)"
-    told = f"SELECT '', key, payload, at, cause, depth, name FROM {engine.dialect.new_events}"
-    return [(f"{into} {told} ORDER BY ord", (json.dumps(rows),))]
+    select = f"SELECT '', key, payload, at, cause, depth, name FROM {engine.dialect.new_events}"
+    return [(f"{into} {select} ORDER BY ord", (json.dumps(rows),))]
 
 
 _S, _M, _H = 1, 60, 3600
 RETRY: Final = RetryPolicy(
     attempts=8, pauses=(5 * _S, 5 * _M, 30 * _M, 2 * _H, 5 * _H, 10 * _H, 10 * _H), jitter=0.1
 )
-"""When a message is sent again that was not taken."""
+"""The attempts of a delivery."""
 
 RESPONSE_SECONDS: Final = 15.0
 KEPT_BYTES: Final = 1_024
-"""Of each answer."""
+"""The bytes of a response's body that the log keeps."""
 
 DISABLED_AFTER_MS: Final = 5 * 86_400_000
-"""A receiver that has taken nothing for so long is disabled."""
+"""A receiver is disabled when it has failed for this time."""
 
 GONE: Final = 410
-"""The status by which a receiver says that it wants nothing more."""
+"""The status of a receiver that wants no more messages."""
 
 _READ_MESSAGE: Final = (
     "SELECT m.body, r.failing_since FROM _bbops_messages AS m LEFT JOIN _bbops_receivers AS r"
@@ -182,7 +183,9 @@ _SAVE_DELIVERY: Final = (
     " tries = _bbops_sent.tries + excluded.tries, tried_at = excluded.tried_at,"
     " error = excluded.error"
 )
-_INSERT_ATTEMPT: Final = "INSERT INTO _bbops_tries (uid, at, status, answer, error) VALUES (?, ?, ?, ?, ?)"
+_INSERT_ATTEMPT: Final = (
+    "INSERT INTO _bbops_tries (uid, at, status, answer, error) VALUES (?, ?, ?, ?, ?)"
+)
 _MARK_FAILING: Final = (
     "INSERT INTO _bbops_receivers (webhook, receiver, failing_since) VALUES (?, ?, ?)"
     " ON CONFLICT (webhook, receiver) DO UPDATE SET failing_since ="
@@ -200,34 +203,34 @@ _EMIT_IF_CHANGED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _DeliveryJob:
-    """One message for one receiver, in one attempt of its job."""
+    """An attempt to deliver a message to a receiver."""
 
     webhook: OutgoingWebhook
-    recorded: RunRecord
+    record: RunRecord
     uid: str
     message: str
     receiver: str
 
     @property
     def now(self) -> int:
-        return self.recorded.engine.now()
+        return self.record.engine.now()
 
-    def note(self, state: str, error: str, tries: int) -> Statement:
-        """Return what says how a delivery stands."""
-        about = self.uid, self.webhook.name, self.message, self.receiver
-        return _SAVE_DELIVERY, (*about, state, tries, self.now, error)
+    def save_state(self, state: str, error: str, tries: int) -> Statement:
+        """Return the statement that saves the delivery's state."""
+        ids = self.uid, self.webhook.name, self.message, self.receiver
+        return _SAVE_DELIVERY, (*ids, state, tries, self.now, error)
 
 
 @dataclass(frozen=True, slots=True)
 class _ReceiverResponse:
-    """What came back: a status and the begin of a body, or why nothing did."""
+    """A receiver's status and the start of its body, or the error without a response."""
 
     status: int | None
     text: str = ""
     error: str = ""
 
     @property
-    def is_taken(self) -> bool:
+    def is_accepted(self) -> bool:
         return self.status is not None and 200 <= self.status < 300
 
     @property
@@ -237,101 +240,113 @@ class _ReceiverResponse:
 
 @dataclass(frozen=True, slots=True)
 class DeliverySender:
-    """Sends what the jobs of a project's webhooks want."""
+    """Sends the deliveries of a project's webhooks."""
 
     database: Database
     http: Http
     gate: ReceiverGate = field(default_factory=ReceiverGate)
 
-    async def deliver(self, webhook: OutgoingWebhook, recorded: RunRecord) -> None:
-        """Send a message; where the receiver is gone or disabled, drop it.
+    async def deliver(self, webhook: OutgoingWebhook, record: RunRecord) -> None:
+        """Send a message; drop it if the receiver was removed or disabled.
 
         Raises:
-            FlowError: it was not taken.
-            LaterError: the receiver is not to be asked now.
+            FlowError: the receiver did not accept the message.
+            LaterError: the receiver is paused or busy.
             Failure: the database cannot be read or written.
         """
-        given = json.loads(recorded.job.payload)
-        one = _DeliveryJob(webhook, recorded, given["delivery"], given["message"], given["receiver"])
-        rows = await self.database.read(_READ_MESSAGE, (one.receiver, one.message))
-        receiver = await webhook.receivers.find(self.database, one.receiver)
+        payload = json.loads(record.job.payload)
+        delivery = _DeliveryJob(
+            webhook, record, payload["delivery"], payload["message"], payload["receiver"]
+        )  # fmt: skip
+        rows = await self.database.read(_READ_MESSAGE, (delivery.receiver, delivery.message))
+        receiver = await webhook.receivers.find(self.database, delivery.receiver)
         if not rows or receiver is None or receiver.disabled_at:
-            why = "disabled" if rows and receiver is not None else "removed"
-            await self.database.write_all([one.note("dropped", f"the receiver is {why}", 0)])
+            state = "disabled" if rows and receiver is not None else "removed"
+            dropped = delivery.save_state("dropped", f"the receiver is {state}", 0)
+            await self.database.write_all([dropped])
             return
         body, failing_since = rows[0]
-        answer = await self._asked(one, receiver, body)
-        disables = answer.status == GONE or (
-            not answer.is_taken
+        response = await self._send_limited(delivery, receiver, body)
+        disables = response.status == GONE or (
+            not response.is_accepted
             and failing_since is not None
-            and one.now - failing_since >= DISABLED_AFTER_MS
+            and delivery.now - failing_since >= DISABLED_AFTER_MS
         )
-        await self.database.write_all(_attempt_statements(one, answer, disables=disables))
-        if not answer.is_taken and not disables:
-            raise FlowError(answer.reason)
+        await self.database.write_all(_attempt_statements(delivery, response, disables=disables))
+        if not response.is_accepted and not disables:
+            raise FlowError(response.reason)
 
-    async def _asked(self, one: _DeliveryJob, receiver: Receiver, body: str) -> _ReceiverResponse:
-        who = one.webhook.name, one.receiver
-        until = self.gate.enter(who, one.now)
+    async def _send_limited(
+        self, delivery: _DeliveryJob, receiver: Receiver, body: str
+    ) -> _ReceiverResponse:
+        key = delivery.webhook.name, delivery.receiver
+        until = self.gate.enter(key, delivery.now)
         if until is not None:
             raise LaterError(until)
-        answer = _ReceiverResponse(None, error="it was not asked")
+        response = _ReceiverResponse(None, error="no request was sent")
         try:
-            answer = await self._send(one, receiver, body.encode())
+            response = await self._send(delivery, receiver, body.encode())
         finally:
-            self.gate.leave(who, one.now, succeeded=answer.is_taken)
-        return answer
+            self.gate.leave(key, delivery.now, succeeded=response.is_accepted)
+        return response
 
-    async def _send(self, one: _DeliveryJob, receiver: Receiver, body: bytes) -> _ReceiverResponse:
+    async def _send(
+        self, delivery: _DeliveryJob, receiver: Receiver, body: bytes
+    ) -> _ReceiverResponse:
         try:
-            signed = headers(read_sending_key(receiver.secret), one.message, one.now // 1000, body)
+            key = read_sending_key(receiver.secret)
+            signed = headers(key, delivery.message, delivery.now // 1000, body)
             request = HttpRequest(
                 "POST", receiver.url, signed | {"accept-encoding": "identity"}, body,
                 RESPONSE_SECONDS, follows="none", keeps_bytes=KEPT_BYTES,
                 is_from_row=receiver.is_row,
             )  # fmt: skip
-            found = await self.http.send(request)
+            response = await self.http.send(request)
         except (HttpFailure, ValueError) as error:
             return _ReceiverResponse(
                 None, error=error.message if isinstance(error, HttpFailure) else str(error)
             )
-        return _ReceiverResponse(found.status, found.body.decode(errors="replace").replace("\0", ""))
+        text = response.body.decode(errors="replace").replace("\0", "")
+        return _ReceiverResponse(response.status, text)
 
 
-def _attempt_statements(one: _DeliveryJob, answer: _ReceiverResponse, *, disables: bool) -> list[Statement]:
-    """Return what is written of a try: its log, and what becomes of the receiver."""
-    name, job = one.webhook.name, one.recorded.job
+def _attempt_statements(
+    delivery: _DeliveryJob, response: _ReceiverResponse, *, disables: bool
+) -> list[Statement]:
+    """Return the statements that log an attempt and update the receiver."""
+    name, job = delivery.webhook.name, delivery.record.job
     is_last = disables or job.attempt >= RETRY.attempts
-    state = "delivered" if answer.is_taken else "failed" if is_last else "waiting"
-    tried = one.uid, one.now, answer.status, answer.text[:KEPT_BYTES], answer.error
+    state = "delivered" if response.is_accepted else "failed" if is_last else "waiting"
+    text = response.text[:KEPT_BYTES]
+    attempt = delivery.uid, delivery.now, response.status, text, response.error
     first: list[Statement] = []
     if disables:
-        first = _disable_statements(one, "gone" if answer.status == GONE else "failing")
-    error = "" if answer.is_taken else answer.reason
-    kept: list[Statement] = [*first, one.note(state, error, 1), (_INSERT_ATTEMPT, tried)]
-    if answer.is_taken:
-        return [*kept, (_CLEAR_FAILING, (name, one.receiver))]
-    return kept if disables else [*kept, (_MARK_FAILING, (name, one.receiver, one.now))]
+        first = _disable_statements(delivery, "gone" if response.status == GONE else "failing")
+    error = "" if response.is_accepted else response.reason
+    log: list[Statement] = [
+        *first, delivery.save_state(state, error, 1), (_INSERT_ATTEMPT, attempt)
+    ]  # fmt: skip
+    if response.is_accepted:
+        return [*log, (_CLEAR_FAILING, (name, delivery.receiver))]
+    if disables:
+        return log
+    return [*log, (_MARK_FAILING, (name, delivery.receiver, delivery.now))]
 
 
-def _disable_statements(one: _DeliveryJob, reason: str) -> list[Statement]:
-    """Return what disables a receiver, and says so where it was not disabled before."""
-    name, job = one.webhook.name, one.recorded.job
-    told = json.dumps({"webhook": name, "receiver": one.receiver, "reason": reason})
-    emitted = (
-        RECEIVER_DISABLED,
-        f"{name}/{one.receiver}",
-        told,
-        one.now,
-        job.uid,
-        job.cause.depth + 1,
-    )
+def _disable_statements(delivery: _DeliveryJob, reason: str) -> list[Statement]:
+    """Return the statements that disable a receiver, and emit an event if it was enabled."""
+    name, receiver, job = delivery.webhook.name, delivery.receiver, delivery.record.job
+    payload = json.dumps({"webhook": name, "receiver": receiver, "reason": reason})
+    event = (
+        RECEIVER_DISABLED, f"{name}/{receiver}", payload, delivery.now, job.uid, job.cause.depth + 1
+    )  # fmt: skip
 
-    def once(results: list[list[tuple[Any, ...]]]) -> Sequence[object]:
-        return *emitted, len(results[1])
+    def parameters(results: list[list[tuple[Any, ...]]]) -> Sequence[object]:
+        return *event, len(results[1])
 
-    forget: Statement = (_CLEAR_FAILING, (name, one.receiver))
-    return [forget, one.webhook.receivers.disable(one.receiver, one.now), (_EMIT_IF_CHANGED, once)]
+    clear: Statement = (_CLEAR_FAILING, (name, receiver))
+    disable = delivery.webhook.receivers.disable(receiver, delivery.now)
+    return [clear, disable, (_EMIT_IF_CHANGED, parameters)]
 
 
 _SELECT_DELIVERIES: Final = (
@@ -342,11 +357,12 @@ _SELECT_DELIVERIES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class DeliverySummary:
-    """A message to one receiver, once it was tried.
+    """A delivery with at least one attempt.
 
     Attributes:
-        id: such as `webhooks/partners@msg_1/7`, which is the name of its job, too.
-        at: when it was tried last, in milliseconds since 1970.
+        id: such as `webhooks/partners@msg_1/7`, which is also the uid of its job.
+        tries: the number of attempts.
+        at: the time of the last attempt, in milliseconds since 1970.
     """
 
     id: str
@@ -361,7 +377,7 @@ class DeliverySummary:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryAttempt:
-    """One try: the status and 1 KB of the answer, or why there was none."""
+    """An attempt: the status and 1 KB of the response, or the error without a response."""
 
     at: int
     status: int | None
@@ -371,7 +387,7 @@ class DeliveryAttempt:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryDetails:
-    """A message to one receiver, its body, and all tries, the first one first."""
+    """A delivery with its body and its attempts, oldest first."""
 
     sent: DeliverySummary
     body: str
@@ -379,7 +395,7 @@ class DeliveryDetails:
 
 
 class DeliveryLog:
-    """What a project has sent in the last 30 days, and to whom it sends."""
+    """The deliveries of the last 30 days, and the receivers of a project."""
 
     def __init__(
         self, database: Database, webhooks: Mapping[str, OutgoingWebhook], *,
@@ -388,11 +404,11 @@ class DeliveryLog:
         self._database, self._webhooks, self._now = database, webhooks, now
 
     async def show(self, delivery: str) -> DeliveryDetails | None:
-        """Return a delivery with its tries; None where there is none of the name."""
-        found = await self._database.read(f"{_SELECT_DELIVERIES} WHERE s.uid = ?", (delivery,))
-        if not found:
+        """Return a delivery with its attempts; None if it does not exist."""
+        rows = await self._database.read(f"{_SELECT_DELIVERIES} WHERE s.uid = ?", (delivery,))
+        if not rows:
             return None
-        rows = await self._database.read(
+        bodies = await self._database.read(
             "SELECT m.body FROM _bbops_sent AS s JOIN _bbops_messages AS m ON m.id = s.message"
             " WHERE s.uid = ?",
             (delivery,),
@@ -401,15 +417,16 @@ class DeliveryLog:
             "SELECT at, status, answer, error FROM _bbops_tries WHERE uid = ? ORDER BY id",
             (delivery,),
         )
-        body = rows[0][0] if rows else "null"
-        return DeliveryDetails(_read_summary(found[0]), body, [DeliveryAttempt(*row) for row in tries])
+        body = bodies[0][0] if bodies else "null"
+        attempts = [DeliveryAttempt(*row) for row in tries]
+        return DeliveryDetails(_read_summary(rows[0]), body, attempts)
 
     async def resend(self, delivery: str, token: str) -> str | None:
-        """Send a message again, with its id; return the job, None without the delivery.
+        """Send a message again with the same id; return the job's uid, None without the delivery.
 
         Args:
-            delivery: its name.
-            token: is in the name of the job, and in no other one's.
+            delivery: the id of the delivery.
+            token: the end of the job's uid, unique to this job.
         """
         rows = await self._database.read(
             "SELECT webhook, message, receiver FROM _bbops_sent WHERE uid = ?", (delivery,)
@@ -424,27 +441,28 @@ class DeliveryLog:
         return uid
 
     async def enable(self, webhook: str, receiver: str) -> bool:
-        """Let a receiver be told again; return whether it was disabled."""
-        found = self._webhooks.get(webhook)
-        if found is None or await found.receivers.find(self._database, receiver) is None:
+        """Enable a receiver; return whether it was disabled."""
+        known = self._webhooks.get(webhook)
+        if known is None or await known.receivers.find(self._database, receiver) is None:
             return False
-        done = await self._database.write_all([found.receivers.enable(receiver)])
-        return bool(done[0])
+        results = await self._database.write_all([known.receivers.enable(receiver)])
+        return bool(results[0])
 
     async def receivers(
-        self, most: int, *, disabled: bool
+        self, limit: int, *, disabled: bool
     ) -> list[tuple[str, Receiver]]:  # fmt: skip
-        """Return receivers by their webhooks, without their secrets."""
-        found = list[tuple[str, Receiver]]()
+        """Return receivers with the names of their webhooks, without their secrets."""
+        receivers = list[tuple[str, Receiver]]()
         for name, webhook in self._webhooks.items():
-            left = most - len(found)
-            some = await webhook.receivers.list(self._database, left, disabled=disabled)
-            found += [(name, one) for one in some]
-        return found
+            left = limit - len(receivers)
+            page = await webhook.receivers.list(self._database, left, disabled=disabled)
+            receivers += [(name, receiver) for receiver in page]
+        return receivers
 
-    async def list(self, most: int) -> list[DeliverySummary]:
-        """Return deliveries, the newest first."""
-        rows = await self._database.read(f"{_SELECT_DELIVERIES} ORDER BY s.tried_at DESC LIMIT ?", (most,))
+    async def list(self, limit: int) -> list[DeliverySummary]:
+        """Return deliveries, newest first."""
+        sql = f"{_SELECT_DELIVERIES} ORDER BY s.tried_at DESC LIMIT ?"
+        rows = await self._database.read(sql, (limit,))
         return [_read_summary(row) for row in rows]
 
 

@@ -12,7 +12,7 @@ from bbops.base.diagnostics import suggest
 from bbops.base.errors import ServerError
 from bbops.base.json_deliveries import Delivery, DeliveryStory, DeliveryTry, JsonReceiver
 from bbops.runtime.flow.masking import MASK, is_hidden
-from bbops.runtime.work.sent_webhooks import WEBHOOKS, DeliverySummary, DeliveryLog
+from bbops.runtime.work.sent_webhooks import WEBHOOKS, DeliveryLog, DeliverySummary
 from bbops.runtime.work.webhooks import TRIGGERS, ReceivedDelivery, ReceivedLog
 from bbops_server.data_plane.jobs import answers_about, database_of
 from bbops_server.data_plane.live.swap import Live

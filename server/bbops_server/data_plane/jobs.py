@@ -105,10 +105,10 @@ async def _count(live: Live, request: CountJobs) -> JobCounts:
 async def _list(live: Live, request: ListJobs) -> ListJobsAnswer:
     control = _control(live)
     if request.state == "ended":
-        found = await control.ended(most=request.most)
+        found = await control.ended(limit=request.most)
     else:
         state: Any = request.state or None
-        found = await control.jobs(state=state, most=request.most)
+        found = await control.jobs(state=state, limit=request.most)
     ticks = [TaskTime(one.task, one.at / 1000) for one in await control.ticks()]
     return ListJobsAnswer([_job(live, one) for one in found], await control.counts(), ticks)
 
@@ -124,7 +124,7 @@ async def _list_ticks(live: Live, request: ListTicks) -> ListTicksAnswer:
 
 
 async def _show(live: Live, request: ShowJob) -> ShowJobAnswer:
-    found = await _control(live).story(request.job)
+    found = await _control(live).details(request.job)
     if found is None:
         return ShowJobAnswer(None)
     story = JobStory(

@@ -14,7 +14,7 @@ from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.statements import emit, enqueue
 from bbops.runtime.work.values import NewJob, Tick, TickDue
-from bbops.runtime.work.worker import WorkPlan, Worker
+from bbops.runtime.work.worker import Worker, WorkPlan
 from tests.bench.figures import Figure
 from tests.bench.work.cpu import Meter, Used
 from tests.support.work_storm import opened, route

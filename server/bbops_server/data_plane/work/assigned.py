@@ -35,6 +35,6 @@ class Assigned:
     async def sweep(self, control: WorkControl, keep_seconds: float) -> None:
         """Forget what is older than it is kept, and old code that no job needs."""
         await control.sweep(round(1000 * keep_seconds))
-        needed = [one.code for one in await control.begun()]
+        needed = [one.code for one in await control.code_in_use()]
         before = now_ms() / 1000 - _PINS_SPARED_SECONDS
         await asyncio.to_thread(self.pins.sweep, [*needed, *self.work.codes.items()], before)

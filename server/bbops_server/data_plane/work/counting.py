@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from bbops.runtime.work.sent_webhooks import WEBHOOKS
-from bbops.runtime.work.worker import Attempt, WorkActivity, AttemptStart, TickReport
+from bbops.runtime.work.worker import Attempt, AttemptStart, TickReport, WorkActivity
 from bbops_server.process.messages.lifecycle import MetricSample
 
 BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 600.0, 3600.0)

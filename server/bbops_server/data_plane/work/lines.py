@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bbops.runtime.http.responses import blame
-from bbops.runtime.work.worker import Attempt, WorkActivity, EventReport, AttemptStart, TickReport
+from bbops.runtime.work.worker import Attempt, AttemptStart, EventReport, TickReport, WorkActivity
 from bbops_server.data_plane.live.lines import Lines
 from bbops_server.process.messages.reports import EventLogged, JobEnded, JobStarted, TaskTicked
 

@@ -15,7 +15,7 @@ import uvloop
 from msgspec.structs import replace
 
 from bbops.base.errors import ServerError
-from bbops.runtime.work.worker import Attempt, WorkActivity, Seats
+from bbops.runtime.work.worker import Attempt, Seats, WorkActivity
 from bbops_server.data_plane.live.bell import listen
 from bbops_server.data_plane.live.directory import Directory
 from bbops_server.data_plane.live.linking import link

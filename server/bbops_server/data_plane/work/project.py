@@ -20,7 +20,7 @@ from bbops.runtime.work.control import WorkControl, read_sizes, read_snapshot_ag
 from bbops.runtime.work.events import unwrap
 from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.statements import WorkDialect
-from bbops.runtime.work.worker import Attempt, WorkActivity, Seats, Worker
+from bbops.runtime.work.worker import Attempt, Seats, WorkActivity, Worker
 from bbops_server.data_plane.live.artifact import read_artifact
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.data_plane.work.assigned import Assigned
@@ -110,7 +110,7 @@ class ProjectWork:
         """Run so many jobs at a time from now on, and keep ended ones so long."""
         self._settings = settings
         if self._worker is not None:
-            self._worker.most = settings.concurrency
+            self._worker.limit = settings.concurrency
             self._worker.woken.set()
 
     def wake(self) -> None:
@@ -194,8 +194,8 @@ class ProjectWork:
                     plan = assigned.plan(self._link_old)
                     tail = self._tail = RowTail(begun.database, dialect, self._tell_row)
                     worker = Worker(
-                        engine, plan, _chance, most=self._settings.concurrency,
-                        tell=self._tell, moved=tail.woken.set, notice=self._notice,
+                        engine, plan, _chance, limit=self._settings.concurrency,
+                        on_attempt=self._tell, on_moved=tail.woken.set, on_activity=self._notice,
                         seats=self._seats,
                     )  # fmt: skip
                     await self._begin(worker)
@@ -217,13 +217,13 @@ class ProjectWork:
 
     async def _set_plan(self, worker: Worker, assigned: Assigned) -> None:
         work, engine = assigned.work, worker.engine
-        worker.plan, engine.holds = assigned.plan(self._link_old), self._holds
-        engine.names_cause, engine.hears_dead = work.hears_rows, work.hears_dead
-        engine.hears_missed = work.hears_missed
-        engine.keeps = work.keeps
+        worker.plan, engine.hold_reason = assigned.plan(self._link_old), self._holds
+        engine.records_cause, engine.dead_job_triggers = work.hears_rows, work.hears_dead
+        engine.reports_missed = work.hears_missed
+        engine.logged_columns = work.keeps
         if self._tail is not None:
             self._tail.tables = work.kept_rows
-        await WorkControl(assigned.database, engine.dialect).carry_over(work.renamed)
+        await WorkControl(assigned.database, engine.dialect).rename_ticks(work.renamed)
         await engine.set_ticks([] if self._holds else work.tasks.first(engine.now()))
         worker.woken.set()
 
