@@ -37,7 +37,7 @@ class Shop:
         digest = hmac.digest(SECRET.encode(), data, "sha256").hex()
         given = {"x-sign": digest} | {key.replace("_", "-"): one for key, one in headers.items()}
         lines = [(name.encode(), value.encode()) for name, value in given.items()]
-        assert (await self.hook.take(self.host, lines, data)).status == 202
+        assert (await self.hook.receive(self.host, lines, data)).status == 202
 
     async def runs(self) -> int:
         ((count,),) = await self.on.database.read("SELECT count(*) FROM _bbops_outbox")

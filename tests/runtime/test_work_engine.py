@@ -112,11 +112,11 @@ class MissesWhatComesMeanwhile(SqlEngine):
 
 class HoldsNothing(SqlEngine):
     @property
-    def holds(self) -> str:
+    def hold_reason(self) -> str:
         return ""
 
-    @holds.setter
-    def holds(self, reason: str) -> None:
+    @hold_reason.setter
+    def hold_reason(self, reason: str) -> None:
         del reason
 
 

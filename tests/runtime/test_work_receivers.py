@@ -258,4 +258,4 @@ def test_a_gate_remembers_a_bounded_number_of_receivers() -> None:
         who = ("w", str(number))
         assert gate.enter(who, 0) is None
         gate.leave(who, 0, succeeded=False)
-    assert len(gate._known) == MAX_RECEIVERS
+    assert len(gate._states) == MAX_RECEIVERS

@@ -334,10 +334,10 @@ def test_an_event_between_the_look_and_the_sleep_is_not_missed(
 ) -> None:
     async def do(on: Shop) -> None:
         engine = on.on.engine
-        heard, told = WaitingJobs.heard, list[str]()
+        events_after, told = WaitingJobs.events_after, list[str]()
 
         async def slow(self: WaitingJobs, event: str, since: int) -> Any:
-            found = await heard(self, event, since)
+            found = await events_after(self, event, since)
             if not told:
                 told.append(event)
                 await on.tell("parcel.sent", {"order": "a", "by": "ship"})
@@ -346,7 +346,7 @@ def test_an_event_between_the_look_and_the_sleep_is_not_missed(
             return found
 
         await on.on.enqueue(NewJob("functions/order@1", "functions/order", '{"input":{"id":"a"}}'))
-        monkeypatch.setattr(WaitingJobs, "heard", slow)
+        monkeypatch.setattr(WaitingJobs, "events_after", slow)
         worker = Worker(engine, on.work.plan, lambda: 0.5, on_attempt=on.attempts.append)
         working = asyncio.create_task(worker.run())
         while len(on.attempts) < 2:

@@ -71,7 +71,7 @@ async def main(place: str, name: str, mark: str) -> None:
                 os.write(outside, f"{number} {key}\n".encode())
                 return int(number)
 
-            await work.once(call)
+            await work.perform(call)
             if number % SLEEPS == 0:
                 work.enter("1")
                 work.pause(SLEEP_MS)

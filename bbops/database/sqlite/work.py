@@ -27,9 +27,7 @@ class SqliteWork:
     ids = texts = "SELECT value FROM json_each(?)"
     in_query = "IN ({})"
     skip_locked = share_lock = jobs_lock = pump_lock = lanes_lock = new_records = ""
-    snapshot_age_query = (
-        ""  # an update leaves no old row behind, and readers of files are not listed
-    )
+    snapshot_age_query = ""  # updates keep no old rows, and readers of a file are not listed
     dead_owners = "owner <> ? AND lease <= ? + lease"
     set_cause = (
         "INSERT INTO _bbops_cause (id, job, depth) VALUES (1, ?, ?)"

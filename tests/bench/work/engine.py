@@ -77,7 +77,7 @@ async def two_steps(work: RunRecord) -> None:
     work.begin()
     for step in ("0", "1"):
         work.enter(step)
-        await work.once(call)
+        await work.perform(call)
 
 
 async def drain(engine: Engine) -> None:
