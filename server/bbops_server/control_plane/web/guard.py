@@ -13,7 +13,7 @@ import msgspec
 
 from bbops.base.addresses import split
 from bbops.runtime.flow.run import code_of
-from bbops_server.process.sockets.request_bounds import find_trouble
+from bbops_server.process.sockets.request_bounds import find_problem
 from bbops_server.settings import is_loopback
 
 _TAKES_FROM_ALL: Final = frozenset({"/oauth/token", "/oauth/register", "/oauth/revoke"})
@@ -56,7 +56,7 @@ class Guard:
             return
         url = scope["litestar_app"].state.control.settings.control_url
         reason, sending = find_reason(scope, url), _adding_headers(send, scope["path"], url)
-        trouble = find_trouble(scope) if scope["type"] == "http" else None
+        trouble = find_problem(scope) if scope["type"] == "http" else None
         if trouble is not None:
             await _refuse(sending, *trouble)
             return

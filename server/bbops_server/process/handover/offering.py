@@ -11,10 +11,16 @@ from typing import Final
 
 import bbops
 from bbops_server.process.handover.peer import end_process, find_process, is_same_user
-from bbops_server.process.handover.protocol import PROTOCOL, Handed, Word, hear, say
-from bbops_server.process.host.files import note_holder
+from bbops_server.process.handover.protocol import (
+    PROTOCOL,
+    HandoverDescriptors,
+    HandoverMessage,
+    receive_message,
+    send_message,
+)
+from bbops_server.process.host.files import record_holder
 
-FIRST_WORD_SECONDS: Final = 10.0
+FIRST_MESSAGE_SECONDS: Final = 10.0
 READY_SECONDS: Final = 900.0
 """How long a successor may take to be ready: what is live may have to be built again."""
 TAKE_SECONDS: Final = 60.0
@@ -36,9 +42,9 @@ class Successor:
         Where it serves, it waits for the end of this process.
         """
         try:
-            say(self._end, {"done": "given up"})
+            send_message(self._end, {"done": "given up"})
             async with asyncio.timeout(TAKE_SECONDS):
-                self.serves = await hear(self._end) == {"do": "leave"}
+                self.serves = await receive_message(self._end) == {"do": "leave"}
         except TimeoutError:
             _log.error("process %d took over, but hangs and is killed", self._pid)
             end_process(self._pid)
@@ -58,17 +64,17 @@ class Successor:
         Never before: two servers would change the same state.
         """
         with suppress(OSError):
-            return await hear(self._end) == {"do": "leave"}
+            return await receive_message(self._end) == {"do": "leave"}
         return False
 
 
-class Offer:
+class HandoverServer:
     """Listens for successors; what they get are descriptors of the same sockets and lock.
 
     It answers from the start on, and hands over while `is_ready`; `is_taken` when it has.
     """
 
-    def __init__(self, handed: Handed, listening: socket.socket) -> None:
+    def __init__(self, handed: HandoverDescriptors, listening: socket.socket) -> None:
         self._handed, self._listening = handed, listening
         self._ready: asyncio.Queue[Successor] = asyncio.Queue()
         self.is_ready = self.has_served = self.is_taken = False
@@ -107,12 +113,12 @@ class Offer:
     async def _meet(self, end: socket.socket) -> None:
         with end, suppress(OSError, TimeoutError):
             end.setblocking(False)  # noqa: FBT003 - its only argument
-            async with asyncio.timeout(FIRST_WORD_SECONDS):
-                asked = await hear(end) if is_same_user(end) else None
+            async with asyncio.timeout(FIRST_MESSAGE_SECONDS):
+                asked = await receive_message(end) if is_same_user(end) else None
             if asked is None:
                 return
             if refusal := self._refuse(asked):
-                say(end, refusal)
+                send_message(end, refusal)
                 return
             self._taken_by = find_process(end) or -1
             try:
@@ -120,7 +126,7 @@ class Offer:
             finally:
                 self._taken_by = 0
 
-    def _refuse(self, asked: Word) -> Word | None:
+    def _refuse(self, asked: HandoverMessage) -> HandoverMessage | None:
         if asked.get("protocol") != PROTOCOL or asked.get("do") != "take over":
             return {
                 "refused": f"the server that runs hands over by protocol {PROTOCOL}, and was asked"
@@ -142,13 +148,13 @@ class Offer:
 
     async def _hand_over(self, end: socket.socket, pid: int) -> None:
         greeting = {"protocol": PROTOCOL, "pid": os.getpid(), "version": bbops.__version__}
-        say(end, greeting, self._handed)
+        send_message(end, greeting, self._handed)
         async with asyncio.timeout(READY_SECONDS):
-            is_ready = await hear(end) == {"do": "give up"}
+            is_ready = await receive_message(end) == {"do": "give up"}
         if is_ready:
             successor = Successor(end, pid)
             self._ready.put_nowait(successor)
             await successor.is_done.wait()
             self.is_taken = successor.serves
             if not self.is_taken:
-                note_holder(self._handed.lock)
+                record_holder(self._handed.lock)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 NAME: Final = "handover"
-_LONGEST: Final = 100
+_MAX_PATH: Final = 100
 """Bytes in the path of a socket; systems allow 104 and 108."""
 _BACKLOG: Final = 8
 
@@ -25,7 +25,7 @@ def listen(state: Path) -> socket.socket:
     listening = socket.socket(socket.AF_UNIX)
     try:
         (state / NAME).unlink(missing_ok=True)
-        with _short(state) as path:
+        with _short_path(state) as path:
             listening.bind(path)
         (state / NAME).chmod(0o600)  # before it listens nobody can connect
         listening.listen(_BACKLOG)
@@ -45,7 +45,7 @@ def connect(state: Path, seconds: float) -> socket.socket:
     end = socket.socket(socket.AF_UNIX)
     end.settimeout(seconds)
     try:
-        with _short(state) as path:
+        with _short_path(state) as path:
             end.connect(path)
     except OSError:
         end.close()
@@ -60,13 +60,13 @@ def remove(state: Path) -> None:
 
 
 @contextmanager
-def _short(state: Path) -> Iterator[str]:
+def _short_path(state: Path) -> Iterator[str]:
     """Yield a path of the socket that is short enough: through a link, where the folder's is not.
 
     The link is needed only while a socket is bound, or a connection is made.
     """
     path = str(state / NAME)
-    if len(os.fsencode(path)) <= _LONGEST:
+    if len(os.fsencode(path)) <= _MAX_PATH:
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="bbops-", dir="/tmp") as folder:

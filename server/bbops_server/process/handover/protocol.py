@@ -21,12 +21,12 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 PROTOCOL: Final = 1
-_MOST_BYTES: Final = 4096
+_MAX_BYTES: Final = 4096
 
-Word = dict[str, Any]
+HandoverMessage = dict[str, Any]
 
 
-class Handed(NamedTuple):
+class HandoverDescriptors(NamedTuple):
     """The descriptors that are handed over, in this order; a later version may add to them."""
 
     data: int
@@ -35,29 +35,31 @@ class Handed(NamedTuple):
     handover: int
 
 
-def say(end: socket.socket, word: Mapping[str, Any], descriptors: Sequence[int] = ()) -> None:
+def send_message(
+    end: socket.socket, word: Mapping[str, Any], descriptors: Sequence[int] = ()
+) -> None:
     """Say a word. Raises: OSError: the other one has ended."""
     socket.send_fds(end, [json.dumps(word).encode() + b"\n"], list(descriptors))
 
 
-def hear_descriptors(end: socket.socket) -> tuple[Word | None, list[int]]:
+def receive_descriptors(end: socket.socket) -> tuple[HandoverMessage | None, list[int]]:
     """Return the next word and what came with it; None at the end. Blocks.
 
     Raises:
         TimeoutError: nothing came in the time that the connection has.
     """
-    data, descriptors, _, _ = socket.recv_fds(end, _MOST_BYTES, len(Handed._fields) * 2)
+    data, descriptors, _, _ = socket.recv_fds(end, _MAX_BYTES, len(HandoverDescriptors._fields) * 2)
     return _read(data), list(descriptors)
 
 
-async def hear(end: socket.socket) -> Word | None:
+async def receive_message(end: socket.socket) -> HandoverMessage | None:
     """Return the next word; None when the other one has ended, or says what is none."""
     with suppress(OSError):
-        return _read(await asyncio.get_running_loop().sock_recv(end, _MOST_BYTES))
+        return _read(await asyncio.get_running_loop().sock_recv(end, _MAX_BYTES))
     return None
 
 
-def _read(data: bytes) -> Word | None:
+def _read(data: bytes) -> HandoverMessage | None:
     with suppress(ValueError):
         word = json.loads(data)
         return word if isinstance(word, dict) else None

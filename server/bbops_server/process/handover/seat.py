@@ -10,7 +10,7 @@ from bbops_server.process.handover.taking import Predecessor
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class StateSeat:
     """What a server has before it starts.
 
     Attributes:

@@ -12,9 +12,15 @@ from typing import Any, Final, Self
 from bbops.base.errors import ServerError
 from bbops_server.process.handover.peer import end_process
 from bbops_server.process.handover.place import connect
-from bbops_server.process.handover.protocol import PROTOCOL, Handed, hear, hear_descriptors, say
+from bbops_server.process.handover.protocol import (
+    PROTOCOL,
+    HandoverDescriptors,
+    receive_descriptors,
+    receive_message,
+    send_message,
+)
 
-HELLO_SECONDS: Final = 15.0
+GREETING_SECONDS: Final = 15.0
 """How long the server that runs may take for its first word."""
 
 GIVE_UP_SECONDS: Final = 90.0
@@ -25,18 +31,18 @@ _END_SECONDS: Final = 10.0
 _log = logging.getLogger(__name__)
 
 
-class Silent(ServerError):
+class UnresponsivePredecessor(ServerError):
     """The server that runs does not answer: it hangs, or is stopped."""
 
 
-class Gone(ServerError):
+class NoPredecessor(ServerError):
     """Nobody hands over there: the server that ran has ended, or something else runs."""
 
 
 class Predecessor:
     """The server whose place is taken. One that hangs or dies meanwhile is not waited for."""
 
-    def __init__(self, end: socket.socket, pid: int, handed: Handed) -> None:
+    def __init__(self, end: socket.socket, pid: int, handed: HandoverDescriptors) -> None:
         self._end, self.pid = end, pid
         for descriptor in handed:
             os.set_inheritable(descriptor, False)  # noqa: FBT003 - its signature
@@ -60,9 +66,9 @@ class Predecessor:
                 hint="stop the running server, then start this server",
             )
         try:
-            end = connect(state, HELLO_SECONDS)
+            end = connect(state, GREETING_SECONDS)
         except OSError:
-            raise Gone(
+            raise NoPredecessor(
                 f"what uses the state folder '{state}' cannot hand over: it is 'bbops dev', another"
                 " command, or a version before 'serve --replace'",
                 hint="stop it, then start this server",
@@ -87,8 +93,8 @@ class Predecessor:
     async def _do(self, what: str, seconds: float) -> None:
         try:
             async with asyncio.timeout(seconds):
-                say(self._end, {"do": what})
-                await hear(self._end)
+                send_message(self._end, {"do": what})
+                await receive_message(self._end)
         except TimeoutError:
             _log.error("process %d hangs at '%s' and is killed", self.pid, what)
             end_process(self.pid)
@@ -104,7 +110,7 @@ class Predecessor:
         """Return whether it ends soon, as the connection says that it holds."""
         try:
             async with asyncio.timeout(_END_SECONDS):
-                while await hear(self._end) is not None:
+                while await receive_message(self._end) is not None:
                     pass
         except TimeoutError:
             return False
@@ -113,25 +119,29 @@ class Predecessor:
         return True
 
 
-def _greet(end: socket.socket) -> tuple[int, Handed]:
+def _greet(end: socket.socket) -> tuple[int, HandoverDescriptors]:
     try:
-        say(end, {"protocol": PROTOCOL, "do": "take over", "pid": os.getpid()})
-        told, descriptors = hear_descriptors(end)
+        send_message(end, {"protocol": PROTOCOL, "do": "take over", "pid": os.getpid()})
+        told, descriptors = receive_descriptors(end)
     except TimeoutError:
-        message = f"the server that runs has not answered for {HELLO_SECONDS:g} seconds"
-        raise Silent(message) from None
+        message = f"the server that runs has not answered for {GREETING_SECONDS:g} seconds"
+        raise UnresponsivePredecessor(message) from None
     except OSError:
         told, descriptors = None, []
-    handed = Handed._make(descriptors[:4]) if len(descriptors) >= len(Handed._fields) else None
+    handed = (
+        HandoverDescriptors._make(descriptors[:4])
+        if len(descriptors) >= len(HandoverDescriptors._fields)
+        else None
+    )
     if told is None:
-        raise Gone("the running server has just stopped", hint="start this one again")
+        raise NoPredecessor("the running server has just stopped", hint="start this one again")
     if handed is None:
-        raise _refused(told)
+        raise _refusal_error(told)
     pid = told.get("pid")
     return pid if isinstance(pid, int) else 0, handed
 
 
-def _refused(told: dict[str, Any]) -> ServerError:
+def _refusal_error(told: dict[str, Any]) -> ServerError:
     why = str(told.get("refused", "the running server does not support handover"))
     return ServerError(why, hint=str(told.get("hint", "stop it, then start this server")))
 

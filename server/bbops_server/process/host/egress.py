@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
-SPECIAL: Final[tuple[tuple[str, str], ...]] = (
+SPECIAL_NETWORKS: Final[tuple[tuple[str, str], ...]] = (
     ("0.0.0.0/8", "RFC 791: this network"),
     ("10.0.0.0/8", "RFC 1918: private"),
     ("100.64.0.0/10", "RFC 6598: shared with a provider"),
@@ -41,11 +41,11 @@ GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
 TRANSLATED: Final = IPv6Network("64:ff9b::/96")
 """RFC 6052: an IPv4 address in its last 32 bits, public when that one is."""
 
-_USUAL_PORTS: Final = frozenset({80, 443})
-_NETWORKS: Final = tuple(ip_network(network) for network, _ in SPECIAL)
+_DEFAULT_PORTS: Final = frozenset({80, 443})
+_NETWORKS: Final = tuple(ip_network(network) for network, _ in SPECIAL_NETWORKS)
 
 
-class Egress:
+class EgressPolicy:
     """Which addresses may be connected to: public ones, and those that the settings allow."""
 
     def __init__(self, allow: Iterable[str] = (), *, only: Iterable[str] | None = None) -> None:
@@ -69,8 +69,8 @@ class Egress:
         """Return whether a host may be asked at a port at all, whatever its addresses are."""
         if self.only is None:
             return True
-        ends = (f":{port}", "") if port in _USUAL_PORTS else (f":{port}",)
-        names = [*_stands_for(host.lower().strip("[]"))]
+        ends = (f":{port}", "") if port in _DEFAULT_PORTS else (f":{port}",)
+        names = [*_covering_names(host.lower().strip("[]"))]
         return any(name + end in self.only for name in names for end in ends)
 
     def allows(self, host: str, address: str) -> bool:
@@ -81,7 +81,7 @@ class Egress:
         return is_public(address)
 
 
-def _stands_for(name: str) -> Iterator[str]:
+def _covering_names(name: str) -> Iterator[str]:
     """Yield a name, and each `*.` that covers it."""
     yield name
     _, dot, above = name.partition(".")

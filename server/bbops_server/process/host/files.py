@@ -34,7 +34,7 @@ CONTROL_FILE: Final = "control"
 """In the server's state folder: the schema that holds its accounts, in the same way."""
 
 
-def note_schema(state: Path, schema: str | None, note: str = PLACE_FILE) -> None:
+def record_schema(state: Path, schema: str | None, note: str = PLACE_FILE) -> None:
     """Write down where the data is, for commands that run beside the server; never an address."""
     file = state / note
     with suppress(OSError):  # a full disk is told of by who needs it
@@ -45,7 +45,7 @@ def note_schema(state: Path, schema: str | None, note: str = PLACE_FILE) -> None
             replace_file(file, schema.encode())
 
 
-def note_holder(lock: int) -> None:
+def record_holder(lock: int) -> None:
     """Write this process into the lock of a state folder, given its descriptor."""
     with suppress(OSError):  # the disk is full, and the lock holds anyway
         os.ftruncate(lock, 0)

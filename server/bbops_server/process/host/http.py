@@ -17,26 +17,26 @@ from bbops.base.addresses import split
 from bbops.base.host import HttpRequest, HttpResponse, MailRequest
 from bbops.runtime.values.failures import HttpFailure, Unavailable
 from bbops.runtime.vendors._deliver import deliver
-from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.egress import EgressPolicy
 
 MAX_BODY_BYTES: Final = 10_000_000
 MAX_REDIRECTS: Final = 5
-MOST_OPEN: Final = 200
+MAX_OPEN: Final = 200
 """Answers that a process reads as they come at the same time; see `OutsideHttp.open`."""
-_TRIED: Final = 4
-_PACKED: Final = frozenset({"gzip", "x-gzip", "deflate"})
+_MAX_ADDRESSES: Final = 4
+_COMPRESSED: Final = frozenset({"gzip", "x-gzip", "deflate"})
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_FOR_ANY_SERVER: Final = frozenset({"accept", "accept-language", "content-type", "user-agent"})
+_NEUTRAL_HEADERS: Final = frozenset({"accept", "accept-language", "content-type", "user-agent"})
 """Headers that say nothing of who asks: keys have many names."""
 _NOT_FOLLOWED: Final = "it redirects, and redirects are not followed here"
 _SAFE: Final = "/%:@!$&'()*+,;=~-._?"
 
 
-class _Refused(Exception):
+class _PrivateAddress(Exception):
     """A name stands for no address that may be asked."""
 
 
-class _Unknown(Exception):
+class _ForbiddenHost(Exception):
     """A draft may not reach a host."""
 
 
@@ -54,17 +54,17 @@ class _Progress:
             self.is_sent = True
 
 
-class _Guarded(httpcore.AsyncNetworkBackend):
+class _CheckedBackend(httpcore.AsyncNetworkBackend):
     """Looks a name up once, and connects to the very address it has checked."""
 
-    def __init__(self, egress: Egress) -> None:
+    def __init__(self, egress: EgressPolicy) -> None:
         self.egress, self.inner = egress, httpcore.AnyIOBackend()
 
     async def connect_tcp(
         self, host: str, port: int, timeout: float | None = None, local_address: str | None = None,  # noqa: ASYNC109 - its signature
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:  # fmt: skip
-        error: Exception = _Refused(host)
+        error: Exception = _PrivateAddress(host)
         for address in await self.addresses(host, port):
             try:
                 return await self.inner.connect_tcp(
@@ -82,22 +82,22 @@ class _Guarded(httpcore.AsyncNetworkBackend):
         except OSError:
             raise httpcore.ConnectError(f"'{host}' has no address") from None
         every = dict.fromkeys(str(one[4][0]) for one in found)
-        return [one for one in every if self.egress.allows(host, one)][:_TRIED]
+        return [one for one in every if self.egress.allows(host, one)][:_MAX_ADDRESSES]
 
     async def connect_unix_socket(self, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
-        raise _Refused("a socket")
+        raise _PrivateAddress("a socket")
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
 
-class _Way:
+class _CheckedPool:
     """Connections under rules of their own: one that is open for some is not used for others."""
 
     __slots__ = ("backend", "pool")
 
-    def __init__(self, egress: Egress, *, most: int = 100) -> None:
-        self.backend = _Guarded(egress)
+    def __init__(self, egress: EgressPolicy, *, most: int = 100) -> None:
+        self.backend = _CheckedBackend(egress)
         self.pool = httpcore.AsyncConnectionPool(
             max_connections=most, max_keepalive_connections=20, keepalive_expiry=30.0,
             network_backend=self.backend,
@@ -108,8 +108,8 @@ class OutsideHttp:
     """The door `bbops.base.host.Http`. Each address is checked as it is connected to."""
 
     def __init__(
-        self, egress: Egress | None = None, *, max_body_bytes: int = MAX_BODY_BYTES,
-        max_redirects: int = MAX_REDIRECTS, most_open: int = MOST_OPEN,
+        self, egress: EgressPolicy | None = None, *, max_body_bytes: int = MAX_BODY_BYTES,
+        max_redirects: int = MAX_REDIRECTS, most_open: int = MAX_OPEN,
     ) -> None:  # fmt: skip
         """Make one.
 
@@ -118,8 +118,11 @@ class OutsideHttp:
             most_open: answers that are read as they come at the same time, see `open`.
         """
         self._max_body_bytes, self._max_redirects = max_body_bytes, max_redirects
-        self._ways = {False: _Way(egress or Egress()), True: _Way(Egress())}
-        self._streams = _Way(egress or Egress(), most=most_open)
+        self._ways = {
+            False: _CheckedPool(egress or EgressPolicy()),
+            True: _CheckedPool(EgressPolicy()),
+        }
+        self._streams = _CheckedPool(egress or EgressPolicy(), most=most_open)
         self._open, self._most_open = 0, most_open
 
     async def send(self, request: HttpRequest) -> HttpResponse:
@@ -130,11 +133,11 @@ class OutsideHttp:
                 `httpInvalid`.
         """
         progress = _Progress()
-        with _as_failures(request, progress):
+        with _translate_errors(request, progress):
             async with asyncio.timeout(request.timeout_seconds):
                 return await self._follow(request, progress)
 
-    async def open(self, request: HttpRequest) -> OpenAnswer:
+    async def open(self, request: HttpRequest) -> StreamedResponse:
         """Return the answer once its headers are there; no redirect is followed.
 
         Such answers have connections of their own: however long they go on, other requests wait
@@ -153,13 +156,13 @@ class OutsideHttp:
         progress, closing = _Progress(), AsyncExitStack()
         closing.callback(self._forget_open)
         try:
-            with _as_failures(request, progress):
+            with _translate_errors(request, progress):
                 ends_at = asyncio.get_running_loop().time() + request.timeout_seconds
                 async with asyncio.timeout_at(ends_at):
                     asked = self._ask(request, progress, self._streams)
                     response = await closing.enter_async_context(asked)
                 most = request.most_bytes or self._max_body_bytes
-                return OpenAnswer(request, response, ends_at, most, closing)
+                return StreamedResponse(request, response, ends_at, most, closing)
         except BaseException:
             await closing.aclose()
             raise
@@ -175,17 +178,17 @@ class OutsideHttp:
         """
         backend = self._ways[False].backend
         if not backend.egress.knows(request.host, request.port):
-            raise _not_allowed(_Unknown(f"{request.host}:{request.port}"))
+            raise _not_allowed(_ForbiddenHost(f"{request.host}:{request.port}"))
         try:
             addresses = await backend.addresses(request.host, request.port)
         except (httpcore.ConnectError, UnicodeError):
             message = f"'{request.host}' cannot be reached"
             raise HttpFailure("httpUnreachable", message) from None
         if not addresses:
-            raise _not_allowed(_Refused(request.host))
+            raise _not_allowed(_PrivateAddress(request.host))
         return await deliver(request, addresses)
 
-    def allow(self, egress: Egress, rows: Egress | None = None) -> None:
+    def allow(self, egress: EgressPolicy, rows: EgressPolicy | None = None) -> None:
         """Let these be asked from now on; connections that are open stay so for half a minute.
 
         Args:
@@ -193,7 +196,7 @@ class OutsideHttp:
             rows: what addresses in rows may be; without it what is public.
         """
         self._ways[False].backend.egress = self._streams.backend.egress = egress
-        self._ways[True].backend.egress = rows or Egress(only=egress.only)
+        self._ways[True].backend.egress = rows or EgressPolicy(only=egress.only)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -203,12 +206,12 @@ class OutsideHttp:
     async def _follow(self, request: HttpRequest, progress: _Progress) -> HttpResponse:
         answer = await self._send_once(request, progress)
         most = left = self._max_redirects
-        while url := _target(request, answer):
+        while url := _redirect_url(request, answer):
             if not left:
                 what = f"more than {most} redirects" if most else _NOT_FOLLOWED
                 raise HttpFailure("httpFailed", what, answered=answer.status)
             left -= 1
-            request = _redirected(request, answer.status, url)
+            request = _follow_redirect(request, answer.status, url)
             answer = await self._send_once(request, progress)
         return answer
 
@@ -217,18 +220,18 @@ class OutsideHttp:
         async with self._ask(request, progress, way) as response:
             most = request.most_bytes or self._max_body_bytes
             body = await _read(response, most, request.keeps_bytes)
-        found = headers_of(response)
-        if request.keeps_bytes is None and found.get("content-encoding", "").lower() in _PACKED:
-            body = _unpacked(body, most)
+        found = read_headers(response)
+        if request.keeps_bytes is None and found.get("content-encoding", "").lower() in _COMPRESSED:
+            body = _decompress(body, most)
         return HttpResponse(response.status, found, body)
 
     def _ask(
-        self, request: HttpRequest, progress: _Progress, way: _Way
+        self, request: HttpRequest, progress: _Progress, way: _CheckedPool
     ) -> AbstractAsyncContextManager[httpcore.Response]:  # fmt: skip
-        host, port = _server_of(request.url)
+        host, port = _host_and_port(request.url)
         # asked here, too: a connection may be open from a commit before
         if not way.backend.egress.knows(host, port):
-            raise _Unknown(f"{host}:{port}")
+            raise _ForbiddenHost(f"{host}:{port}")
         headers = {"accept-encoding": "gzip", "user-agent": "bbops", **request.headers}
         return way.pool.stream(
             request.method, _url(request.url), content=request.body or None,
@@ -238,14 +241,14 @@ class OutsideHttp:
         )  # fmt: skip
 
 
-class OpenAnswer:
+class StreamedResponse:
     """An answer whose body is read as it comes; what nobody reads waits at the other server."""
 
     def __init__(
         self, request: HttpRequest, response: httpcore.Response, ends_at: float, most_bytes: int,
         closing: AsyncExitStack,
     ) -> None:  # fmt: skip
-        self.status, self.headers = response.status, headers_of(response)
+        self.status, self.headers = response.status, read_headers(response)
         self._request, self._parts = request, aiter(response.aiter_stream())
         self._ends_at, self._left, self._most = ends_at, most_bytes, most_bytes
         self._closing, self._progress = closing, _Progress()
@@ -257,7 +260,7 @@ class OpenAnswer:
         Raises:
             HttpFailure: it breaks off, takes longer than the request says, or is too large.
         """
-        with _as_failures(self._request, self._progress):
+        with _translate_errors(self._request, self._progress):
             async with asyncio.timeout_at(self._ends_at):
                 part = await anext(self._parts, b"")
         self._left -= len(part)
@@ -271,7 +274,7 @@ class OpenAnswer:
 
 
 @contextmanager
-def _as_failures(request: HttpRequest, progress: _Progress) -> Iterator[None]:
+def _translate_errors(request: HttpRequest, progress: _Progress) -> Iterator[None]:
     """Raise what goes wrong with a request as what a function can catch."""
     parts = split(request.url)
     host = parts.hostname if parts else ""
@@ -280,7 +283,7 @@ def _as_failures(request: HttpRequest, progress: _Progress) -> Iterator[None]:
     except (TimeoutError, httpcore.TimeoutException):
         message = f"'{host}' did not answer in time"
         raise HttpFailure("httpTimeout", message, is_sent=progress.is_sent) from None
-    except (_Refused, _Unknown) as failure:
+    except (_PrivateAddress, _ForbiddenHost) as failure:
         raise _not_allowed(failure, is_from_row=request.is_from_row) from None
     except (httpcore.NetworkError, httpcore.RemoteProtocolError, OSError):
         message = f"'{host}' cannot be reached"
@@ -289,7 +292,7 @@ def _as_failures(request: HttpRequest, progress: _Progress) -> Iterator[None]:
         raise HttpFailure("httpInvalid", "the request cannot be sent") from None
 
 
-def headers_of(response: httpcore.Response) -> dict[str, str]:
+def read_headers(response: httpcore.Response) -> dict[str, str]:
     """Return the headers of an answer, names in lower case."""
     found: dict[str, str] = {}
     for name, value in response.headers:
@@ -298,8 +301,10 @@ def headers_of(response: httpcore.Response) -> dict[str, str]:
     return found
 
 
-def _not_allowed(failure: _Refused | _Unknown, *, is_from_row: bool = False) -> HttpFailure:
-    if isinstance(failure, _Refused):
+def _not_allowed(
+    failure: _PrivateAddress | _ForbiddenHost, *, is_from_row: bool = False
+) -> HttpFailure:
+    if isinstance(failure, _PrivateAddress):
         setting = "egress.receivers" if is_from_row else "egress.allow"
         message = (
             f"address not allowed: '{failure}' is not public"
@@ -313,7 +318,7 @@ def _not_allowed(failure: _Refused | _Unknown, *, is_from_row: bool = False) -> 
     return HttpFailure("httpRefused", message)
 
 
-def _server_of(url: str) -> tuple[str, int]:
+def _host_and_port(url: str) -> tuple[str, int]:
     parts = urlsplit(url)
     return parts.hostname or "", parts.port or (80 if parts.scheme == "http" else 443)
 
@@ -331,7 +336,7 @@ def _url(url: str) -> httpcore.URL:
     )
 
 
-def _target(request: HttpRequest, answer: HttpResponse) -> str:
+def _redirect_url(request: HttpRequest, answer: HttpResponse) -> str:
     """Return where an answer leads; empty where it is no redirect that is to be followed."""
     target = answer.headers.get("location")
     if answer.status not in _REDIRECTS or not target or request.follows == "none":
@@ -343,11 +348,11 @@ def _target(request: HttpRequest, answer: HttpResponse) -> str:
     return url if request.follows == "all" and not keeps_body else ""
 
 
-def _redirected(request: HttpRequest, status: int, url: str) -> HttpRequest:
+def _follow_redirect(request: HttpRequest, status: int, url: str) -> HttpRequest:
     """Return what a redirect asks for; another origin never gets what is for this one."""
     headers, method, body = dict(request.headers), request.method, request.body
     if _origin(url) != _origin(request.url):
-        headers = {name: one for name, one in headers.items() if name in _FOR_ANY_SERVER}
+        headers = {name: one for name, one in headers.items() if name in _NEUTRAL_HEADERS}
     if _becomes_get(method, status):
         method, body = ("HEAD" if method == "HEAD" else "GET"), b""
         headers.pop("content-type", None)
@@ -375,7 +380,7 @@ async def _read(response: httpcore.Response, most: int, keeps: int | None) -> by
     return b"".join(parts)
 
 
-def _unpacked(body: bytes, most: int) -> bytes:
+def _decompress(body: bytes, most: int) -> bytes:
     unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # gzip or zlib, as its head says
     try:
         found = unpack.decompress(body, most + 1)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def stand_back(pid: int, nice: int, *, session: int) -> None:
+def lower_priority(pid: int, nice: int, *, session: int) -> None:
     """Give a process a niceness, and its session another one.
 
     Linux may divide the processor by sessions first, where the niceness of a process counts within

@@ -6,7 +6,7 @@ import secrets
 import string
 from uuid import uuid4
 
-_SIGNS = string.ascii_lowercase + string.digits
+_CHARACTERS = string.ascii_lowercase + string.digits
 
 
 class SystemRandom:
@@ -20,7 +20,7 @@ class SystemRandom:
 
     def token(self, length: int) -> str:
         """Return `length` characters of a-z and 0-9: 5.17 bits each."""
-        return "".join([secrets.choice(_SIGNS) for _ in range(length)])
+        return "".join([secrets.choice(_CHARACTERS) for _ in range(length)])
 
     def integer(self, low: int, high: int) -> int:
         """Return a whole number from `low` to `high`, both included."""

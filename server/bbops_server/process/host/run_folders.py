@@ -54,7 +54,7 @@ class RunFolders:
         with self._making:
             if self._own is None:
                 self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
-                with _held(self._root):
+                with _locked(self._root):
                     self._own = Path(tempfile.mkdtemp(dir=self._root))
                     self._lock = os.open(self._own, os.O_RDONLY)
                     fcntl.flock(self._lock, fcntl.LOCK_EX)
@@ -62,9 +62,9 @@ class RunFolders:
 
     def sweep(self) -> None:
         """Remove what processes have left that are gone. Blocks for as long as that takes."""
-        with suppress(OSError), _held(self._root):
+        with suppress(OSError), _locked(self._root):
             for folder in self._root.iterdir():
-                if folder != self._own and _is_left(folder):
+                if folder != self._own and _is_abandoned(folder):
                     shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
@@ -180,7 +180,7 @@ def _remove(path: Path) -> None:
 
 
 @contextmanager
-def _held(root: Path) -> Iterator[None]:
+def _locked(root: Path) -> Iterator[None]:
     """Let no other process make or sweep folders: one that is made is locked a moment later."""
     lock = os.open(root, os.O_RDONLY)
     try:
@@ -190,7 +190,7 @@ def _held(root: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _is_left(folder: Path) -> bool:
+def _is_abandoned(folder: Path) -> bool:
     """Return whether no process holds the folder."""
     lock = os.open(folder, os.O_RDONLY)
     try:

@@ -30,7 +30,7 @@ _NONCE_BYTES = 12
 _GENERATED_BYTES = 32  # 43 url-safe characters
 _CHECK = ""  # no variable has this name: what it holds tells whether a key is the right one
 
-Stamp = tuple[int, int, int] | None
+StoreStamp = tuple[int, int, int] | None
 
 
 class Secrets:
@@ -88,7 +88,7 @@ class Secrets:
         """Return the names of all stored values, sorted."""
         return tuple(sorted(name for name in self._read() if name != _CHECK))
 
-    def stamp(self) -> Stamp:
+    def stamp(self) -> StoreStamp:
         """Return what changes when the store changes. One `stat` call."""
         try:
             status = self._file.stat()

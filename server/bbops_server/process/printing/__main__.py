@@ -10,8 +10,16 @@ from contextlib import aclosing, suppress
 
 from bbops_server.process.printing.chromium import BrowserError, BrowserGone
 from bbops_server.process.printing.page import PrintFailure, print_page
-from bbops_server.process.printing.pool import Pool
-from bbops_server.process.printing.wire import Answer, Ask, Done, Failed, Part, Print, Wire
+from bbops_server.process.printing.pool import BrowserPool
+from bbops_server.process.printing.wire import (
+    PdfPart,
+    PrintConnection,
+    PrintDone,
+    PrintFailed,
+    PrintRequest,
+    ResourceRequest,
+    ResourceResponse,
+)
 
 _LOOK_SECONDS = 0.25
 
@@ -19,18 +27,18 @@ _LOOK_SECONDS = 0.25
 class Printing:
     """Answers connections, each of which is one print."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: BrowserPool) -> None:
         self._pool = pool
         self._busy = 0
         self._used_at = asyncio.get_running_loop().time()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one connection."""
-        wire = Wire(reader, writer)
+        wire = PrintConnection(reader, writer)
         self._busy += 1
         try:
             page = await wire.read()
-            if isinstance(page, Print):
+            if isinstance(page, PrintRequest):
                 await _Job(self._pool, wire, page).run()
         finally:
             self._busy -= 1
@@ -47,9 +55,9 @@ class Printing:
 class _Job:
     """One print, for whoever holds the other end of a connection."""
 
-    def __init__(self, pool: Pool, wire: Wire, page: Print) -> None:
+    def __init__(self, pool: BrowserPool, wire: PrintConnection, page: PrintRequest) -> None:
         self._pool, self._wire, self._page = pool, wire, page
-        self._asked: dict[int, asyncio.Future[Answer]] = {}
+        self._asked: dict[int, asyncio.Future[ResourceResponse]] = {}
 
     async def run(self) -> None:
         """Print; end early when nobody waits for it any more."""
@@ -62,13 +70,13 @@ class _Job:
                 await task
 
     async def _hear(self) -> None:
-        while isinstance(answer := await self._wire.read(), Answer):
+        while isinstance(answer := await self._wire.read(), ResourceResponse):
             future = self._asked.pop(answer.number, None)
             if future is not None and not future.done():
                 future.set_result(answer)
 
-    async def _supply(self, ask: Ask) -> Answer:
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+    async def _supply(self, ask: ResourceRequest) -> ResourceResponse:
+        future: asyncio.Future[ResourceResponse] = asyncio.get_running_loop().create_future()
         self._asked[ask.number] = future
         await self._wire.write(ask)
         return await future
@@ -81,20 +89,26 @@ class _Job:
                 aclosing(print_page(browser, self._page, self._supply)) as parts,
             ):
                 async for part in parts:
-                    await self._wire.write(Part(part))
-            await self._wire.write(Done())
+                    await self._wire.write(PdfPart(part))
+            await self._wire.write(PrintDone())
         except PrintFailure as failure:
-            await self._wire.write(Failed(failure.code, failure.message))
+            await self._wire.write(PrintFailed(failure.code, failure.message))
         except TimeoutError:
             seconds = f"{self._page.seconds:g} s"
-            await self._wire.write(Failed("pdfTimeout", f"the page took longer than {seconds}"))
+            await self._wire.write(
+                PrintFailed("pdfTimeout", f"the page took longer than {seconds}")
+            )
         except BrowserGone:
-            await self._wire.write(Failed("pdfFailed", "the browser has ended while it printed"))
+            await self._wire.write(
+                PrintFailed("pdfFailed", "the browser has ended while it printed")
+            )
         except BrowserError as error:
-            await self._wire.write(Failed("pdfFailed", f"the browser cannot print this: {error}"))
+            await self._wire.write(
+                PrintFailed("pdfFailed", f"the browser cannot print this: {error}")
+            )
 
 
-async def _run(control: int, listening: int, pool: Pool, idle: float) -> None:
+async def _run(control: int, listening: int, pool: BrowserPool, idle: float) -> None:
     for inherited in (control, listening):
         os.set_inheritable(inherited, False)  # noqa: FBT003 - its signature
     printing = Printing(pool)
@@ -112,5 +126,5 @@ async def _run(control: int, listening: int, pool: Pool, idle: float) -> None:
 
 if __name__ == "__main__":
     _control, _listening, _folder, _program, _sandbox, _idle = sys.argv[1:]
-    _pool = Pool(_folder, _program, sandbox=_sandbox == "sandbox")
+    _pool = BrowserPool(_folder, _program, sandbox=_sandbox == "sandbox")
     asyncio.run(_run(int(_control), int(_listening), _pool, float(_idle)))

@@ -25,9 +25,9 @@ import msgspec
 
 START_SECONDS: Final = 30.0
 _END_SECONDS: Final = 3.0
-_LONGEST_FOLDER: Final = 50
+_MAX_FOLDER: Final = 50
 """Of the path in which it makes a socket: the system takes about 100 characters."""
-_MOST_MESSAGE: Final = 128 << 20
+_MAX_MESSAGE_BYTES: Final = 128 << 20
 _OFF: Final = (
     "Translate,MediaRouter,OptimizationHints,DialMediaRouteProvider,NetworkPrediction,"
     "IsolateOrigins,site-per-process"
@@ -58,7 +58,7 @@ class BrowserError(Exception):
     """The browser does not do what it was told."""
 
 
-class Chromium:
+class ChromiumProcess:
     """A process, in which each print has a context of its own."""
 
     def __init__(self, program: str, folder: str, *, sandbox: bool) -> None:
@@ -86,7 +86,7 @@ class Chromium:
 
         try:
             self.process = await asyncio.create_subprocess_exec(
-                *_alone(), self._program, *self._words(),
+                *_isolation_command(), self._program, *self._words(),
                 stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.DEVNULL, env=self._environment(), close_fds=False,
                 preexec_fn=place, start_new_session=True,
@@ -107,7 +107,7 @@ class Chromium:
 
     async def _connect(self, commands: int, answers: int) -> None:
         loop = asyncio.get_running_loop()
-        self._reader = asyncio.StreamReader(limit=_MOST_MESSAGE)
+        self._reader = asyncio.StreamReader(limit=_MAX_MESSAGE_BYTES)
         await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(self._reader), os.fdopen(answers, "rb", 0)
         )
@@ -123,7 +123,7 @@ class Chromium:
 
     def _environment(self) -> dict[str, str]:
         path = os.environ.get("PATH", "/usr/bin:/bin")
-        is_short = len(self._folder) <= _LONGEST_FOLDER
+        is_short = len(self._folder) <= _MAX_FOLDER
         folder = self._folder if is_short else "/tmp"  # noqa: S108 - it makes folders of its own
         return {"PATH": path, "HOME": self._folder, "LANG": "C.UTF-8", "TMPDIR": folder}
 
@@ -196,7 +196,7 @@ class Chromium:
 
     def memory_bytes(self) -> int:
         """Return the memory of all its processes; 0 where nobody tells."""
-        found = [_memory(pid) for pid in family(self.process.pid)]
+        found = [_memory(pid) for pid in list_descendants(self.process.pid)]
         return sum(own for own, _ in found) + max((shared for _, shared in found), default=0)
 
     async def _read(self) -> None:
@@ -228,7 +228,7 @@ class Chromium:
 
 
 @cache
-def _alone() -> tuple[str, ...]:
+def _isolation_command() -> tuple[str, ...]:
     """Return what starts a program in a network without connections, where the system lets us."""
     program = shutil.which("unshare") if sys.platform == "linux" else None
     if program is None:
@@ -240,7 +240,7 @@ def _alone() -> tuple[str, ...]:
     return words if tried.returncode == 0 else ()
 
 
-def family(pid: int) -> list[int]:
+def list_descendants(pid: int) -> list[int]:
     """Return a process and all that it has started; itself alone where nobody tells."""
     children: dict[int, list[int]] = {}
     with suppress(OSError):

@@ -10,13 +10,20 @@ from typing import Final
 from bbops.base.printing import Ask, Asked, Page
 from bbops.runtime.values.failures import Failure, Unavailable
 from bbops.runtime.vendors._work import AddonFailure
-from bbops_server.process.printing import wire
 from bbops_server.process.printing.pool import BUSY
-from bbops_server.process.printing.wire import Answer, Done, Failed, Part, Print, Wire
+from bbops_server.process.printing.wire import (
+    PdfPart,
+    PrintConnection,
+    PrintDone,
+    PrintFailed,
+    PrintRequest,
+    ResourceRequest,
+    ResourceResponse,
+)
 
 _LATE_SECONDS: Final = 90.0
 """Beyond the time of a print: for the prints before it, and the start of the browser."""
-_AGAIN: Final = 3
+_MAX_TRIES: Final = 3
 """How often a print begins anew whose process has ended before it began: it was idle."""
 
 
@@ -28,7 +35,7 @@ class SocketPrinter:
 
     async def print(self, page: Page, ask: Ask) -> AsyncGenerator[bytes, None]:
         """Yield the bytes of a PDF file, see `Printer`."""
-        for attempt in range(_AGAIN):
+        for attempt in range(_MAX_TRIES):
             has_begun = has_ended = False
             async with aclosing(self._try(page, ask)) as parts:
                 async for part in parts:
@@ -39,27 +46,27 @@ class SocketPrinter:
                     yield part
             if not has_ended:
                 return
-            if has_begun or attempt == _AGAIN - 1:
-                raise _gone()
+            if has_begun or attempt == _MAX_TRIES - 1:
+                raise _gone_error()
 
     async def _try(self, page: Page, ask: Ask) -> AsyncGenerator[bytes | None, None]:
         """Yield the parts; None where the other process has ended."""
         try:
-            found = Wire(*await asyncio.open_unix_connection(self._path, limit=1 << 20))
+            found = PrintConnection(*await asyncio.open_unix_connection(self._path, limit=1 << 20))
         except OSError:
-            raise _gone() from None
+            raise _gone_error() from None
         tasks = set[asyncio.Task[None]]()
         try:
             async with asyncio.timeout(page.seconds + _LATE_SECONDS):
-                await found.write(_told(page))
-                while not isinstance(message := await found.read(), Done):
-                    if isinstance(message, wire.Ask):
+                await found.write(_write_request(page))
+                while not isinstance(message := await found.read(), PrintDone):
+                    if isinstance(message, ResourceRequest):
                         task = asyncio.create_task(_answer(found, message, ask))
                         tasks.add(task)
                         task.add_done_callback(tasks.discard)
-                    elif isinstance(message, Part):
+                    elif isinstance(message, PdfPart):
                         yield message.data
-                    elif isinstance(message, Failed):
+                    elif isinstance(message, PrintFailed):
                         raise _failure(message)
                     else:
                         yield None
@@ -74,29 +81,29 @@ class SocketPrinter:
             found.close()
 
 
-async def _answer(found: Wire, asked: wire.Ask, ask: Ask) -> None:
+async def _answer(found: PrintConnection, asked: ResourceRequest, ask: Ask) -> None:
     answer = await ask(Asked(asked.method, asked.url, asked.headers, asked.is_document))
-    told = Answer(asked.number)
+    told = ResourceResponse(asked.number)
     if answer is not None:
-        told = Answer(asked.number, answer.status, dict(answer.headers), answer.body)
+        told = ResourceResponse(asked.number, answer.status, dict(answer.headers), answer.body)
     try:
         await found.write(told)
     except OSError:
         return  # the print has ended
 
 
-def _told(page: Page) -> Print:
-    return Print(
+def _write_request(page: Page) -> PrintRequest:
+    return PrintRequest(
         page.html, page.url, page.width, page.height, page.landscape, page.margins, page.header,
         page.footer, page.selector, page.seconds,
     )  # fmt: skip
 
 
-def _failure(failed: Failed) -> Failure:
+def _failure(failed: PrintFailed) -> Failure:
     if failed.code == BUSY:
         return Unavailable(BUSY, failed.message, hint="print less at once", retry_seconds=5)
     return AddonFailure(failed.code, failed.message)
 
 
-def _gone() -> Failure:
+def _gone_error() -> Failure:
     return AddonFailure("pdfFailed", "the process that prints has ended")

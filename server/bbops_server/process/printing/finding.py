@@ -31,7 +31,7 @@ def find_program(program: str = "") -> str:
     return ""
 
 
-def find_trouble(program: str, *, sandbox: bool) -> str:
+def find_problem(program: str, *, sandbox: bool) -> str:
     """Return why nothing can be printed; empty where it can."""
     if not find_program(program):
         return NEEDS

@@ -21,7 +21,7 @@ _PAUSE_SECONDS: Final = 1.0
 _log = logging.getLogger(__name__)
 
 
-class Listening:
+class PrinterSocket:
     """Starts the process at the first connection, and again at the next one after its end."""
 
     def __init__(self, program: str, *, sandbox: bool, idle_seconds: float = IDLE_SECONDS) -> None:
@@ -78,9 +78,9 @@ class Listening:
 
 
 @asynccontextmanager
-async def printing(program: str, *, sandbox: bool) -> AsyncIterator[str]:
+async def run_printer(program: str, *, sandbox: bool) -> AsyncIterator[str]:
     """Yield the path of a socket behind which is a browser."""
-    found = Listening(program, sandbox=sandbox)
+    found = PrinterSocket(program, sandbox=sandbox)
     found.begin()
     try:
         yield found.path

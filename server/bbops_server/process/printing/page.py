@@ -11,27 +11,27 @@ from typing import Any, Final, Self
 import msgspec
 
 from bbops.runtime.values.failures import Failure
-from bbops_server.process.printing.chromium import BrowserError, BrowserGone, Chromium
-from bbops_server.process.printing.wire import Answer, Ask, Print
+from bbops_server.process.printing.chromium import BrowserError, BrowserGone, ChromiumProcess
+from bbops_server.process.printing.wire import PrintRequest, ResourceRequest, ResourceResponse
 
 DOCUMENT: Final = "https://document.invalid/"
 """Where a page is that has no address."""
-MOST_PAGE_BYTES: Final = 50_000_000
+MAX_PAGE_BYTES: Final = 50_000_000
 """Of all that a page asks for."""
-MOST_FILE_BYTES: Final = 50_000_000
-MOST_ASKED: Final = 1_000
+MAX_FILE_BYTES: Final = 50_000_000
+MAX_REQUESTS: Final = 1_000
 _MILLIMETRES: Final = 25.4
 _POLL_SECONDS: Final = 0.05
 _END_SECONDS: Final = 10.0
 _PIECE_BYTES: Final = 1 << 20
-_NOT_HANDED_ON: Final = frozenset({
+_DROPPED_HEADERS: Final = frozenset({
     "content-encoding", "content-length", "transfer-encoding", "set-cookie", "connection",
 })  # fmt: skip
 _READS: Final = frozenset({"GET", "HEAD"})
 _FONTS: Final = "document.fonts.ready.then(() => true)"
 _TEMPLATE: Final = '<div style="font-size:9px;width:100%;padding:0 10mm">'
 
-Supply = Callable[[Ask], Awaitable[Answer]]
+Supply = Callable[[ResourceRequest], Awaitable[ResourceResponse]]
 
 
 class PrintFailure(Failure):
@@ -43,7 +43,7 @@ class PrintFailure(Failure):
 
 
 async def print_page(
-    browser: Chromium, page: Print, supply: Supply
+    browser: ChromiumProcess, page: PrintRequest, supply: Supply
 ) -> AsyncGenerator[bytes, None]:  # fmt: skip
     """Yield the bytes of a PDF file. It takes as long as its parts do: the caller ends it.
 
@@ -51,7 +51,10 @@ async def print_page(
         PrintFailure: the page cannot be printed.
         BrowserGone: the browser has ended.
     """
-    async with _opened(browser) as session, _Requests(browser, session, page, supply) as requests:
+    async with (
+        _open_page(browser) as session,
+        _PageRequests(browser, session, page, supply) as requests,
+    ):
         await _load(browser, session, page, requests)
         found = await browser.send("Page.printToPDF", session, **_options(page))
         size = 0
@@ -61,17 +64,15 @@ async def print_page(
             )  # fmt: skip
             data = b64decode(part["data"]) if part.get("base64Encoded") else part["data"].encode()
             size += len(data)
-            if size > MOST_FILE_BYTES:
-                raise PrintFailure(
-                    "pdfTooLarge", f"the PDF has more than {MOST_FILE_BYTES:,} bytes"
-                )
+            if size > MAX_FILE_BYTES:
+                raise PrintFailure("pdfTooLarge", f"the PDF has more than {MAX_FILE_BYTES:,} bytes")
             yield data
             if part["eof"]:
                 return
 
 
 @asynccontextmanager
-async def _opened(browser: Chromium) -> AsyncIterator[str]:
+async def _open_page(browser: ChromiumProcess) -> AsyncIterator[str]:
     """Yield the session of a new page, which is thrown away with all that it has kept."""
     context = (await browser.send("Target.createBrowserContext"))["browserContextId"]
     try:
@@ -92,7 +93,9 @@ async def _opened(browser: Chromium) -> AsyncIterator[str]:
             browser.kill()
 
 
-async def _load(browser: Chromium, session: str, page: Print, requests: _Requests) -> None:
+async def _load(
+    browser: ChromiumProcess, session: str, page: PrintRequest, requests: _PageRequests
+) -> None:
     await browser.send("Fetch.enable", session, patterns=[{"urlPattern": "*"}])
     await browser.send("Network.enable", session)
     await browser.send("Network.setBypassServiceWorker", session, bypass=True)
@@ -103,12 +106,12 @@ async def _load(browser: Chromium, session: str, page: Print, requests: _Request
         raise PrintFailure("pdfFailed", "the page cannot be loaded")
     await browser.wait_for(requests.loaded)
     if page.selector:
-        await _await_selector(browser, session, page.selector)
+        await _wait_for_selector(browser, session, page.selector)
     with suppress(BrowserError):  # a page that moves on has other fonts
         await browser.send("Runtime.evaluate", session, expression=_FONTS, awaitPromise=True)
 
 
-async def _await_selector(browser: Chromium, session: str, selector: str) -> None:
+async def _wait_for_selector(browser: ChromiumProcess, session: str, selector: str) -> None:
     quoted = msgspec.json.encode(selector).decode()
     expression = f"!!document.querySelector({quoted})"
     while True:
@@ -122,7 +125,7 @@ async def _await_selector(browser: Chromium, session: str, selector: str) -> Non
         await asyncio.sleep(_POLL_SECONDS)
 
 
-def _options(page: Print) -> dict[str, Any]:
+def _options(page: PrintRequest) -> dict[str, Any]:
     top, right, bottom, left = (one / _MILLIMETRES for one in page.margins)
     return {
         "landscape": page.landscape, "printBackground": True, "preferCSSPageSize": False,
@@ -138,10 +141,12 @@ def _template(markup: str) -> str:
     return f"{_TEMPLATE}{markup}</div>" if markup else "<span></span>"
 
 
-class _Requests:
+class _PageRequests:
     """What one page asks for, and whether it is there."""
 
-    def __init__(self, browser: Chromium, session: str, page: Print, supply: Supply) -> None:
+    def __init__(
+        self, browser: ChromiumProcess, session: str, page: PrintRequest, supply: Supply
+    ) -> None:
         self.loaded = asyncio.Event()
         self._browser, self._session, self._page = browser, session, page
         self._supply, self._tasks = supply, set[asyncio.Task[None]]()
@@ -179,30 +184,32 @@ class _Requests:
         request, key = told["request"], told["requestId"]
         answer = await self._find(told, request)
         self._spent += len(answer.body)
-        if not answer.status or self._spent > MOST_PAGE_BYTES:
+        if not answer.status or self._spent > MAX_PAGE_BYTES:
             await self._tell("Fetch.failRequest", requestId=key, errorReason="AccessDenied")
             return
         headers = [
             {"name": name, "value": value} for name, value in answer.headers.items()
-            if name not in _NOT_HANDED_ON
+            if name not in _DROPPED_HEADERS
         ]  # fmt: skip
         await self._tell(
             "Fetch.fulfillRequest", requestId=key, responseCode=answer.status,
             responseHeaders=headers, body=b64encode(answer.body).decode(),
         )  # fmt: skip
 
-    async def _find(self, told: Mapping[str, Any], request: Mapping[str, Any]) -> Answer:
+    async def _find(self, told: Mapping[str, Any], request: Mapping[str, Any]) -> ResourceResponse:
         url, self._asked = request["url"], self._asked + 1
         if self._page.html and url.partition("#")[0] == DOCUMENT:
             kind = {"content-type": "text/html; charset=utf-8"}
-            return Answer(0, 200, kind, self._page.html.encode(errors="replace"))
+            return ResourceResponse(0, 200, kind, self._page.html.encode(errors="replace"))
         is_outside = url.startswith(("https://", "http://")) and not url.startswith(DOCUMENT)
         may_ask = is_outside and request["method"] in _READS
-        if not may_ask or self._asked > MOST_ASKED or len(url) > 10_000:
-            return Answer(0)
+        if not may_ask or self._asked > MAX_REQUESTS or len(url) > 10_000:
+            return ResourceResponse(0)
         is_document = told.get("resourceType") == "Document" and self._is_main(told)
         headers = {str(name): str(value) for name, value in request["headers"].items()}
-        return await self._supply(Ask(self._asked, request["method"], url, headers, is_document))
+        return await self._supply(
+            ResourceRequest(self._asked, request["method"], url, headers, is_document)
+        )
 
     def _is_main(self, told: Mapping[str, Any]) -> bool:
         """Return whether it is the page itself that asks, which is the first to do so."""

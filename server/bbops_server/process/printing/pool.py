@@ -7,28 +7,28 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from bbops_server.process.printing.chromium import BrowserGone, Chromium
-from bbops_server.process.printing.finding import find_program, find_trouble
+from bbops_server.process.printing.chromium import BrowserGone, ChromiumProcess
+from bbops_server.process.printing.finding import find_problem, find_program
 from bbops_server.process.printing.page import PrintFailure
 
-AT_ONCE: Final = 2
-MOST_WAITING: Final = 50
-MOST_PRINTS: Final = 200
-MOST_MEMORY_BYTES: Final = 1 << 30
+MAX_CONCURRENT: Final = 2
+MAX_WAITING: Final = 50
+MAX_PRINTS: Final = 200
+MAX_MEMORY_BYTES: Final = 1 << 30
 """With more it is replaced once its prints have ended."""
-MOST_RUNNING_BYTES: Final = 3 << 30
+MAX_RUNNING_BYTES: Final = 3 << 30
 """With more it is killed, and with it what it prints."""
 WATCH_SECONDS: Final = 0.5
 IDLE_SECONDS: Final = 60.0
 BUSY: Final = "pdfBusy"
 
 
-class Pool:
+class BrowserPool:
     """The browser of a server, and who waits for it."""
 
     def __init__(
         self, folder: str, program: str, *, sandbox: bool,
-        most_running_bytes: int = MOST_RUNNING_BYTES,
+        most_running_bytes: int = MAX_RUNNING_BYTES,
     ) -> None:  # fmt: skip
         """Make one without a browser.
 
@@ -41,10 +41,10 @@ class Pool:
         self._folder, self._program, self._sandbox = folder, program, sandbox
         self._most_running = most_running_bytes
         self._watching: asyncio.Task[None] | None = None
-        self._free = asyncio.Semaphore(AT_ONCE)
+        self._free = asyncio.Semaphore(MAX_CONCURRENT)
         self._starting = asyncio.Lock()
-        self._browser: Chromium | None = None
-        self._users: dict[Chromium, int] = {}
+        self._browser: ChromiumProcess | None = None
+        self._users: dict[ChromiumProcess, int] = {}
         self._waiting = self._prints = self.started = 0
 
     @property
@@ -53,14 +53,14 @@ class Pool:
         return bool(self._waiting or self._users)
 
     @asynccontextmanager
-    async def taken(self) -> AsyncIterator[Chromium]:
+    async def taken(self) -> AsyncIterator[ChromiumProcess]:
         """Yield the browser for one print, once it is somebody's turn.
 
         Raises:
             PrintFailure: there is none, or too many wait.
         """
-        if self._waiting >= MOST_WAITING:
-            raise PrintFailure(BUSY, f"{MOST_WAITING} prints wait already")
+        if self._waiting >= MAX_WAITING:
+            raise PrintFailure(BUSY, f"{MAX_WAITING} prints wait already")
         self._waiting += 1
         try:
             await self._free.acquire()
@@ -78,14 +78,14 @@ class Pool:
         finally:
             self._free.release()
 
-    async def _current(self) -> Chromium:
+    async def _current(self) -> ChromiumProcess:
         async with self._starting:
             browser = self._browser
             if browser is None or browser.is_gone:
-                if trouble := find_trouble(self._program, sandbox=self._sandbox):
+                if trouble := find_problem(self._program, sandbox=self._sandbox):
                     raise PrintFailure("addon-needs", trouble)
                 found = find_program(self._program)
-                browser = Chromium(found, self._folder, sandbox=self._sandbox)
+                browser = ChromiumProcess(found, self._folder, sandbox=self._sandbox)
                 try:
                     await browser.start()
                 except (BrowserGone, OSError):
@@ -102,13 +102,13 @@ class Pool:
                 if browser.memory_bytes() > self._most_running:
                     browser.kill()
 
-    async def _leave(self, browser: Chromium) -> None:
+    async def _leave(self, browser: ChromiumProcess) -> None:
         self._users[browser] -= 1
         is_last = not self._users[browser]
         if is_last:
             del self._users[browser]
         self._prints += browser is self._browser
-        is_old = self._prints >= MOST_PRINTS or browser.memory_bytes() > MOST_MEMORY_BYTES
+        is_old = self._prints >= MAX_PRINTS or browser.memory_bytes() > MAX_MEMORY_BYTES
         if browser is self._browser and (browser.is_gone or is_old):
             self._browser = None
         if is_last and browser is not self._browser:

@@ -8,11 +8,11 @@ from typing import Final
 import msgspec
 
 _LENGTH_BYTES: Final = 4
-MOST_BYTES: Final = 80 << 20
+MAX_MESSAGE_BYTES: Final = 80 << 20
 """Of one message: the largest is a part of a page."""
 
 
-class Print(msgspec.Struct, frozen=True, tag=True):
+class PrintRequest(msgspec.Struct, frozen=True, tag=True):
     """Print a page: the first message. See `bbops.base.printing.Page`."""
 
     html: str
@@ -27,7 +27,7 @@ class Print(msgspec.Struct, frozen=True, tag=True):
     seconds: float
 
 
-class Ask(msgspec.Struct, frozen=True, tag=True):
+class ResourceRequest(msgspec.Struct, frozen=True, tag=True):
     """The page asks for something."""
 
     number: int
@@ -37,7 +37,7 @@ class Ask(msgspec.Struct, frozen=True, tag=True):
     is_document: bool
 
 
-class Answer(msgspec.Struct, frozen=True, tag=True):
+class ResourceResponse(msgspec.Struct, frozen=True, tag=True):
     """What it is given; status 0 for nothing."""
 
     number: int
@@ -46,44 +46,46 @@ class Answer(msgspec.Struct, frozen=True, tag=True):
     body: bytes = b""
 
 
-class Part(msgspec.Struct, frozen=True, tag=True):
+class PdfPart(msgspec.Struct, frozen=True, tag=True):
     """The next bytes of the file."""
 
     data: bytes
 
 
-class Done(msgspec.Struct, frozen=True, tag=True):
+class PrintDone(msgspec.Struct, frozen=True, tag=True):
     """The file is whole."""
 
 
-class Failed(msgspec.Struct, frozen=True, tag=True):
+class PrintFailed(msgspec.Struct, frozen=True, tag=True):
     """There is no file."""
 
     code: str
     message: str
 
 
-Message = Print | Ask | Answer | Part | Done | Failed
-_decode = msgspec.msgpack.Decoder(Message).decode
+PrintMessage = PrintRequest | ResourceRequest | ResourceResponse | PdfPart | PrintDone | PrintFailed
+_decode = msgspec.msgpack.Decoder(PrintMessage).decode
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class Wire:
+class PrintConnection:
     """One end of a connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
 
-    async def read(self) -> Message | None:
+    async def read(self) -> PrintMessage | None:
         """Return the next message; None when the other end is gone, or says nonsense."""
         try:
             head = await self._reader.readexactly(_LENGTH_BYTES)
             size = int.from_bytes(head, "big")
-            return _decode(await self._reader.readexactly(size)) if size <= MOST_BYTES else None
+            return (
+                _decode(await self._reader.readexactly(size)) if size <= MAX_MESSAGE_BYTES else None
+            )
         except (asyncio.IncompleteReadError, OSError, msgspec.DecodeError):
             return None
 
-    async def write(self, message: Message) -> None:
+    async def write(self, message: PrintMessage) -> None:
         """Send a message. Raises: OSError: the other end is gone."""
         data = _encode(message)
         self._writer.write(len(data).to_bytes(_LENGTH_BYTES, "big"))

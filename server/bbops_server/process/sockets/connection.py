@@ -26,7 +26,7 @@ from uvicorn.protocols.http.httptools_impl import (
 from bbops.runtime.flow.run import code_of
 from bbops_server.process.sockets import descriptors
 from bbops_server.process.sockets.upgrading import become_websocket
-from bbops_server.process.sockets.wire import Corked, Corks
+from bbops_server.process.sockets.wire import BufferedTransport, WriteBuffers
 
 MAX_HEAD_BYTES: Final = 256 << 10
 """More than this never reaches an application; what is below it gets an answer from there."""
@@ -39,10 +39,10 @@ _FRAMING_PER_BYTE: Final = 16  # a chunk of one byte has five bytes around it
 _VERSIONS: Final = frozenset({"1.0", "1.1"})
 _ASGI: Final[Any] = {"version": "3.0", "spec_version": "2.3"}
 _encode = msgspec.json.Encoder().encode
-_corks: WeakKeyDictionary[uvicorn.Config, Corks] = WeakKeyDictionary()
+_corks: WeakKeyDictionary[uvicorn.Config, WriteBuffers] = WeakKeyDictionary()
 
 
-class Stage(IntEnum):
+class RequestStage(IntEnum):
     """What the next bytes of a client belong to."""
 
     BETWEEN = 0
@@ -51,7 +51,7 @@ class Stage(IntEnum):
     REFUSED = 3
 
 
-class Refusal(Exception):
+class MalformedRequest(Exception):
     """What was sent is no request that only one reading fits."""
 
     def __init__(self, message: str, status: int = 400) -> None:
@@ -59,7 +59,7 @@ class Refusal(Exception):
         self.status, self.message = status, message
 
 
-class Connection(HttpToolsProtocol):
+class HttpConnection(HttpToolsProtocol):
     """HTTP/1.1 with bounds. The seconds are met to within about one: that is how often it looks."""
 
     head_seconds = 15.0
@@ -73,7 +73,7 @@ class Connection(HttpToolsProtocol):
     """How long more is read and thrown away behind a refusal, which a reset could take back."""
     slowest_bytes_per_second = 256
 
-    stage = Stage.BETWEEN
+    stage = RequestStage.BETWEEN
     arrived = 0  # bytes of this request, without what came together with its first
     body_bytes = 0
     wants_upgrade = False
@@ -88,10 +88,10 @@ class Connection(HttpToolsProtocol):
         """Begin, unless there are more connections than descriptors."""
         corks = _corks.get(self.config)
         if corks is None:
-            corks = _corks[self.config] = Corks(self.loop)
-        super().connection_made(Corked(transport, corks))  # type: ignore[arg-type]
-        if len(self.connections) > descriptors.most_connections():
-            descriptors.warn(self.loop.time())
+            corks = _corks[self.config] = WriteBuffers(self.loop)
+        super().connection_made(BufferedTransport(transport, corks))  # type: ignore[arg-type]
+        if len(self.connections) > descriptors.max_connections():
+            descriptors.warn_once_a_minute(self.loop.time())
             self.refuse("too many connections", 503)
             self.transport.close()
 
@@ -118,8 +118,10 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Begin a request."""
         if len(self.pipeline) >= MAX_PIPELINED:
-            raise Refusal(f"more than {MAX_PIPELINED:,} requests wait on one connection", 503)
-        self.stage, self.arrived, self.body_bytes = Stage.HEAD, 0, 0
+            raise MalformedRequest(
+                f"more than {MAX_PIPELINED:,} requests wait on one connection", 503
+            )
+        self.stage, self.arrived, self.body_bytes = RequestStage.HEAD, 0, 0
         self.url, self.headers = b"", []
         self.expect_100_continue = self.wants_upgrade = False
 
@@ -128,9 +130,9 @@ class Connection(HttpToolsProtocol):
         name = name.lower()
         if name == b"transfer-encoding":
             if value.lower() != b"chunked" or any(name == other for other, _ in self.headers):
-                raise Refusal("expected one Transfer-Encoding header that says 'chunked'")
+                raise MalformedRequest("expected one Transfer-Encoding header that says 'chunked'")
             if self.parser.get_http_version() != "1.1":
-                raise Refusal("HTTP/1.0 has no Transfer-Encoding")
+                raise MalformedRequest("HTTP/1.0 has no Transfer-Encoding")
         elif name == b"expect" and value.lower() == b"100-continue":
             self.expect_100_continue = True
         self.headers.append((name, value))
@@ -140,14 +142,14 @@ class Connection(HttpToolsProtocol):
         raw_path, query = self._read_target()
         version = self.parser.get_http_version()
         if version not in _VERSIONS:
-            raise Refusal("expected HTTP/1.1")
+            raise MalformedRequest("expected HTTP/1.1")
         method = self.parser.get_method().decode("ascii")
         if self.parser.should_upgrade():  # it comes again, see `_parse_again`
             if method == "CONNECT":
-                raise Refusal("this server is not a proxy")
+                raise MalformedRequest("this server is not a proxy")
             self.wants_upgrade = True
             return
-        self.stage = Stage.BODY
+        self.stage = RequestStage.BODY
         path = raw_path.decode("ascii")
         self.scope = {
             "type": "http", "asgi": _ASGI, "http_version": version, "scheme": self.scheme or "http",
@@ -179,7 +181,7 @@ class Connection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """End a request."""
         if not self.wants_upgrade:
-            self.stage = Stage.BETWEEN
+            self.stage = RequestStage.BETWEEN
             if not self.cycle.response_complete:
                 self.cycle.more_body = False
                 self.cycle.message_event.set()
@@ -214,9 +216,9 @@ class Connection(HttpToolsProtocol):
         One whose answer has begun gets no second one. Whoever waits for its body hears that the
         client has gone.
         """
-        stage, self.stage = self.stage, Stage.REFUSED
-        has_answer = stage == Stage.BODY and self._withdraw()
-        words = b"" if has_answer else _words(status, message)
+        stage, self.stage = self.stage, RequestStage.REFUSED
+        has_answer = stage == RequestStage.BODY and self._withdraw()
+        words = b"" if has_answer else _error_response(status, message)
         if self._is_idle():
             self._end(words)
         else:
@@ -255,15 +257,15 @@ class Connection(HttpToolsProtocol):
             unsent = held + descriptors.unsent_bytes(self.transport)
             if self._is_slow(now, self.transport, -unsent, self.answer_seconds):
                 self.transport.abort()
-        elif self.stage == Stage.REFUSED:
+        elif self.stage == RequestStage.REFUSED:
             if self._is_idle() and self._is_slow(now, self.transport, 0, self.linger_seconds):
                 self.transport.abort()
         elif self.transport.is_closing():
             self._mark = None
-        elif self.stage == Stage.HEAD:
+        elif self.stage == RequestStage.HEAD:
             if self._is_slow(now, self.headers, 0, self.head_seconds):
                 self.refuse("the request headers took too long", 408)
-        elif self.stage == Stage.BODY and not self._is_held_up():
+        elif self.stage == RequestStage.BODY and not self._is_held_up():
             if self._is_slow(now, self.cycle, self.arrived, self.body_seconds):
                 self.refuse("the body of the request took too long", 408)
         elif self._is_idle():
@@ -275,12 +277,12 @@ class Connection(HttpToolsProtocol):
 
     def _may_go_on(self, size: int) -> bool:
         """Count what comes in pieces, and refuse what has no end."""
-        if self.stage == Stage.REFUSED:
+        if self.stage == RequestStage.REFUSED:
             return False
         self.arrived += size
         if self.arrived <= MAX_HEAD_BYTES:
             return True
-        if self.stage == Stage.HEAD:
+        if self.stage == RequestStage.HEAD:
             self.refuse(f"the request headers are larger than {MAX_HEAD_BYTES:,} bytes", 431)
             return False
         if self.arrived > MAX_HEAD_BYTES + _FRAMING_PER_BYTE * self.body_bytes + size:
@@ -312,7 +314,7 @@ class Connection(HttpToolsProtocol):
 
     def _refuse_for(self, error: Exception) -> None:
         reason = error.__context__
-        if isinstance(reason, Refusal):
+        if isinstance(reason, MalformedRequest):
             self.refuse(reason.message, reason.status)
         else:
             self.refuse("this is not a valid HTTP/1.1 request")
@@ -327,16 +329,16 @@ class Connection(HttpToolsProtocol):
         """Return path and query; besides a path there are `*`, and an address of the same host."""
         url = self.url
         if b"#" in url:
-            raise Refusal("a request has no fragment")
+            raise MalformedRequest("a request has no fragment")
         if url[:1] != b"/":
             if url == b"*" and self.parser.get_method() == b"OPTIONS":
                 return url, b""
             scheme, _, rest = url.partition(b"://")
             host, slash, path = rest.partition(b"/")
             if scheme.lower() not in {b"http", b"https"} or not slash:
-                raise Refusal("expected a path")
+                raise MalformedRequest("expected a path")
             if [host.lower()] != [value.lower() for name, value in self.headers if name == b"host"]:
-                raise Refusal("the request URL and its Host header differ")
+                raise MalformedRequest("the request URL and its Host header differ")
             url = b"/" + path
         path, _, query = url.partition(b"?")
         return path, query
@@ -344,7 +346,7 @@ class Connection(HttpToolsProtocol):
     @property
     def is_free(self) -> bool:
         """Whether no request is before the newest one."""
-        return self._is_idle() and not self.pipeline and self.stage == Stage.HEAD
+        return self._is_idle() and not self.pipeline and self.stage == RequestStage.HEAD
 
     def _is_idle(self) -> bool:
         """Return whether nobody works on an answer."""
@@ -385,7 +387,7 @@ class Connection(HttpToolsProtocol):
         self.flow.resume_reading()
 
 
-def _words(status: int, message: str) -> bytes:
+def _error_response(status: int, message: str) -> bytes:
     body = _encode({"error": {"code": code_of(status), "message": message}})
     head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
     return STATUS_LINE[status] + head % len(body) + body

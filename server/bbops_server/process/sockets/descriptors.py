@@ -11,24 +11,24 @@ import termios
 from contextlib import suppress
 from typing import Final
 
-_FEWEST_FREE: Final = 64
-_MOST: Final = 1 << 17
-_MOST_OF_MACOS: Final = 10_240
+_MIN_FREE: Final = 64
+_MAX_LIMIT: Final = 1 << 17
+_MAX_LIMIT_MACOS: Final = 10_240
 _WARN_EVERY_SECONDS: Final = 60.0
 _log = logging.getLogger(__name__)
 _warned_at = -_WARN_EVERY_SECONDS
 
 
-def most_connections() -> int:
+def max_connections() -> int:
     """Return for how many connections there are descriptors, with some left for everything else."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return most - max(_FEWEST_FREE, most >> 3)
+    return most - max(_MIN_FREE, most >> 3)
 
 
 def raise_limit() -> None:
     """Let this process open as many descriptors as it may; nothing here uses `select`."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    for most in (_MOST, _MOST_OF_MACOS):
+    for most in (_MAX_LIMIT, _MAX_LIMIT_MACOS):
         wanted = most if hard == resource.RLIM_INFINITY else min(hard, most)
         if soft == resource.RLIM_INFINITY or soft >= wanted:
             return
@@ -37,7 +37,7 @@ def raise_limit() -> None:
             return
 
 
-def warn(now: float) -> None:
+def warn_once_a_minute(now: float) -> None:
     """Log that clients are refused, once a minute: a line for each would fill the disk as well.
 
     Args:
@@ -50,7 +50,7 @@ def warn(now: float) -> None:
     _log.warning(
         "refusing clients: %d connections are open and file descriptors run out"
         " (raise the limit: 'ulimit -n', or LimitNOFILE of a systemd unit)",
-        most_connections(),
+        max_connections(),
     )
 
 

@@ -9,10 +9,10 @@ MAX_HEADERS_BYTES: Final = 32 << 10
 """Names, values and the query string together."""
 MAX_PATH_BYTES: Final = 8 << 10
 
-Trouble = tuple[int, str]
+RequestProblem = tuple[int, str]
 
 
-def find_trouble(scope: Any) -> Trouble | None:
+def find_problem(scope: Any) -> RequestProblem | None:
     """Return a status and a message for a request that no route should have to look at.
 
     Two Host headers are how requests are smuggled past a proxy: RFC 9112 section 3.2.

@@ -12,22 +12,26 @@ import uvicorn
 
 from bbops_server.process.sockets import descriptors
 from bbops_server.process.sockets.binding import BACKLOG
-from bbops_server.process.sockets.connection import Connection
+from bbops_server.process.sockets.connection import HttpConnection
 
 IDLE_SECONDS = 5.0
 """How long a connection without a request stays open once others are to be served elsewhere."""
 
-_LOOKS_AT_ONCE = 500
-_LEFT_SECONDS = 0.02
+_CHECKS_AT_ONCE = 500
+_POLL_SECONDS = 0.02
 
 
-class Server(uvicorn.Server):
+class SocketServer(uvicorn.Server):
     """A uvicorn server that leaves signals to its process, and waits for no client for ever."""
 
     ticks_per_look = 10
 
     def __init__(
-        self, app: Any, *, connection: type[Connection] = Connection, most_frame_bytes: int = 0
+        self,
+        app: Any,
+        *,
+        connection: type[HttpConnection] = HttpConnection,
+        most_frame_bytes: int = 0,
     ) -> None:
         """Args: `most_frame_bytes`: of what a websocket may send at once; 0 for no websockets."""
         super().__init__(
@@ -58,7 +62,7 @@ class Server(uvicorn.Server):
         if counter % self.ticks_per_look == 0:
             now = asyncio.get_running_loop().time()
             for number, connection in enumerate(self._connections()):
-                if number % _LOOKS_AT_ONCE == _LOOKS_AT_ONCE - 1:
+                if number % _CHECKS_AT_ONCE == _CHECKS_AT_ONCE - 1:
                     await asyncio.sleep(0)
                 connection.look(now)
         return await super().on_tick(counter)
@@ -83,10 +87,10 @@ class Server(uvicorn.Server):
             for connection in self._connections():
                 if not connection.leaves:
                     connection.leave(idle_seconds)
-            await asyncio.sleep(_LEFT_SECONDS)  # uvicorn keeps these sets, and tells nobody
+            await asyncio.sleep(_POLL_SECONDS)  # uvicorn keeps these sets, and tells nobody
 
-    def _connections(self) -> list[Connection]:
-        return [one for one in self.server_state.connections if isinstance(one, Connection)]
+    def _connections(self) -> list[HttpConnection]:
+        return [one for one in self.server_state.connections if isinstance(one, HttpConnection)]
 
     async def stop(self, grace_seconds: float) -> None:
         """Accept no more, and wait until what was asked is answered, at most for the grace."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 SOCKET_PATH: Final = b"/~realtime"
 """How the path of a websocket ends; what is before it leads to its project."""
 
-_MOST_LINE: Final = 8_000
+_MAX_LINE: Final = 8_000
 """Bytes of a header; websockets reads no longer ones, and says nothing of them."""
 
 
@@ -32,7 +32,7 @@ def become_websocket(connection: Any, *, is_alone: bool) -> bool:
         return False
     lines = [b"GET %s HTTP/1.1" % connection.url]
     lines += [b"%s: %s" % one for one in connection.headers]
-    if max(map(len, lines)) > _MOST_LINE or len(lines) > 100:
+    if max(map(len, lines)) > _MAX_LINE or len(lines) > 100:
         return False
     transport = connection.transport.handed_over()
     connection.connections.discard(connection)

@@ -33,7 +33,7 @@ def text_frame(text: bytes) -> bytes:
     return struct.pack("!BBQ", _TEXT, 127, size) + text
 
 
-class Outlet:
+class WebsocketWriter:
     """The way out to one client. Nobody waits for it: what it does not read is kept, to a limit.
 
     The first text that waits does not count: a client that has missed much can read all of it.

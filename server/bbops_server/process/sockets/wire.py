@@ -12,7 +12,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
-_MOST_HELD = 64
+_MAX_BUFFERED = 64
 """Answers that wait for each other; more are sent at once."""
 
 _CLOSE = b"connection: close\r\n"
@@ -53,7 +53,7 @@ def send_whole(send: Any, status: int, lines: bytes, body: bytes) -> bool:
     return True
 
 
-class Corks:
+class WriteBuffers:
     """What the connections of one event loop have kept back; sent before the loop waits again."""
 
     __slots__ = ("_call_soon", "_defaults", "_starts", "held")
@@ -87,11 +87,11 @@ class Corks:
         held.append((transport, data))
         if len(held) == 1:
             self._call_soon(self.release)
-        elif len(held) >= _MOST_HELD:
+        elif len(held) >= _MAX_BUFFERED:
             self.release()
 
 
-class Corked:
+class BufferedTransport:
     """A transport whose writes wait until the event loop turns; the rest is the transport's own.
 
     A stream whose first part is late still sends its head at once.
@@ -99,7 +99,7 @@ class Corked:
 
     __slots__ = ("_transport", "corks")
 
-    def __init__(self, transport: asyncio.Transport, corks: Corks) -> None:
+    def __init__(self, transport: asyncio.Transport, corks: WriteBuffers) -> None:
         self._transport, self.corks = transport, corks
 
     def write(self, data: bytes) -> None:

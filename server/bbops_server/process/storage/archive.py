@@ -18,19 +18,19 @@ from bbops.base.disk import written_whole
 from bbops.base.errors import ServerError
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.vendors._paths import read_path
-from bbops_server.process.storage.confined import Confined
-from bbops_server.process.storage.usage import OWN, Held
+from bbops_server.process.storage.confined import ConfinedFolder
+from bbops_server.process.storage.usage import INTERNAL_PREFIX, StoredSize
 
 FOLDER: Final = "files"
 """In the state folder of a project."""
-END: Final = ".files.tar"
-_ANY: Final = Held(1 << 60, 1 << 60)
-_NEW: Final = ".files-new-"
+ARCHIVE_SUFFIX: Final = ".files.tar"
+_UNLIMITED: Final = StoredSize(1 << 60, 1 << 60)
+_TEMPORARY_PREFIX: Final = ".files-new-"
 
 
-def archive_of(backup: Path) -> Path:
+def archive_path(backup: Path) -> Path:
     """Return what the files of a backup are called: `monday.sqlite` has `monday.files.tar`."""
-    return backup.with_name(backup.name.removesuffix(".sqlite") + END)
+    return backup.with_name(backup.name.removesuffix(".sqlite") + ARCHIVE_SUFFIX)
 
 
 def has_files(root: Path) -> bool:
@@ -38,7 +38,7 @@ def has_files(root: Path) -> bool:
     return next(_files(root), None) is not None
 
 
-def pack(root: Path, target: Path) -> Held:
+def pack(root: Path, target: Path) -> StoredSize:
     """Write all files below a folder to a new file; it appears when it is whole.
 
     Raises:
@@ -57,28 +57,28 @@ def pack(root: Path, target: Path) -> Held:
                         tar.addfile(found, file)
                     size, files = size + found.size, files + 1
     except OSError as error:
-        raise _failed(f"cannot write '{target}'", error) from None
-    return Held(size, files)
+        raise _disk_error(f"cannot write '{target}'", error) from None
+    return StoredSize(size, files)
 
 
 @contextmanager
-def unpacked(file: Path, root: Path) -> Iterator[tuple[Path, Held]]:
+def unpacked(file: Path, root: Path) -> Iterator[tuple[Path, StoredSize]]:
     """Yield a folder beside `root` with the files of an archive; it is gone when the block ends.
 
     Raises:
         ServerError: the archive is damaged, or holds something that no project keeps.
     """
     root.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for left in root.parent.glob(f"{_NEW}*"):
+    for left in root.parent.glob(f"{_TEMPORARY_PREFIX}*"):
         shutil.rmtree(left, ignore_errors=True)
-    made = Path(tempfile.mkdtemp(prefix=_NEW, dir=root.parent))
+    made = Path(tempfile.mkdtemp(prefix=_TEMPORARY_PREFIX, dir=root.parent))
     try:
         yield made, _unpack(file, made)
     finally:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def put_in_place(made: Path, root: Path, keep: Path) -> bool:
+def replace_folder(made: Path, root: Path, keep: Path) -> bool:
     """Make `made` the folder of files; return whether there was one, which `keep` is now."""
     had = root.exists()
     if had:
@@ -87,8 +87,8 @@ def put_in_place(made: Path, root: Path, keep: Path) -> bool:
     return had
 
 
-def _unpack(file: Path, made: Path) -> Held:
-    store = Confined(made, _ANY)
+def _unpack(file: Path, made: Path) -> StoredSize:
+    store = ConfinedFolder(made, _UNLIMITED)
     try:
         with closing(store), tarfile.open(file, "r:") as tar:
             for one in tar:
@@ -103,14 +103,14 @@ def _unpack(file: Path, made: Path) -> Held:
             f"'{file}' is damaged: {error}", hint="use another backup; nothing has changed"
         ) from None
     except OSError as error:
-        raise _failed(f"cannot read '{file}'", error) from None
+        raise _disk_error(f"cannot read '{file}'", error) from None
 
 
 def _files(root: Path) -> Iterator[Path]:
     for folder, _, names in os.walk(root):
         for name in sorted(names):
             path = Path(folder, name)
-            if not name.startswith(OWN) and path.is_file() and not path.is_symlink():
+            if not name.startswith(INTERNAL_PREFIX) and path.is_file() and not path.is_symlink():
                 yield path
 
 
@@ -123,5 +123,5 @@ def _opened(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _failed(what: str, error: OSError) -> ServerError:
+def _disk_error(what: str, error: OSError) -> ServerError:
     return ServerError(f"{what}: {(error.strerror or 'it failed').lower()}")

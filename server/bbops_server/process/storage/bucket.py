@@ -19,29 +19,29 @@ from bbops.base.storage import Listed, Parts, RunFile
 from bbops.runtime.values.failures import Failure, HttpFailure, Thrown, Unavailable
 from bbops.runtime.vendors._signing import Signer, query_of
 from bbops_server.process.host.clock import SystemClock
-from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
 from bbops_server.process.messages.projects import Bucket
-from bbops_server.process.storage.usage import Held
+from bbops_server.process.storage.usage import StoredSize
 
 SECONDS: Final = 60.0
-MOST_BYTES: Final = 110_000_000
-COUNTED_SECONDS: Final = 60.0
+MAX_BYTES: Final = 110_000_000
+COUNT_SECONDS: Final = 60.0
 """A count of all keys holds for so long, with what this process adds to it."""
 _PAGE: Final = 1_000
 _ANYWHERE: Final = ("0.0.0.0/0", "::/0")
 """The server's own settings name the endpoint, which may be a private address."""
-_SPACE: Final = re.compile(r"\{[^}]*\}")
+_NAMESPACE: Final = re.compile(r"\{[^}]*\}")
 
 
 class BucketStorage:
     """Files whose keys begin with a project's name."""
 
-    def __init__(self, bucket: Bucket, most: Held) -> None:
+    def __init__(self, bucket: Bucket, most: StoredSize) -> None:
         self._bucket, self._most = bucket, most
-        self._http, self._clock = OutsideHttp(Egress(_ANYWHERE)), SystemClock()
+        self._http, self._clock = OutsideHttp(EgressPolicy(_ANYWHERE)), SystemClock()
         self._signer = Signer(bucket.key_id, bucket.secret, bucket.region)
-        self._held, self._counted = Held(0, 0), float("-inf")
+        self._held, self._counted = StoredSize(0, 0), float("-inf")
         self._counting = asyncio.Lock()
 
     async def save(self, base: Parts, path: Parts, content: bytes | RunFile) -> int:
@@ -52,8 +52,8 @@ class BucketStorage:
         before = await self._head(key)
         old = 0 if before is None else before[0]
         await self._require_room(len(content) - old, 0 if before else 1)
-        _accept(await self._ask("PUT", key, body=content))
-        self._held = Held(
+        _require_success(await self._ask("PUT", key, body=content))
+        self._held = StoredSize(
             self._held.size_bytes + len(content) - old, self._held.files + (before is None)
         )
         return len(content)
@@ -68,7 +68,7 @@ class BucketStorage:
         """Remove a file, see `Storage`."""
         answer = await self._ask("DELETE", self._key(base, path))
         if answer.status != 404:
-            _accept(answer)
+            _require_success(answer)
         self._counted = float("-inf")
 
     async def list(
@@ -109,7 +109,7 @@ class BucketStorage:
             raise FileNotFoundError("the file has changed while it was read")
         if answer.status == 416:
             return b""
-        return _accept(answer).body
+        return _require_success(answer).body
 
     # ---- the vendor
     def _key(self, base: Parts, path: Parts) -> str:
@@ -119,7 +119,7 @@ class BucketStorage:
         answer = await self._ask("HEAD", key)
         if answer.status == 404:
             return None
-        headers = _accept(answer).headers
+        headers = _require_success(answer).headers
         return int(headers.get("content-length", "0")), headers.get("etag", "").strip('"')
 
     async def _keys(
@@ -129,7 +129,7 @@ class BucketStorage:
         if delimiter:
             query["delimiter"] = delimiter
         while True:
-            root = _xml(_accept(await self._ask("GET", "", query=query)).body)
+            root = _xml(_require_success(await self._ask("GET", "", query=query)).body)
             for one in root.iter("Contents"):
                 yield one.findtext("Key", ""), int(one.findtext("Size", "0"))
             for one in root.iter("CommonPrefixes"):
@@ -142,11 +142,11 @@ class BucketStorage:
     async def _require_room(self, size_bytes: int, files: int) -> None:
         """Raises: Thrown: 507 `storageFull`."""
         async with self._counting:
-            if monotonic() - self._counted > COUNTED_SECONDS:
+            if monotonic() - self._counted > COUNT_SECONDS:
                 size = count = 0
                 async for _, one in self._keys(f"{self._bucket.prefix}/"):
                     size, count = size + (one or 0), count + 1
-                self._held, self._counted = Held(size, count), monotonic()
+                self._held, self._counted = StoredSize(size, count), monotonic()
         most, now = self._most, self._held
         if size_bytes > 0 and now.size_bytes + size_bytes > most.size_bytes:
             raise _full(f"{most.size_bytes:,} bytes")
@@ -162,7 +162,7 @@ class BucketStorage:
         now, query = self._clock.now(), query or {}
         headers = self._signer.headers(method, url, query, body, now, more or {})
         url += f"?{query_of(query)}" if query else ""
-        request = HttpRequest(method, url, headers, body, SECONDS, "none", most_bytes=MOST_BYTES)
+        request = HttpRequest(method, url, headers, body, SECONDS, "none", most_bytes=MAX_BYTES)
         try:
             return await self._http.send(request)
         except HttpFailure as failure:
@@ -191,7 +191,7 @@ def _full(most: str) -> Thrown:
     return Thrown(507, f"this project keeps at most {most}", code="storageFull")
 
 
-def _accept(answer: HttpResponse) -> HttpResponse:
+def _require_success(answer: HttpResponse) -> HttpResponse:
     """Return a good answer. Raises: Failure: it is none."""
     if 200 <= answer.status <= 299:
         return answer
@@ -214,5 +214,5 @@ def _xml(body: bytes) -> ET.Element:
     except ET.ParseError:
         raise _unavailable("its list is not XML") from None
     for one in root.iter():
-        one.tag = _SPACE.sub("", one.tag)
+        one.tag = _NAMESPACE.sub("", one.tag)
     return root

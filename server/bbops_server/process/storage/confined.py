@@ -18,22 +18,22 @@ from typing import BinaryIO, Final
 
 from bbops.base.storage import Listed, Parts
 from bbops.runtime.values.failures import Thrown
-from bbops_server.process.storage.usage import OWN, Held, Usage, sweep
+from bbops_server.process.storage.usage import INTERNAL_PREFIX, StorageUsage, StoredSize, sweep
 
 IGNORE: Final = ".gitignore"
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NO_WAY: Final = frozenset({errno.ELOOP, errno.ENOTDIR, errno.ENOENT, errno.EMLINK})
-_RACES: Final = 10
+_MISSING_ERRORS: Final = frozenset({errno.ELOOP, errno.ENOTDIR, errno.ENOENT, errno.EMLINK})
+_MAX_TRIES: Final = 10
 """How often a save begins anew because its folder, which was empty, has just been removed."""
 _PIECE_BYTES: Final = 1 << 20
-_MOST_DEPTH: Final = 40
+_MAX_DEPTH: Final = 40
 
 
-class Confined:
+class ConfinedFolder:
     """The files below a folder that only the server writes to."""
 
-    def __init__(self, root: Path, most: Held, *, ignores: bool = False) -> None:
+    def __init__(self, root: Path, most: StoredSize, *, ignores: bool = False) -> None:
         """Open it; what is not there is made.
 
         Args:
@@ -45,10 +45,10 @@ class Confined:
         self._root = os.open(root, _FOLDER)
         if ignores:
             with suppress(FileExistsError):
-                made = os.open(IGNORE, _new(), 0o600, dir_fd=self._root)
+                made = os.open(IGNORE, _new_file_flags(), 0o600, dir_fd=self._root)
                 with os.fdopen(made, "wb") as file:
                     file.write(b"*\n")
-        self.usage = Usage(self._root, most, self._count)
+        self.usage = StorageUsage(self._root, most, self._count)
 
     def close(self) -> None:
         """Close it."""
@@ -58,7 +58,7 @@ class Confined:
     # ---- files
     def save(self, path: Parts, content: BinaryIO) -> int:
         """Write a file, see `Storage.save`."""
-        for _ in range(_RACES - 1):
+        for _ in range(_MAX_TRIES - 1):
             with suppress(FileNotFoundError):
                 return self._save(path, content)
             content.seek(0)
@@ -85,7 +85,7 @@ class Confined:
             with self._folder(folders) as at:
                 found = os.open(name, _FILE, dir_fd=at)
         except OSError as error:
-            if error.errno in _NO_WAY | {errno.ENXIO, errno.EACCES}:
+            if error.errno in _MISSING_ERRORS | {errno.ENXIO, errno.EACCES}:
                 return None
             raise
         if stat.S_ISREG(os.fstat(found).st_mode):
@@ -100,7 +100,7 @@ class Confined:
             with self._folder(folders) as at:
                 return _size(at, name) is not None
         except OSError as error:
-            if error.errno in _NO_WAY:
+            if error.errno in _MISSING_ERRORS:
                 return False
             raise
 
@@ -115,7 +115,7 @@ class Confined:
                 os.unlink(name, dir_fd=at)
                 count(-size, -1)
         except OSError as error:
-            if error.errno in _NO_WAY:
+            if error.errno in _MISSING_ERRORS:
                 return
             raise
         self._prune(folders)
@@ -138,16 +138,16 @@ class Confined:
                     if len(found) > most:
                         break
         except OSError as error:
-            if error.errno not in _NO_WAY:
+            if error.errno not in _MISSING_ERRORS:
                 raise
         return sorted(found, key=lambda one: one.path)
 
-    def _count(self) -> Held:
+    def _count(self) -> StoredSize:
         """Look at all of it; what saves have left that were killed is removed."""
         size = files = 0
         for one in _walk(self._root, "", recursive=True, visit=sweep):
             size, files = size + one.size_bytes, files + (not one.is_folder)
-        return Held(size, files)
+        return StoredSize(size, files)
 
     @contextmanager
     def _folder(self, parts: Parts, *, makes: bool = False) -> Iterator[int]:
@@ -185,14 +185,14 @@ def _enter(at: int, name: str, *, makes: bool) -> int:
         raise
 
 
-def _new() -> int:
+def _new_file_flags() -> int:
     return os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
 def _partial(folder: int) -> Iterator[str]:
     """Yield a name for a file that is not whole yet; it is gone when the block has ended."""
-    name = f"{OWN}new-{secrets.token_hex(8)}"
+    name = f"{INTERNAL_PREFIX}new-{secrets.token_hex(8)}"
     try:
         yield name
     finally:
@@ -202,7 +202,7 @@ def _partial(folder: int) -> Iterator[str]:
 
 def _write(name: str, folder: int, content: BinaryIO) -> int:
     """Write a new file until it is on the disk; return its size."""
-    with os.fdopen(os.open(name, _new(), 0o600, dir_fd=folder), "wb") as file:
+    with os.fdopen(os.open(name, _new_file_flags(), 0o600, dir_fd=folder), "wb") as file:
         _copy(content, file)
         file.flush()
         os.fsync(file.fileno())
@@ -248,8 +248,8 @@ def _walk(
                 yield Listed(path, size, is_folder=False)
             continue
         yield Listed(path, 0, is_folder=True)
-        if recursive and depth < _MOST_DEPTH:
-            with suppress(OSError), closing(_Inner(at, name)) as inner:
+        if recursive and depth < _MAX_DEPTH:
+            with suppress(OSError), closing(_OpenFolder(at, name)) as inner:
                 yield from _walk(
                     inner.at, path, recursive=True, visit=visit, depth=depth + 1
                 )  # fmt: skip
@@ -259,12 +259,12 @@ def _names(at: int) -> list[tuple[str, bool]]:
     with os.scandir(at) as entries:
         return sorted(
             (one.name, one.is_dir(follow_symlinks=False)) for one in entries
-            if not one.name.startswith(OWN) and one.name != IGNORE
+            if not one.name.startswith(INTERNAL_PREFIX) and one.name != IGNORE
             and (one.is_dir(follow_symlinks=False) or one.is_file(follow_symlinks=False))
         )  # fmt: skip
 
 
-class _Inner:
+class _OpenFolder:
     """A folder in a folder, open."""
 
     def __init__(self, at: int, name: str) -> None:

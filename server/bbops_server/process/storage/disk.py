@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from bbops.base.storage import Listed, OpenFile, Parts, RunFile
 from bbops_server.process.host.run_folders import explain_disk
-from bbops_server.process.storage.confined import Confined
-from bbops_server.process.storage.usage import Held
+from bbops_server.process.storage.confined import ConfinedFolder
+from bbops_server.process.storage.usage import StoredSize
 
 T = TypeVar("T")
 
@@ -23,13 +23,13 @@ T = TypeVar("T")
 class DiskStorage:
     """The files below a folder; nothing is made before it is needed."""
 
-    def __init__(self, root: Path, most: Held, *, in_project: bool = False) -> None:
+    def __init__(self, root: Path, most: StoredSize, *, in_project: bool = False) -> None:
         """Args: `in_project`: the root is a folder with a project, in which base directories are.
 
         Else they are in a folder of their own, and count together.
         """
         self._root, self._most, self._in_project = root, most, in_project
-        self._stores: dict[Path, Confined] = {}
+        self._stores: dict[Path, ConfinedFolder] = {}
         self._opening = threading.Lock()
 
     async def save(self, base: Parts, path: Parts, content: bytes | RunFile) -> int:
@@ -91,13 +91,13 @@ class DiskStorage:
                 one.close()
             self._stores.clear()
 
-    def _at(self, base: Parts) -> tuple[Confined, Parts]:
+    def _at(self, base: Parts) -> tuple[ConfinedFolder, Parts]:
         """Return the store that counts a base directory, and the rest of its parts."""
         first = base[:1] if self._in_project else ()
         root = self._root.joinpath(*first)
         with self._opening:
             if root not in self._stores:
-                self._stores[root] = Confined(root, self._most, ignores=self._in_project)
+                self._stores[root] = ConfinedFolder(root, self._most, ignores=self._in_project)
             return self._stores[root], base[len(first) :]
 
 

@@ -9,7 +9,7 @@ from bbops.base.storage import Storage
 from bbops_server.process.messages.projects import FileStorage
 from bbops_server.process.storage.bucket import BucketStorage
 from bbops_server.process.storage.disk import DiskStorage
-from bbops_server.process.storage.usage import Held
+from bbops_server.process.storage.usage import StoredSize
 
 
 class Storages:
@@ -21,7 +21,7 @@ class Storages:
 
     def find(self, kept: FileStorage) -> Storage:
         """Return the storage of a place."""
-        most = Held(kept.most_bytes, kept.most_files)
+        most = StoredSize(kept.most_bytes, kept.most_files)
         if kept.bucket is not None:
             if kept not in self._buckets:
                 self._buckets[kept] = BucketStorage(kept.bucket, most)

@@ -16,24 +16,24 @@ from typing import Final, NamedTuple
 from bbops.runtime.values.failures import Thrown
 from bbops.source.tree import STORE
 
-OWN: Final = ".bbops-"
+INTERNAL_PREFIX: Final = ".bbops-"
 """What names of ours begin with; no path has such a part."""
 USAGE: Final = STORE
-_PRESENCE: Final = f"{OWN}presence"
+_PRESENCE: Final = f"{INTERNAL_PREFIX}presence"
 _NUMBERS: Final = struct.Struct("<QQ")
 
 
-class Held(NamedTuple):
+class StoredSize(NamedTuple):
     """Bytes and files."""
 
     size_bytes: int
     files: int
 
 
-class Usage:
+class StorageUsage:
     """The count of one store. Its methods block for a moment."""
 
-    def __init__(self, folder: int, most: Held, count: Callable[[], Held]) -> None:
+    def __init__(self, folder: int, most: StoredSize, count: Callable[[], StoredSize]) -> None:
         """Join those who use a store.
 
         Args:
@@ -76,24 +76,26 @@ class Usage:
             finally:
                 fcntl.flock(self._file, fcntl.LOCK_UN)
 
-    def read(self) -> Held:
+    def read(self) -> StoredSize:
         """Return what the store holds."""
         with self._lock:
             return self._read()
 
-    def _change(self, before: Held, size_bytes: int, files: int) -> None:
-        now = Held(max(before.size_bytes + size_bytes, 0), max(before.files + files, 0))
+    def _change(self, before: StoredSize, size_bytes: int, files: int) -> None:
+        now = StoredSize(max(before.size_bytes + size_bytes, 0), max(before.files + files, 0))
         if size_bytes > 0 and now.size_bytes > self.most.size_bytes:
             raise _full(f"{self.most.size_bytes:,} bytes")
         if files > 0 and now.files > self.most.files:
             raise _full(f"{self.most.files:,} files")
         self._write(now)
 
-    def _read(self) -> Held:
+    def _read(self) -> StoredSize:
         found = os.pread(self._file, _NUMBERS.size, 0)
-        return Held(*_NUMBERS.unpack(found)) if len(found) == _NUMBERS.size else Held(0, 0)
+        return (
+            StoredSize(*_NUMBERS.unpack(found)) if len(found) == _NUMBERS.size else StoredSize(0, 0)
+        )
 
-    def _write(self, held: Held) -> None:
+    def _write(self, held: StoredSize) -> None:
         os.pwrite(self._file, _NUMBERS.pack(*held), 0)
 
 
@@ -109,7 +111,7 @@ def _open(name: str, folder: int) -> int:
 def sweep(folder: int) -> None:
     """Remove what saves have left here that were killed."""
     with os.scandir(folder) as entries:
-        left = [one.name for one in entries if one.name.startswith(f"{OWN}new-")]
+        left = [one.name for one in entries if one.name.startswith(f"{INTERNAL_PREFIX}new-")]
     for name in left:
         with suppress(OSError):
             os.unlink(name, dir_fd=folder)

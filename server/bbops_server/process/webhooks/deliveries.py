@@ -10,18 +10,18 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from bbops_server.process.webhooks.list_file import keep_list, mark_of, read_list
-from bbops_server.process.webhooks.message import Message
+from bbops_server.process.webhooks.list_file import hash_url, read_list, write_list
+from bbops_server.process.webhooks.message import HookMessage
 
-MOST_KEPT: Final = 200
+MAX_KEPT: Final = 200
 """Messages of one receiver."""
 
-_MOST_TOLD: Final = 300
+_MAX_ERROR: Final = 300
 
 Outcome = Literal["waiting", "taken", "dropped"]
 
 
-class Delivery(msgspec.Struct, frozen=True):
+class HookDelivery(msgspec.Struct, frozen=True):
     """A message and its last try.
 
     Attributes:
@@ -31,7 +31,7 @@ class Delivery(msgspec.Struct, frozen=True):
         error: why it was not taken, empty where it was.
     """
 
-    message: Message
+    message: HookMessage
     outcome: Outcome = "waiting"
     tried_at: datetime | None = None
     status: int | None = None
@@ -39,7 +39,7 @@ class Delivery(msgspec.Struct, frozen=True):
 
     def tell(self, receiver: str) -> dict[str, Any]:
         """Return what owners are told: all but what was said."""
-        said = msgspec.json.decode(self.message.body, type=_Said)
+        said = msgspec.json.decode(self.message.body, type=_MessageHead)
         return {
             "id": self.message.id, "receiver": receiver, "event": said.type,
             "project": said.data.get("project", ""), "at": self.message.at,
@@ -48,24 +48,24 @@ class Delivery(msgspec.Struct, frozen=True):
         }  # fmt: skip
 
 
-class _Said(msgspec.Struct):
+class _MessageHead(msgspec.Struct):
     type: str
     data: dict[str, Any]
 
 
-class Deliveries:
+class HookDeliveries:
     """One file in the state folder, beside what waits. `known` are the last, the newest last."""
 
     def __init__(self, folder: Path, url: str) -> None:
         """Take up what is known of an address."""
-        self._file = folder / f"{mark_of(url)}.sent.json"
-        self.known: Sequence[Delivery] = read_list(self._file, Delivery)
+        self._file = folder / f"{hash_url(url)}.sent.json"
+        self.known: Sequence[HookDelivery] = read_list(self._file, HookDelivery)
 
-    def note(self, one: Delivery) -> None:
+    def note(self, one: HookDelivery) -> None:
         """Remember a try, in the place of those before it of the same message."""
         others = [known for known in self.known if known.message.id != one.message.id]
-        self.known = [*others, one][-MOST_KEPT:]
-        keep_list(self._file, self.known)
+        self.known = [*others, one][-MAX_KEPT:]
+        write_list(self._file, self.known)
 
 
 def show_receiver(url: str) -> str:
@@ -78,4 +78,4 @@ def show_receiver(url: str) -> str:
 def describe_error(error: Exception, url: str) -> str:
     """Return why a try has failed, without the address, at a bearable length."""
     said = str(error) or type(error).__name__
-    return said.replace(url, show_receiver(url))[:_MOST_TOLD]
+    return said.replace(url, show_receiver(url))[:_MAX_ERROR]

@@ -18,7 +18,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-def mark_of(url: str) -> str:
+def hash_url(url: str) -> str:
     """Return what tells a receiver apart, and nothing of the secrets that its address may hold."""
     return hashlib.sha256(url.encode()).hexdigest()[:16]
 
@@ -30,7 +30,7 @@ def read_list(file: Path, kind: type[T]) -> list[T]:
     return []
 
 
-def keep_list(file: Path, found: Sequence[Any]) -> None:
+def write_list(file: Path, found: Sequence[Any]) -> None:
     """Write a list down; where the disk takes nothing, a restart loses it, which is logged."""
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

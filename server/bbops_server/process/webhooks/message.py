@@ -12,7 +12,7 @@ from bbops.base.errors import ServerError
 from bbops.runtime.work.signature_schemes import MIN_KEY_BYTES, headers, read_key
 
 
-class Message(msgspec.Struct, frozen=True):
+class HookMessage(msgspec.Struct, frozen=True):
     """What is sent, and how often that was tried.
 
     Attributes:
@@ -51,6 +51,6 @@ def read_secret(text: str) -> bytes:
     return key
 
 
-def sign(message: Message, at: datetime, key: bytes) -> dict[str, str]:
+def sign(message: HookMessage, at: datetime, key: bytes) -> dict[str, str]:
     """Return the headers of a try."""
     return headers(key, message.id, int(at.timestamp()), message.body.encode())

@@ -12,24 +12,24 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from bbops.base.errors import ServerError
-from bbops_server.process.webhooks.deliveries import Delivery, show_receiver
+from bbops_server.process.webhooks.deliveries import HookDelivery, show_receiver
 from bbops_server.process.webhooks.delivery_queue import DeliveryQueue
-from bbops_server.process.webhooks.message import Message, write_body
-from bbops_server.process.webhooks.sender import WebhookSender, now
+from bbops_server.process.webhooks.message import HookMessage, write_body
+from bbops_server.process.webhooks.sender import HookSender, now
 from bbops_server.settings import Settings, Webhook
 
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 3_600.0
+FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 5.0, 3_600.0
 PING: Final = "ping"
 """The event of a test."""
 
 _log = logging.getLogger(__name__)
 
 
-class Outbox:
+class WebhookOutbox:
     """The messages to all receivers that the settings name, as they are by then."""
 
     def __init__(self, settings: Callable[[], Settings]) -> None:
-        self._settings, self._sender = settings, WebhookSender(settings)
+        self._settings, self._sender = settings, HookSender(settings)
         self._lines: dict[str, DeliveryQueue] = {}
         self._sending: dict[str, asyncio.Task[None]] = {}
 
@@ -37,7 +37,7 @@ class Outbox:
         """Let each receiver of an event know soon; never waits for one."""
         for hook in self._settings().webhooks:
             if event in hook.events:
-                if not self._line(hook).queue.put(_write(event, data)):
+                if not self._line(hook).queue.put(_create_message(event, data)):
                     shown = show_receiver(hook.url)
                     _log.error(
                         "webhook '%s' does not accept messages: the oldest one is dropped", shown
@@ -73,7 +73,9 @@ class Outbox:
         """
         hooks = self._pick(wanted)
         data = {"server": self._settings().control_url}
-        return list(await asyncio.gather(*(self._try(hook, _write(PING, data)) for hook in hooks)))
+        return list(
+            await asyncio.gather(*(self._try(hook, _create_message(PING, data)) for hook in hooks))
+        )
 
     async def resend(self, wanted: str) -> dict[str, Any]:
         """Send a message once more, now, with its id, and return what came back.
@@ -92,13 +94,13 @@ class Outbox:
             raise ServerError(f"{said} '{wanted}'", hint="'bbops hooks list' shows the last ones")
         return await self._try(*found[0])
 
-    async def _try(self, hook: Webhook, message: Message) -> dict[str, Any]:
+    async def _try(self, hook: Webhook, message: HookMessage) -> dict[str, Any]:
         line = self._line(hook)
         async with line.turn:
             found = line.settle(await self._sender.send(hook, message))
         return found.tell(show_receiver(hook.url))
 
-    def _all(self) -> Iterator[tuple[Webhook, Delivery]]:
+    def _all(self) -> Iterator[tuple[Webhook, HookDelivery]]:
         for hook in self._settings().webhooks:
             for one in self._line(hook).deliveries():
                 yield hook, one
@@ -143,10 +145,10 @@ class Outbox:
         return next((one for one in self._settings().webhooks if one.url == url), None)
 
 
-def _write(event: str, data: Mapping[str, Any]) -> Message:
+def _create_message(event: str, data: Mapping[str, Any]) -> HookMessage:
     at = now()
-    return Message(f"msg_{secrets.token_hex(16)}", write_body(event, at, data), at)
+    return HookMessage(f"msg_{secrets.token_hex(16)}", write_body(event, at, data), at)
 
 
 def _pause(tries: int) -> float:
-    return min(FIRST_PAUSE_SECONDS * 2.0 ** min(tries, 20), LONGEST_PAUSE_SECONDS)
+    return min(FIRST_PAUSE_SECONDS * 2.0 ** min(tries, 20), MAX_PAUSE_SECONDS)

@@ -12,43 +12,43 @@ import msgspec
 
 from bbops.base.errors import BbopsError, ServerError
 from bbops.base.host import HttpRequest
-from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.process.webhooks.deliveries import Delivery, describe_error
-from bbops_server.process.webhooks.message import Message, read_secret, sign
+from bbops_server.process.webhooks.deliveries import HookDelivery, describe_error
+from bbops_server.process.webhooks.message import HookMessage, read_secret, sign
 from bbops_server.settings import Settings, Webhook
 
-ANSWER_SECONDS: Final = 15.0
+RESPONSE_SECONDS: Final = 15.0
 
 
-class WebhookSender:
+class HookSender:
     """Sends by the settings as they are by then."""
 
     def __init__(self, settings: Callable[[], Settings]) -> None:
         # a signed message is for the address that the settings name, and for no other
         self._settings, self._http = settings, OutsideHttp(max_redirects=0)
 
-    async def send(self, hook: Webhook, message: Message) -> Delivery:
+    async def send(self, hook: Webhook, message: HookMessage) -> HookDelivery:
         """Try once; return what came back, `taken` or to be tried again."""
         tried = msgspec.structs.replace(message, tries=message.tries + 1)
         try:
             status = await self._ask(hook, message)
         except Exception as error:  # noqa: BLE001 - whatever it is, the message is tried again
-            return Delivery(tried, tried_at=now(), error=describe_error(error, hook.url))
+            return HookDelivery(tried, tried_at=now(), error=describe_error(error, hook.url))
         if 200 <= status < 300:
-            return Delivery(tried, "taken", now(), status)
-        return Delivery(tried, "waiting", now(), status, f"it answered {status}")
+            return HookDelivery(tried, "taken", now(), status)
+        return HookDelivery(tried, "waiting", now(), status, f"it answered {status}")
 
     async def close(self) -> None:
         """Close the connections."""
         await self._http.close()
 
-    async def _ask(self, hook: Webhook, message: Message) -> int:
-        self._http.allow(Egress(self._settings().egress))
+    async def _ask(self, hook: Webhook, message: HookMessage) -> int:
+        self._http.allow(EgressPolicy(self._settings().egress))
         headers = sign(message, now(), read_secret(self._secret(hook.secret_env)))
         body = message.body.encode()
-        request = HttpRequest("POST", hook.url, headers, body, ANSWER_SECONDS)
+        request = HttpRequest("POST", hook.url, headers, body, RESPONSE_SECONDS)
         return (await self._http.send(request)).status
 
     def _secret(self, name: str) -> str:

@@ -121,7 +121,7 @@ def warm() -> None:
 
 def run(forked: ForkTestRun) -> None:
     """Run the tests of the project that the parent hands over, and say what came of it."""
-    limits.apply(limits.TRIAL)
+    limits.apply(limits.TEST_RUN)
     os.umask(0o077)
     tempfile.tempdir = os.environ["TMPDIR"] = os.environ["SQLITE_TMPDIR"] = forked.scratch
     os.chdir(forked.scratch)

@@ -27,9 +27,9 @@ from bbops_server.process.forks.limits import (
     CPU_WINDOW_SECONDS,
     DRAFT,
     DRAFT_FOLDER_BYTES,
-    MOST_DEATHS,
-    MOST_MEMORY_BYTES,
-    SILENCE_SECONDS,
+    MAX_CRASHES,
+    MAX_MEMORY_BYTES,
+    UNRESPONSIVE_SECONDS,
 )
 from bbops_server.process.messages.drafts import (
     AdmitMembers,
@@ -306,7 +306,7 @@ class AwakeDrafts:
         one.deaths += 1
         reason = one.reason or "it ended by itself, or the system ended it for its memory"
         _log.warning("the process %d of draft '%s' ended: %s", child.pid, one.name, reason)
-        if one.deaths >= MOST_DEATHS:
+        if one.deaths >= MAX_CRASHES:
             self.failed(one.name, reason)
         elif one.name in self._drafts:
             self._do(self._announce(one.told()))
@@ -325,10 +325,10 @@ class AwakeDrafts:
         was_busy, used = one.is_busy, read_used(child.pid)
         if used is not None:
             one.usage.take(used)
-            is_asked = monotonic() - one.used_at < SILENCE_SECONDS
+            is_asked = monotonic() - one.used_at < UNRESPONSIVE_SECONDS
             if one.usage.is_idle and not was_busy and not is_asked:
                 return
-            if used.memory_bytes > MOST_MEMORY_BYTES:
+            if used.memory_bytes > MAX_MEMORY_BYTES:
                 self._end(one, child, f"it took {used.memory_bytes >> 20} MiB of memory")
                 return
         since = one.usage.busy_since
@@ -339,12 +339,12 @@ class AwakeDrafts:
         elif await self._is_too_large(one):
             self._end(one, child, f"its files took more than {DRAFT_FOLDER_BYTES >> 20} MiB")
         elif await self._hangs(one, child, used):
-            self._end(one, child, f"it did not answer for {SILENCE_SECONDS:g} seconds")
+            self._end(one, child, f"it did not answer for {UNRESPONSIVE_SECONDS:g} seconds")
 
     async def _hangs(self, one: Awake, child: Child, used: Used | None) -> bool:
         usage = one.usage
         usage.silent_since = usage.silent_since or used
-        if not await child.is_silent(SILENCE_SECONDS):
+        if not await child.is_unresponsive(UNRESPONSIVE_SECONDS):
             usage.silent_since = None
             return False
         used = read_used(child.pid)

@@ -11,7 +11,7 @@ from bbops.base.errors import ServerError
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.data_plane.live.shared import Shared
 from bbops_server.data_plane.realtime.fanout.stream import CENTER
-from bbops_server.process.children import Child, LivingChild
+from bbops_server.process.children import Child, SupervisedChild
 from bbops_server.process.messages.projects import Hold, Refuse
 from bbops_server.process.messages.request import A, RequestMessage
 from bbops_server.publish.processes.link import Link
@@ -63,12 +63,12 @@ async def hold(ask: Ask, project: str, until: float) -> None:
     await ask(Hold(project, seconds, HOLD_DRAIN_SECONDS), timeout_seconds=WORD_SECONDS)
 
 
-async def tell(child: LivingChild, request: RequestMessage[A]) -> A:
+async def tell(child: SupervisedChild, request: RequestMessage[A]) -> A:
     """Tell a process what may take it a while. Raises: BbopsError: it is not responding."""
     return await child.ask(request, timeout_seconds=LINK_SECONDS)
 
 
-async def swap(child: LivingChild, link: Link) -> None:
+async def swap(child: SupervisedChild, link: Link) -> None:
     """Swap; a process that was replaced since it linked must link once more."""
     try:
         await child.ask(link.swap(), timeout_seconds=WORD_SECONDS)

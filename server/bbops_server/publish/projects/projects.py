@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from bbops.base.errors import BbopsError, ServerError
 from bbops.interfaces.answers import Publication, ServerStatus, Status
-from bbops_server.process.host.files import note_schema
+from bbops_server.process.host.files import record_schema
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.messages.lifecycle import MetricSample
-from bbops_server.process.webhooks.outbox import Outbox
+from bbops_server.process.webhooks.outbox import WebhookOutbox
 from bbops_server.publish.drafts.drafts import Drafts
 from bbops_server.publish.processes.metrics import read_metrics
 from bbops_server.publish.processes.project_client import ProjectClient
@@ -52,7 +52,7 @@ class Projects:
     def __init__(self, tell: Tell, work: Callable[[Projects], Awaitable[None]]) -> None:
         """`work` starts them, and goes on until it is cancelled."""
         self.settings = ServerStatus()
-        self.outbox: Outbox | None = None
+        self.outbox: WebhookOutbox | None = None
         """Who else is told what happens."""
         self._tell, self._work = tell, work
         self._held: list[tuple[str, Event]] | None = []
@@ -94,7 +94,7 @@ class Projects:
         """Return the status of the server's own settings."""
         return self.settings
 
-    def hooks(self) -> Outbox | None:
+    def hooks(self) -> WebhookOutbox | None:
         """Return what webhooks are sent; None of a server that is just starting."""
         return self.outbox
 
@@ -248,7 +248,7 @@ class Projects:
             project = reconciler.context.project
             try:
                 Secrets.open(project.state)  # makes the folder
-                note_schema(project.state, project.schema)
+                record_schema(project.state, project.schema)
                 await reconciler.run()
             except BbopsError as error:
                 stalled = Stalled("StateNotWritable", error.message, error.hint, is_passing=True)

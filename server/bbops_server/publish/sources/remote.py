@@ -11,7 +11,7 @@ from time import monotonic
 from bbops.base.errors import BbopsError
 from bbops.source.git.address import Address
 from bbops.source.git.series import TAG, find_refs
-from bbops_server.process.children import LivingChild
+from bbops_server.process.children import SupervisedChild
 from bbops_server.process.host.random import SystemRandom
 from bbops_server.process.messages.repositories import Fetch, ListRemoteBranches, PushTag
 from bbops_server.publish.sources.sources import Source, describe
@@ -52,7 +52,7 @@ class RemoteSource:
         self._list_due = 0.0
         self._sharing: set[asyncio.Task[None]] = set()
 
-    async def stamp(self, build: LivingChild) -> object:
+    async def stamp(self, build: SupervisedChild) -> object:
         """Return the newest commit and frontend that are known; look when it is time."""
         is_hurried = self._is_hurried
         if is_hurried and self._looking is not None:
@@ -66,7 +66,7 @@ class RemoteSource:
             raise self._trouble
         return self._commit, self._newest_frontend
 
-    async def revision(self, build: LivingChild) -> Fetched | None:
+    async def revision(self, build: SupervisedChild) -> Fetched | None:
         """Return the newest commit that is known."""
         del build
         if self._commit is None:
@@ -77,7 +77,7 @@ class RemoteSource:
         """Look at once, however long it was to wait after failures."""
         self._is_hurried, self._list_due = True, 0.0
 
-    async def branches(self, build: LivingChild) -> Mapping[str, str] | None:
+    async def branches(self, build: SupervisedChild) -> Mapping[str, str] | None:
         """Ask the repository, as often as for the newest commit."""
         if monotonic() < self._list_due:
             return None
@@ -92,20 +92,20 @@ class RemoteSource:
             every_seconds=self.every_seconds, is_draft=True,
         )  # fmt: skip
 
-    def share_tag(self, build: LivingChild, name: str) -> None:
+    def share_tag(self, build: SupervisedChild, name: str) -> None:
         """Push a tag in the background; a repository that takes none leaves it in the mirror."""
         task = asyncio.create_task(self._share(build, name))
         self._sharing.add(task)
         task.add_done_callback(self._sharing.discard)
 
-    async def _share(self, build: LivingChild, name: str) -> None:
+    async def _share(self, build: SupervisedChild, name: str) -> None:
         try:
             asked = PushTag(self.address.url, str(self.mirror), name)
             await build.ask(asked, timeout_seconds=FETCH_SECONDS)
         except BbopsError as error:
             _log.warning("version %s stays in the mirror: %s", name, error)
 
-    async def _look(self, build: LivingChild) -> None:
+    async def _look(self, build: SupervisedChild) -> None:
         asked = Fetch(
             self.address.url, str(self.mirror), self.branch,
             self.path if self.holds_rewrites else None, self.has_own_frontends,

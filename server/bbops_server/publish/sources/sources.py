@@ -17,7 +17,7 @@ from bbops.source.git.place import (
 )
 from bbops.source.git.revisions import Revision
 from bbops.source.tree import FolderTree
-from bbops_server.process.children import LivingChild
+from bbops_server.process.children import SupervisedChild
 from bbops_server.process.messages.repositories import ListBranches, Resolve
 from bbops_server.publish.sources.values import Fetched
 from bbops_server.publish.status.status import Stalled
@@ -49,7 +49,7 @@ class Source(Protocol):
         """Why a frontend that was tagged elsewhere is not served; empty where none is like that."""
         ...
 
-    async def stamp(self, build: LivingChild) -> object:
+    async def stamp(self, build: SupervisedChild) -> object:
         """Return a value that changes whenever the source may have changed.
 
         Raises:
@@ -57,7 +57,7 @@ class Source(Protocol):
         """
         ...
 
-    async def revision(self, build: LivingChild) -> Fetched | None:
+    async def revision(self, build: SupervisedChild) -> Fetched | None:
         """Return the newest commit, None without one."""
         ...
 
@@ -65,7 +65,7 @@ class Source(Protocol):
         """Make the next `stamp` look at once, where it would wait for its turn."""
         ...
 
-    async def branches(self, build: LivingChild) -> Mapping[str, str] | None:
+    async def branches(self, build: SupervisedChild) -> Mapping[str, str] | None:
         """Return every branch with its newest commit; None when that is as it was last time.
 
         Raises:
@@ -77,7 +77,7 @@ class Source(Protocol):
         """Return the source of a draft: another branch, where rewriting is everyday work."""
         ...
 
-    def share_tag(self, build: LivingChild, name: str) -> None:
+    def share_tag(self, build: SupervisedChild, name: str) -> None:
         """Bring a tag to where the repository comes from, soon; where that is here, do nothing."""
         ...
 
@@ -110,7 +110,7 @@ class BranchSource:
         """Only of a bare repository: in a work tree amending is everyday work."""
         return self.place.is_bare and not self.is_draft
 
-    async def stamp(self, build: LivingChild) -> object:
+    async def stamp(self, build: SupervisedChild) -> object:
         """Return the stats of the files of the branch and of frontends; five `stat` calls."""
         del build
         try:
@@ -119,7 +119,7 @@ class BranchSource:
         except GitError as error:
             raise Stalled("RepositoryGone", error.message, error.hint) from None
 
-    async def revision(self, build: LivingChild) -> Fetched | None:
+    async def revision(self, build: SupervisedChild) -> Fetched | None:
         """Ask git for the newest commit."""
         asked = Resolve(str(self.repository), self.branch)
         commit = (await build.ask(asked, timeout_seconds=RESOLVE_SECONDS)).commit
@@ -128,7 +128,7 @@ class BranchSource:
     def refresh(self) -> None:
         """Do nothing: it looks all the time."""
 
-    async def branches(self, build: LivingChild) -> Mapping[str, str] | None:
+    async def branches(self, build: SupervisedChild) -> Mapping[str, str] | None:
         """Ask git, if a branch may have come, gone or moved since it was asked last."""
         stamp = await asyncio.to_thread(stamp_branches, self.place)
         if stamp == self._listed:
@@ -142,7 +142,7 @@ class BranchSource:
         """Return the same repository's other branch."""
         return BranchSource(self.repository, branch, self.path, is_draft=True)
 
-    def share_tag(self, build: LivingChild, name: str) -> None:
+    def share_tag(self, build: SupervisedChild, name: str) -> None:
         """Do nothing: it is where it belongs."""
 
 
@@ -166,7 +166,7 @@ class FolderSource:
         self.folder, self.tree = folder, FolderTree(folder)
         self.name, self.shown = folder.name, str(folder)
 
-    async def stamp(self, build: LivingChild) -> object:
+    async def stamp(self, build: SupervisedChild) -> object:
         """Return every file with its content's id; reads only files that changed."""
         del build
         try:
@@ -175,7 +175,7 @@ class FolderSource:
             raise Stalled("FolderGone", error.message, error.hint) from None
         return tuple((entry.path, entry.blob) for entry in entries)
 
-    async def revision(self, build: LivingChild) -> Fetched:
+    async def revision(self, build: SupervisedChild) -> Fetched:
         """Return the tree as it is; its revision counts nothing, git has not seen it."""
         del build
         return Fetched("working-tree", {"kind": "folder", "path": str(self.folder)})
@@ -183,7 +183,7 @@ class FolderSource:
     def refresh(self) -> None:
         """Do nothing: it looks all the time."""
 
-    async def branches(self, build: LivingChild) -> Mapping[str, str] | None:
+    async def branches(self, build: SupervisedChild) -> Mapping[str, str] | None:
         """Return none: what is saved is all there is."""
         del build
         return None
@@ -193,5 +193,5 @@ class FolderSource:
         del branch
         return self
 
-    def share_tag(self, build: LivingChild, name: str) -> None:
+    def share_tag(self, build: SupervisedChild, name: str) -> None:
         """Do nothing: a folder has no tags."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from bbops.base.errors import ServerError
 from bbops.source.git.revisions import commit_of
-from bbops_server.process.children import LivingChild
+from bbops_server.process.children import SupervisedChild
 from bbops_server.process.messages.builds import WriteContract
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.sources import Source
@@ -32,7 +32,9 @@ async def write_contract(context: PublishContext, source: Mapping[str, Any], for
     return Written(answer.text, answer.content_type, answer.digest)
 
 
-async def live_source(source: Source, applied: str | None, build: LivingChild) -> dict[str, Any]:
+async def live_source(
+    source: Source, applied: str | None, build: SupervisedChild
+) -> dict[str, Any]:
     """Return where the commit that is live is read; it need not be the newest.
 
     Raises:
