@@ -64,7 +64,7 @@ class Supervision:
         self.started = list[Child]()
         self.living = SupervisedChild(
             lambda: Child.start("a_hanging_child"), self._prepare,
-            health=health, skips_pings_when_busy=is_quiet_at_work,
+            health=health, skips_pings_when_busy=skips_pings_when_busy,
         )  # fmt: skip
 
     async def _prepare(self, child: Child) -> None:
@@ -103,7 +103,7 @@ def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None
         test: Test, *, health: HealthPolicy = HEALTH, skips_pings_when_busy: bool = False
     ) -> None:
         async def main() -> None:
-            processes = Supervision(health=health, skips_pings_when_busy=is_quiet_at_work)
+            processes = Supervision(health=health, skips_pings_when_busy=skips_pings_when_busy)
             await processes.living.start()
             try:
                 await test(processes)

@@ -8,7 +8,7 @@ from litestar.plugins.core import MsgspecDIPlugin
 
 
 class Application(Litestar):
-    """Litestar without its plugins for pydantic and attrs, whose imports take longer than its own."""
+    """Litestar without its plugins for pydantic and attrs, which are slow to import."""
 
     @staticmethod
     def _get_default_plugins(plugins: list[PluginProtocol]) -> list[PluginProtocol]:

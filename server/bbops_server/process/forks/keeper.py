@@ -73,7 +73,7 @@ class Zygotes:
         return self._folder / f"{next(self._numbers)}.{ending}"
 
     async def warm(self) -> None:
-        """Start the zygote if it is not running. Raises: ServerError: the process does not start."""
+        """Start the zygote if it is not running. Raises: ServerError: it does not start."""
         async with self._lock:
             await self._warm()
 

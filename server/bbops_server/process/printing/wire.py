@@ -12,7 +12,7 @@ MAX_MESSAGE_BYTES: Final = 80 << 20
 """Of one message: the largest is a part of a page."""
 
 
-class PrintRequest(msgspec.Struct, frozen=True, tag=True):
+class PrintRequest(msgspec.Struct, frozen=True, tag="Print"):
     """Print a page: the first message. See `bbops.base.printing.Page`."""
 
     html: str
@@ -27,7 +27,7 @@ class PrintRequest(msgspec.Struct, frozen=True, tag=True):
     seconds: float
 
 
-class ResourceRequest(msgspec.Struct, frozen=True, tag=True):
+class ResourceRequest(msgspec.Struct, frozen=True, tag="Ask"):
     """The page asks for something."""
 
     number: int
@@ -37,7 +37,7 @@ class ResourceRequest(msgspec.Struct, frozen=True, tag=True):
     is_document: bool
 
 
-class ResourceResponse(msgspec.Struct, frozen=True, tag=True):
+class ResourceResponse(msgspec.Struct, frozen=True, tag="Answer"):
     """What it is given; status 0 for nothing."""
 
     number: int
@@ -46,17 +46,17 @@ class ResourceResponse(msgspec.Struct, frozen=True, tag=True):
     body: bytes = b""
 
 
-class PdfPart(msgspec.Struct, frozen=True, tag=True):
+class PdfPart(msgspec.Struct, frozen=True, tag="Part"):
     """The next bytes of the file."""
 
     data: bytes
 
 
-class PrintDone(msgspec.Struct, frozen=True, tag=True):
+class PrintDone(msgspec.Struct, frozen=True, tag="Done"):
     """The file is whole."""
 
 
-class PrintFailed(msgspec.Struct, frozen=True, tag=True):
+class PrintFailed(msgspec.Struct, frozen=True, tag="Failed"):
     """There is no file."""
 
     code: str
