@@ -84,7 +84,7 @@ def test_sockets_lock_and_words_go_from_one_to_the_other(tmp_path: Path) -> None
         assert all(os.path.sameopenfile(one.fileno(), other) for one, other in pairs)
         assert not any(os.get_inheritable(one.fileno()) for one in before.sockets)
         giving_up = asyncio.create_task(before.give_up())
-        successor = await offer.wanted()
+        successor = await offer.wait_for_successor()
         taking_over = asyncio.create_task(successor.takes_over())
         await giving_up
         send_message(before._end, {"do": "leave"})
@@ -107,7 +107,7 @@ def test_a_predecessor_that_cannot_be_ended_is_not_followed(
             before.pid = told.pid
             with pytest.raises(ServerError, match="does not respond to the handover"):
                 await before.give_up()
-        (await offer.wanted())._end.close()
+        (await offer.wait_for_successor())._end.close()
         let_go(before)
 
     offered(tmp_path, test)
@@ -136,7 +136,7 @@ def test_a_successor_that_hangs_is_killed_and_nobody_whom_it_names(
             words = [str(tmp_path), str(named.pid), str(PATIENCE_SECONDS)]
             command = [sys.executable, "-c", HANGING, *words]
             with subprocess.Popen(command) as hanging:
-                successor = await offer.wanted()
+                successor = await offer.wait_for_successor()
                 assert not await successor.takes_over()
                 assert hanging.wait(PATIENCE_SECONDS) == -9
             assert named.poll() is None

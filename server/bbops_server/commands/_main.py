@@ -135,7 +135,7 @@ async def _find_successor(
         await running.serve(told)
         told.cancel()
         return None
-    wanted = asyncio.create_task(offer.wanted())
+    wanted = asyncio.create_task(offer.wait_for_successor())
     await running.serve(told, wanted)
     is_wanted = wanted.done() and not told.done()
     for task in (told, wanted):

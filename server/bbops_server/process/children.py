@@ -138,8 +138,8 @@ class Child:
         """Send a request and return its answer. Several requests may run concurrently.
 
         Raises:
-            BbopsError: the child's own error, or its answer is malformed.
-            ChildGone: the process ended instead.
+            BbopsError: the error that the child returned, or a malformed answer.
+            ChildGone: the process ended before it answered.
             ChildSilent: no answer in time.
         """
         number = next(self._numbers)

@@ -133,7 +133,7 @@ class Zygotes:
             except BbopsError:
                 child.kill()
                 raise
-            # not before: what it imports is ours, and somebody waits for it
+            # only now: the imports are trusted code, and a request waits for them
             lower_priority(child.pid, _NICENESS, session=self._nice)
         return self._child
 
