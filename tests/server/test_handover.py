@@ -117,11 +117,11 @@ HANGING = """
 import sys, time
 from pathlib import Path
 from bbops_server.process.handover.place import connect
-from bbops_server.process.handover.protocol import hear_descriptors, say
+from bbops_server.process.handover.protocol import receive_descriptors, send_message
 end = connect(Path(sys.argv[1]), float(sys.argv[3]))
-say(end, {"protocol": 1, "do": "take over", "pid": int(sys.argv[2])})
-hear_descriptors(end)
-say(end, {"do": "give up"})
+send_message(end, {"protocol": 1, "do": "take over", "pid": int(sys.argv[2])})
+receive_descriptors(end)
+send_message(end, {"do": "give up"})
 time.sleep(float(sys.argv[3]))
 """
 

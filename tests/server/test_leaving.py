@@ -70,7 +70,7 @@ class Serving:
     async def leave(self) -> None:
         """Begin to leave, and return once the connection is marked as leaving."""
         self.leaving = asyncio.create_task(self.server.leave(PATIENCE_SECONDS))
-        await eventually(lambda: self.connection.leaves)
+        await eventually(lambda: self.connection.is_leaving)
 
     async def rest(self) -> list[Answer]:
         """Return every answer until the server closes."""

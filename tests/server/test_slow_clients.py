@@ -28,7 +28,7 @@ Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class FrequentServer(SocketServer):
-    ticks_per_look = 1
+    ticks_per_check = 1
 
 
 class App:
@@ -198,7 +198,7 @@ def test_a_body_that_stalls_or_trickles_is_408(line: str, piece: bytes) -> None:
 
 def test_a_body_that_comes_slowly_but_comes_is_taken() -> None:
     count = 10
-    piece = b"x" * int(HttpConnection.slowest_bytes_per_second * (HttpConnection.body_seconds + 1))
+    piece = b"x" * int(HttpConnection.min_bytes_per_second * (HttpConnection.body_seconds + 1))
     start = post(f"Content-Length: {count * len(piece)}", "Connection: close")
 
     async def test(serving: Serving) -> None:

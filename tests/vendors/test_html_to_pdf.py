@@ -502,9 +502,9 @@ def test_a_page_that_takes_all_memory_is_ended(tmp_path: Path) -> None:
         return WireAnswer(ask.number)
 
     async def print_it() -> None:
-        pool = BrowserPool(str(tmp_path), "", sandbox=SANDBOX, most_running_bytes=700_000_000)
+        pool = BrowserPool(str(tmp_path), "", sandbox=SANDBOX, max_running_bytes=700_000_000)
         try:
-            async with pool.taken() as chromium:
+            async with pool.borrow() as chromium:
                 async for _ in print_page(chromium, page, nothing):
                     pass
         finally:

@@ -382,7 +382,7 @@ class SqlEngine:
         return await self._waiting.listen(job, events)
 
     async def events_after(self, event: str, since: int) -> list[AwaitedEvent]:
-        """As `Engine.heard`."""
+        """As `Engine.events_after`."""
         return await self._waiting.events_after(event, since)
 
     async def wait(self, job: Claim, waits: Sequence[JobWait], *, also: StepResults = ()) -> bool:

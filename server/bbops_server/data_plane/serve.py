@@ -86,7 +86,7 @@ class DataProcess:
         self._server = self._serve(self._plane)
 
     def _serve(self, app: Any) -> SocketServer:
-        return SocketServer(app, most_frame_bytes=MOST_FRAME_BYTES)
+        return SocketServer(app, max_frame_bytes=MOST_FRAME_BYTES)
 
     @property
     def service(self) -> RequestService:

@@ -140,7 +140,7 @@ class Child:
         Raises:
             BbopsError: the error that the child returned, or a malformed answer.
             ChildGone: the process ended before it answered.
-            ChildSilent: no answer in time.
+            ChildTimeout: the process did not answer in time.
         """
         number = next(self._numbers)
         answer: asyncio.Future[msgspec.Raw] = asyncio.get_running_loop().create_future()

@@ -56,9 +56,9 @@ class Predecessor:
         """Connect to the server of a state folder. Blocks until it has answered.
 
         Raises:
-            Silent: it does not.
-            Gone: there is none, or it has ended meanwhile.
-            ServerError: it cannot hand over, or does not want to; says why.
+            UnresponsivePredecessor: it does not answer.
+            NoPredecessor: there is no server, or it has ended.
+            ServerError: it cannot hand over, or refuses to; with its reason.
         """
         if not hasattr(socket, "send_fds"):
             raise ServerError(

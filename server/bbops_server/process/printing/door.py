@@ -1,4 +1,4 @@
-"""The door `printer` of a data process: asks the process that prints, and answers its page."""
+"""The printer of a data process, which supplies the resources of pages to the printing process."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from bbops_server.process.printing.wire import (
 )
 
 _LATE_SECONDS: Final = 90.0
-"""Beyond the time of a print: for the prints before it, and the start of the browser."""
+"""Added to the timeout of a print, for earlier prints and the start of the browser."""
 _MAX_TRIES: Final = 3
-"""How often a print begins anew whose process has ended before it began: it was idle."""
+"""The attempts of a print, if the idle printing process ends before the print begins."""
 
 
 class SocketPrinter:
-    """Prints through a socket."""
+    """Prints through the socket of the printing process."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -50,18 +50,18 @@ class SocketPrinter:
                 raise _gone_error()
 
     async def _try(self, page: Page, ask: Ask) -> AsyncGenerator[bytes | None, None]:
-        """Yield the parts; None where the other process has ended."""
+        """Yield the parts of the file; None if the printing process has ended."""
         try:
-            found = PrintConnection(*await asyncio.open_unix_connection(self._path, limit=1 << 20))
+            streams = await asyncio.open_unix_connection(self._path, limit=1 << 20)
         except OSError:
             raise _gone_error() from None
-        tasks = set[asyncio.Task[None]]()
+        connection, tasks = PrintConnection(*streams), set[asyncio.Task[None]]()
         try:
             async with asyncio.timeout(page.seconds + _LATE_SECONDS):
-                await found.write(_write_request(page))
-                while not isinstance(message := await found.read(), PrintDone):
+                await connection.write(_write_request(page))
+                while not isinstance(message := await connection.read(), PrintDone):
                     if isinstance(message, ResourceRequest):
-                        task = asyncio.create_task(_answer(found, message, ask))
+                        task = asyncio.create_task(_answer(connection, message, ask))
                         tasks.add(task)
                         task.add_done_callback(tasks.discard)
                     elif isinstance(message, PdfPart):
@@ -78,16 +78,17 @@ class SocketPrinter:
         finally:
             for task in tasks:
                 task.cancel()
-            found.close()
+            connection.close()
 
 
-async def _answer(found: PrintConnection, asked: ResourceRequest, ask: Ask) -> None:
-    answer = await ask(Asked(asked.method, asked.url, asked.headers, asked.is_document))
-    told = ResourceResponse(asked.number)
+async def _answer(connection: PrintConnection, request: ResourceRequest, ask: Ask) -> None:
+    answer = await ask(Asked(request.method, request.url, request.headers, request.is_document))
+    response = ResourceResponse(request.number)
     if answer is not None:
-        told = ResourceResponse(asked.number, answer.status, dict(answer.headers), answer.body)
+        headers = dict(answer.headers)
+        response = ResourceResponse(request.number, answer.status, headers, answer.body)
     try:
-        await found.write(told)
+        await connection.write(response)
     except OSError:
         return  # the print has ended
 

@@ -1,4 +1,4 @@
-"""One browser at a time: two prints at once, renewed now and then, ended when nobody prints."""
+"""The browser of a printing process: it prints two pages at a time, and is replaced regularly."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ MAX_CONCURRENT: Final = 2
 MAX_WAITING: Final = 50
 MAX_PRINTS: Final = 200
 MAX_MEMORY_BYTES: Final = 1 << 30
-"""With more it is replaced once its prints have ended."""
+"""A larger browser is replaced after its prints."""
 MAX_RUNNING_BYTES: Final = 3 << 30
-"""With more it is killed, and with it what it prints."""
+"""A larger browser is killed, and its prints fail."""
 WATCH_SECONDS: Final = 0.5
 IDLE_SECONDS: Final = 60.0
 BUSY: Final = "pdfBusy"
 
 
 class BrowserPool:
-    """The browser of a server, and who waits for it."""
+    """A browser, and the prints that wait for it."""
 
     def __init__(
         self, folder: str, program: str, *, sandbox: bool,
-        most_running_bytes: int = MAX_RUNNING_BYTES,
+        max_running_bytes: int = MAX_RUNNING_BYTES,
     ) -> None:  # fmt: skip
-        """Make one without a browser.
+        """Create a pool; the first print starts the browser.
 
         Args:
-            folder: where a browser keeps what it needs while it runs.
-            program: its path or name; empty to look for one.
-            sandbox: whether it confines its own processes.
-            most_running_bytes: with more memory it is killed at once.
+            folder: the parent of the browser's temporary folder.
+            program: the path or name of the browser; empty to search for it.
+            sandbox: the browser uses its sandbox.
+            max_running_bytes: a browser with more memory is killed.
         """
         self._folder, self._program, self._sandbox = folder, program, sandbox
-        self._most_running = most_running_bytes
+        self._max_running = max_running_bytes
         self._watching: asyncio.Task[None] | None = None
         self._free = asyncio.Semaphore(MAX_CONCURRENT)
         self._starting = asyncio.Lock()
@@ -49,15 +49,15 @@ class BrowserPool:
 
     @property
     def is_used(self) -> bool:
-        """Whether somebody prints or waits."""
+        """Whether a print is running or waiting."""
         return bool(self._waiting or self._users)
 
     @asynccontextmanager
-    async def taken(self) -> AsyncIterator[ChromiumProcess]:
-        """Yield the browser for one print, once it is somebody's turn.
+    async def borrow(self) -> AsyncIterator[ChromiumProcess]:
+        """Wait for a free slot, and yield the browser for a print.
 
         Raises:
-            PrintFailure: there is none, or too many wait.
+            PrintFailure: there is no browser, or too many prints wait.
         """
         if self._waiting >= MAX_WAITING:
             raise PrintFailure(BUSY, f"{MAX_WAITING} prints wait already")
@@ -74,7 +74,7 @@ class BrowserPool:
             try:
                 yield browser
             finally:
-                await self._leave(browser)
+                await self._return(browser)
         finally:
             self._free.release()
 
@@ -82,10 +82,10 @@ class BrowserPool:
         async with self._starting:
             browser = self._browser
             if browser is None or browser.is_gone:
-                if trouble := find_problem(self._program, sandbox=self._sandbox):
-                    raise PrintFailure("addon-needs", trouble)
-                found = find_program(self._program)
-                browser = ChromiumProcess(found, self._folder, sandbox=self._sandbox)
+                if problem := find_problem(self._program, sandbox=self._sandbox):
+                    raise PrintFailure("addon-needs", problem)
+                program = find_program(self._program)
+                browser = ChromiumProcess(program, self._folder, sandbox=self._sandbox)
                 try:
                     await browser.start()
                 except (BrowserGone, OSError):
@@ -95,14 +95,14 @@ class BrowserPool:
             return browser
 
     async def _watch(self) -> None:
-        """Kill a browser whose pages take too much memory while they are printed."""
+        """Kill a browser that uses too much memory during a print."""
         while self._users:
             await asyncio.sleep(WATCH_SECONDS)
             for browser in [*self._users]:
-                if browser.memory_bytes() > self._most_running:
+                if browser.memory_bytes() > self._max_running:
                     browser.kill()
 
-    async def _leave(self, browser: ChromiumProcess) -> None:
+    async def _return(self, browser: ChromiumProcess) -> None:
         self._users[browser] -= 1
         is_last = not self._users[browser]
         if is_last:
@@ -115,13 +115,13 @@ class BrowserPool:
             await browser.stop()
 
     async def _drop(self) -> None:
-        """End a browser that died on its own while nobody used it."""
+        """Clean up after an unused browser that has ended."""
         browser, self._browser = self._browser, None
         if browser is not None and browser not in self._users:
             await browser.stop()
 
     async def stop(self) -> None:
-        """End it."""
+        """Stop all browsers."""
         for browser in {*self._users, *filter(None, [self._browser])}:
             await browser.stop()
         self._browser = None

@@ -1,4 +1,4 @@
-"""What the process that prints and those that ask it tell each other: one connection a print."""
+"""Messages between a data process and the printing process. Each print has one connection."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import msgspec
 
 _LENGTH_BYTES: Final = 4
 MAX_MESSAGE_BYTES: Final = 80 << 20
-"""Of one message: the largest is a part of a page."""
+"""The size of a message; a resource of a page is the largest."""
 
 
 class PrintRequest(msgspec.Struct, frozen=True, tag="Print"):
-    """Print a page: the first message. See `bbops.base.printing.Page`."""
+    """The first message: the page to print. See `bbops.base.printing.Page`."""
 
     html: str
     url: str
@@ -28,7 +28,7 @@ class PrintRequest(msgspec.Struct, frozen=True, tag="Print"):
 
 
 class ResourceRequest(msgspec.Struct, frozen=True, tag="Ask"):
-    """The page asks for something."""
+    """A request of the page for a resource."""
 
     number: int
     method: str
@@ -38,7 +38,7 @@ class ResourceRequest(msgspec.Struct, frozen=True, tag="Ask"):
 
 
 class ResourceResponse(msgspec.Struct, frozen=True, tag="Answer"):
-    """What it is given; status 0 for nothing."""
+    """The response to a request of the page; status 0 for a rejected request."""
 
     number: int
     status: int = 0
@@ -53,11 +53,11 @@ class PdfPart(msgspec.Struct, frozen=True, tag="Part"):
 
 
 class PrintDone(msgspec.Struct, frozen=True, tag="Done"):
-    """The file is whole."""
+    """The end of the file."""
 
 
 class PrintFailed(msgspec.Struct, frozen=True, tag="Failed"):
-    """There is no file."""
+    """The error of a failed print."""
 
     code: str
     message: str
@@ -75,7 +75,7 @@ class PrintConnection:
         self._reader, self._writer = reader, writer
 
     async def read(self) -> PrintMessage | None:
-        """Return the next message; None when the other end is gone, or says nonsense."""
+        """Return the next message; None if the other end is closed, or it is malformed."""
         try:
             head = await self._reader.readexactly(_LENGTH_BYTES)
             size = int.from_bytes(head, "big")
@@ -86,12 +86,12 @@ class PrintConnection:
             return None
 
     async def write(self, message: PrintMessage) -> None:
-        """Send a message. Raises: OSError: the other end is gone."""
+        """Send a message. Raises: OSError: the other process has ended."""
         data = _encode(message)
         self._writer.write(len(data).to_bytes(_LENGTH_BYTES, "big"))
         self._writer.write(data)
         await self._writer.drain()
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection."""
         self._writer.close()
