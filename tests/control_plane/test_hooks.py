@@ -128,8 +128,8 @@ def test_a_message_goes_where_the_settings_say_and_no_further(
 def test_the_last_messages_are_kept_and_the_last_try_of_each(tmp_path: Path) -> None:
     sent = HookDeliveries(tmp_path, URL)
     sent.known = [HookDelivery(message(number)) for number in range(MAX_KEPT)]
-    sent.note(HookDelivery(message(MAX_KEPT), "dropped"))
-    sent.note(HookDelivery(message(5), "taken", status=200))
+    sent.record(HookDelivery(message(MAX_KEPT), "dropped"))
+    sent.record(HookDelivery(message(5), "taken", status=200))
     again = HookDeliveries(tmp_path, URL).known
     assert [one.message.id for one in again[-2:]] == [f"msg_{MAX_KEPT}", "msg_5"]
     assert (len(again), again[-1].status) == (MAX_KEPT, 200)

@@ -1,4 +1,4 @@
-"""The messages that one receiver has not taken yet, in order, kept over a restart."""
+"""The messages that a receiver has not accepted yet, in order, in a file."""
 
 from __future__ import annotations
 
@@ -10,36 +10,38 @@ from bbops_server.process.webhooks.list_file import hash_url, read_list, write_l
 from bbops_server.process.webhooks.message import HookMessage
 
 MAX_WAITING: Final = 1_000
-"""Messages of one receiver; of more the oldest is dropped."""
+"""The most queued messages of a receiver. Above it, the oldest message is dropped."""
 
 
 class MessageQueue:
-    """One file in the state folder; `waiting` are the messages in order."""
+    """The file with a receiver's queued messages. `waiting` are these messages in order."""
 
     def __init__(self, folder: Path, url: str) -> None:
-        """Take up what waits for an address; what is damaged is forgotten."""
+        """Read the queue of a URL; empty if the file is damaged."""
         self._file = folder / f"{hash_url(url)}.json"
         self.waiting: Sequence[HookMessage] = read_list(self._file, HookMessage)
 
     @property
     def first(self) -> HookMessage | None:
-        """What is to be sent next."""
+        """The next message; None if the queue is empty."""
         return self.waiting[0] if self.waiting else None
 
     def put(self, message: HookMessage) -> bool:
-        """Add a message at the end; return whether there was room, else the oldest is dropped."""
+        """Append a message; return False if the oldest message was dropped to make room."""
         has_room = len(self.waiting) < MAX_WAITING
-        self._keep([*self.waiting[0 if has_room else 1 :], message])
+        self._write([*self.waiting[0 if has_room else 1 :], message])
         return has_room
 
     def drop(self, message: HookMessage) -> None:
-        """Forget what was taken, or is not sent any more."""
-        self._keep([one for one in self.waiting if one.id != message.id])
+        """Remove a message that was accepted or dropped."""
+        self._write([queued for queued in self.waiting if queued.id != message.id])
 
     def replace(self, message: HookMessage) -> None:
-        """Remember a try that has failed."""
-        self._keep([message if one.id == message.id else one for one in self.waiting])
+        """Store a message after a failed attempt."""
+        self._write([
+            message if queued.id == message.id else queued for queued in self.waiting
+        ])  # fmt: skip
 
-    def _keep(self, waiting: Sequence[HookMessage]) -> None:
+    def _write(self, waiting: Sequence[HookMessage]) -> None:
         self.waiting = waiting
         write_list(self._file, waiting)
