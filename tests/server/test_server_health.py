@@ -184,7 +184,7 @@ def test_a_process_that_grows_too_large_is_replaced(
         await eventually(lambda: len(processes.started) > 1)
 
     with caplog.at_level(logging.ERROR):
-        watch(test, health=replace(HEALTH, most_bytes=128 << 20))
+        watch(test, health=replace(HEALTH, max_bytes=128 << 20))
     assert "MiB of memory and ends" in caplog.text
 
 

@@ -170,7 +170,7 @@ class FakeSuccessor:
         send_message(self.end, {"protocol": protocol, "do": "take over", "pid": 4_194_300})
         self.told, self.descriptors = receive_descriptors(self.end)
 
-    def send_message(self, word: HandoverMessage) -> HandoverMessage | None:
+    def say(self, word: HandoverMessage) -> HandoverMessage | None:
         """Say a word and return the answer."""
         send_message(self.end, word)
         return receive_descriptors(self.end)[0]

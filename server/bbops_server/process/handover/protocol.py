@@ -3,7 +3,7 @@
 The servers may have different versions, so the protocol is small and does not change:
 
     new: {"protocol": 1, "do": "take over", "pid": 7}
-    old: {"protocol": 1, "pid": 3, "version": "0.1.0"} with the descriptors of `HandoverDescriptors`,
+    old: {"protocol": 1, "pid": 3, "version": "0.1.0"} with `HandoverDescriptors`,
          or {"refused": "reason", "hint": "fix"}
     new: {"do": "give up"}, when it is ready
     old: {"done": "given up"}; it still answers requests to projects, but changes no state
