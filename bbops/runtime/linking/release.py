@@ -213,7 +213,9 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
         raise FlowError("the release was built by another version; publish it again")
     heard = _heard_tables(data)
     if heard and isinstance(given["host"].events, EventOutbox):
-        given["host"] = replace(given["host"], database=given["host"].events.heard(heard))
+        given["host"] = replace(
+            given["host"], database=given["host"].events.notifying_database(heard)
+        )
     wording = _wording(data["wording"], given["host"])
     functions: dict[str, Function] = {}
     spaces: list[tuple[Mapping[str, str], dict[str, Any]]] = []

@@ -246,8 +246,8 @@ class EventOutbox:
         """Wake the worker that waits for events."""
         self._wake()
 
-    def heard(self, tables: Collection[str]) -> Database:
-        """Return the database such that writes to some tables wake the worker."""
+    def notifying_database(self, tables: Collection[str]) -> Database:
+        """Return the database with notifications: writes to these tables wake the worker."""
         return NotifyingDatabase(self._database, self._wake, tables)
 
 
