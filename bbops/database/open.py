@@ -17,7 +17,7 @@ from bbops.database.sqlite.work import SqliteWork
 
 if TYPE_CHECKING:
     from bbops.database.postgres.driver import Postgres
-    from bbops.runtime.work.statements import Dialect
+    from bbops.runtime.work.statements import WorkDialect
 
 Opened: TypeAlias = "Sqlite | Postgres"
 """Both are the door `bbops.base.host.Database`, and know `prepare` and `close`."""
@@ -66,7 +66,7 @@ def throw_away(beside: Place) -> Iterator[Place]:
         drop_schema(place)
 
 
-def work_dialect(of: Opened) -> Dialect:
+def work_dialect(of: Opened) -> WorkDialect:
     """Return how the queue of jobs speaks to a database that is open."""
     if isinstance(of, Sqlite):
         return SqliteWork()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bbops.runtime.work.worker import Ticked
+from bbops.runtime.work.worker import TickReport
 from bbops_server.commands._lines import lines_of
 from bbops_server.commands._report import Terminal
 from bbops_server.data_plane.live.lines import MOST_WAITING
@@ -167,7 +167,7 @@ def test_what_a_slow_terminal_does_not_read_is_counted_and_not_kept() -> None:
             channel = await ProcessChannel.open(ours)
             lines = WorkLines(channel)
             for _ in range(20_000):
-                lines.happened(Ticked("tasks/beat", 1))
+                lines.happened(TickReport("tasks/beat", 1))
             return [channel.waiting, lines._missed]
 
     waiting, missed = asyncio.run(run())

@@ -22,7 +22,7 @@ from bbops_server.accounts.rules import Role, Scope
 from bbops_server.commands import users, workspace
 from bbops_server.control_plane.sign_in.local import write_local_key
 from bbops_server.process.sockets.binding import bind
-from bbops_server.process.sockets.serving import Server
+from bbops_server.process.sockets.serving import SocketServer
 from tests.support.control import PASSWORD, Browser, Tried, tried
 
 __all__ = ["tried"]
@@ -158,7 +158,7 @@ class Listening:
     def __init__(self, tried: Tried) -> None:
         self.socket = bind("127.0.0.1", 0, option="")
         self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
-        self.server = Server(tried.own_app())
+        self.server = SocketServer(tried.own_app())
         self.started = threading.Event()
         self.thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
         self.thread.start()

@@ -14,15 +14,15 @@ from click.testing import CliRunner
 from bbops.interfaces.cli.hooks import command
 from bbops_server.accounts.rules import Role
 from bbops_server.process.webhooks.deliveries import (
-    MOST_KEPT,
-    Deliveries,
-    Delivery,
+    MAX_KEPT,
+    HookDeliveries,
+    HookDelivery,
     describe_error,
     show_receiver,
 )
 from bbops_server.process.webhooks.delivery_queue import DeliveryQueue
-from bbops_server.process.webhooks.message import Message
-from bbops_server.process.webhooks.outbox import Outbox
+from bbops_server.process.webhooks.message import HookMessage
+from bbops_server.process.webhooks.outbox import WebhookOutbox
 from bbops_server.settings import Settings, Webhook
 from tests.support.control import Tried, tried
 from tests.support.patience import eventually, settle, wait_for
@@ -82,7 +82,7 @@ def test_a_try_that_fails_late_does_not_undo_one_that_was_taken(
 ) -> None:
     monkeypatch.setenv(NAME, SECRET)
     hook = Webhook(receiver.url, frozenset({"published"}), NAME)
-    outbox = Outbox(lambda: Settings(tmp_path, egress=("127.0.0.1",), webhooks=(hook,)))
+    outbox = WebhookOutbox(lambda: Settings(tmp_path, egress=("127.0.0.1",), webhooks=(hook,)))
     receiver.answers = 500
     receiver.gate.clear()
 
@@ -107,8 +107,8 @@ def test_a_try_that_fails_late_does_not_undo_one_that_was_taken(
     assert (last["outcome"], last["status"]) == ("taken", 204)
 
 
-def message(number: int = 1, *, age: timedelta = timedelta()) -> Message:
-    return Message(f"msg_{number}", '{"type":"published","data":{}}', datetime.now(UTC) - age)
+def message(number: int = 1, *, age: timedelta = timedelta()) -> HookMessage:
+    return HookMessage(f"msg_{number}", '{"type":"published","data":{}}', datetime.now(UTC) - age)
 
 
 def test_a_message_goes_where_the_settings_say_and_no_further(
@@ -116,7 +116,7 @@ def test_a_message_goes_where_the_settings_say_and_no_further(
 ) -> None:
     monkeypatch.setenv(NAME, SECRET)
     hook = Webhook(receiver.url, frozenset({"published"}), NAME)
-    outbox = Outbox(lambda: Settings(tmp_path, egress=("127.0.0.1",), webhooks=(hook,)))
+    outbox = WebhookOutbox(lambda: Settings(tmp_path, egress=("127.0.0.1",), webhooks=(hook,)))
     receiver.answers = 307
     (done,) = asyncio.run(outbox.test(""))
     assert (done["outcome"], done["error"]) == (
@@ -126,13 +126,13 @@ def test_a_message_goes_where_the_settings_say_and_no_further(
 
 
 def test_the_last_messages_are_kept_and_the_last_try_of_each(tmp_path: Path) -> None:
-    sent = Deliveries(tmp_path, URL)
-    sent.known = [Delivery(message(number)) for number in range(MOST_KEPT)]
-    sent.note(Delivery(message(MOST_KEPT), "dropped"))
-    sent.note(Delivery(message(5), "taken", status=200))
-    again = Deliveries(tmp_path, URL).known
-    assert [one.message.id for one in again[-2:]] == [f"msg_{MOST_KEPT}", "msg_5"]
-    assert (len(again), again[-1].status) == (MOST_KEPT, 200)
+    sent = HookDeliveries(tmp_path, URL)
+    sent.known = [HookDelivery(message(number)) for number in range(MAX_KEPT)]
+    sent.record(HookDelivery(message(MAX_KEPT), "dropped"))
+    sent.record(HookDelivery(message(5), "taken", status=200))
+    again = HookDeliveries(tmp_path, URL).known
+    assert [one.message.id for one in again[-2:]] == [f"msg_{MAX_KEPT}", "msg_5"]
+    assert (len(again), again[-1].status) == (MAX_KEPT, 200)
     assert [one.message.id for one in again].count("msg_5") == 1
 
 
@@ -140,11 +140,11 @@ def test_what_waits_is_tried_again_until_it_is_taken_or_too_old(tmp_path: Path) 
     line = DeliveryQueue(tmp_path, URL)
     for number in (1, 2):
         line.queue.put(message(number))
-    assert line.settle(Delivery(message(1))).outcome == "waiting"
-    assert line.settle(Delivery(message(2), "taken")).outcome == "taken"
+    assert line.settle(HookDelivery(message(1))).outcome == "waiting"
+    assert line.settle(HookDelivery(message(2), "taken")).outcome == "taken"
     assert [one.id for one in line.queue.waiting] == ["msg_1"]
-    assert line.settle(Delivery(message(7))).outcome == "dropped"
-    assert line.settle(Delivery(message(1, age=timedelta(days=2)))).outcome == "dropped"
+    assert line.settle(HookDelivery(message(7))).outcome == "dropped"
+    assert line.settle(HookDelivery(message(1, age=timedelta(days=2)))).outcome == "dropped"
     assert line.queue.first is None
     line.queue.put(message(9))
     assert [one.message.id for one in line.deliveries()] == ["msg_2", "msg_7", "msg_1", "msg_9"]

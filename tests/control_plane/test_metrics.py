@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bbops.runtime.work.values import Cause, Claim
-from bbops.runtime.work.worker import Attempt, Started, Ticked
+from bbops.runtime.work.worker import Attempt, AttemptStart, TickReport
 from bbops_server.accounts.rules import Caller, GrantScope, Permission, Role, Scope, may
 from bbops_server.control_plane.projects.metrics import METRICS, render_metrics
 from bbops_server.data_plane.work.counting import MOST_SERIES, OTHER, WorkCounts
@@ -44,15 +44,15 @@ def test_attempts_are_counted_by_how_long_they_took() -> None:
 
 def test_only_the_first_attempt_says_how_long_a_job_waited() -> None:
     counts = WorkCounts()
-    counts.happened("shop", Started(claim("tasks/beat"), 1_500))
-    counts.happened("shop", Started(claim("tasks/beat", attempt=2), 90_000))
+    counts.happened("shop", AttemptStart(claim("tasks/beat"), 1_500))
+    counts.happened("shop", AttemptStart(claim("tasks/beat", attempt=2), 90_000))
     assert values(counts, "job_wait_seconds_sum") == {("shop", "tasks/beat"): 1.5}
 
 
 def test_missed_ticks_and_deliveries_are_counted() -> None:
     counts = WorkCounts()
-    counts.happened("shop", Ticked("tasks/beat", 1, missed=3))
-    counts.happened("shop", Ticked("tasks/beat", 1))
+    counts.happened("shop", TickReport("tasks/beat", 1, missed=3))
+    counts.happened("shop", TickReport("tasks/beat", 1))
     for outcome in ("retrying", "done"):
         sent = claim("webhooks/partners", is_bulk=True)
         counts.ended("shop", Attempt(sent, outcome, 0.1))  # type: ignore[arg-type]

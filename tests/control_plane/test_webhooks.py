@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import ServerError
-from bbops_server.process.webhooks.message import Message, read_secret, sign
-from bbops_server.process.webhooks.queue import MOST_WAITING, Queue
+from bbops_server.process.webhooks.message import HookMessage, read_secret, sign
+from bbops_server.process.webhooks.queue import MAX_WAITING, MessageQueue
 from tests.support.patience import wait_for
 from tests.support.pushing import BAD
 from tests.support.served import Served, environment, git
@@ -88,7 +88,7 @@ def test_an_address_that_may_not_be_asked_is_not_asked(folder: Path, receiver: R
 def test_a_signature_is_that_of_the_specification() -> None:
     key = read_secret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
     body = '{"test": 2432232314}'
-    message = Message("msg_p5jXN8AQM9LWM0D4loKWxJek", body, datetime.now(UTC))
+    message = HookMessage("msg_p5jXN8AQM9LWM0D4loKWxJek", body, datetime.now(UTC))
     headers = sign(message, datetime.fromtimestamp(1614265330, UTC), key)
     assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
@@ -100,16 +100,16 @@ def test_a_secret_is_long_enough(secret: str) -> None:
 
 
 def test_what_waits_is_bounded_and_survives_damage(tmp_path: Path) -> None:
-    queue = Queue(tmp_path, "https://example.com")
-    message = Message("first", "{}", datetime.now(UTC))
-    queue.waiting = [message] * MOST_WAITING  # a thousand writes take a while
-    queue.put(Message("last", "{}", datetime.now(UTC)))
-    again = Queue(tmp_path, "https://example.com")
+    queue = MessageQueue(tmp_path, "https://example.com")
+    message = HookMessage("first", "{}", datetime.now(UTC))
+    queue.waiting = [message] * MAX_WAITING  # a thousand writes take a while
+    queue.put(HookMessage("last", "{}", datetime.now(UTC)))
+    again = MessageQueue(tmp_path, "https://example.com")
     (file,) = tmp_path.iterdir()
-    assert len(json.loads(file.read_text())) == MOST_WAITING
+    assert len(json.loads(file.read_text())) == MAX_WAITING
     assert again.first == message
     file.write_text("[{")
-    assert Queue(tmp_path, "https://example.com").first is None
+    assert MessageQueue(tmp_path, "https://example.com").first is None
 
 
 def lone(url: str, events: str) -> str:

@@ -31,7 +31,7 @@ from bbops.database.schema.row_events import (
 from bbops.database.sqlite.tables import SqliteTables
 from bbops.runtime.linking.release import link
 from bbops.runtime.linking.work import Work, link_work
-from bbops.runtime.work.values import Event
+from bbops.runtime.work.values import ProjectEvent
 from bbops.source.tree import MemoryTree
 from tests.support.postgres import SLOW_DATABASES, place_of
 
@@ -146,7 +146,7 @@ class Rows:
 
     def is_wanted(self, table: str, operation: str, payload: str) -> bool:
         """Return whether the pump makes a job of a change."""
-        return bool(self.work.plan.route(Event(1, f"{table}:{operation}", payload, 0)))
+        return bool(self.work.plan.route(ProjectEvent(1, f"{table}:{operation}", payload, 0)))
 
     def row(self, drawn: Mapping[str, Any]) -> list[Any]:
         given = dict(drawn)

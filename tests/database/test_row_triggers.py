@@ -27,7 +27,7 @@ from bbops.language.sql.postgres import POSTGRES
 from bbops.language.sql.sqlite import SQLITE
 from bbops.runtime.data import postgres_rows, rows
 from bbops.runtime.linking.resolving import resolve
-from bbops.runtime.work.rows import ReadRows, job_of_rows
+from bbops.runtime.work.rows import ReadRows, rows_payload
 from tests.support.migrating import declare
 from tests.support.postgres import DATABASES, place_of
 
@@ -101,7 +101,7 @@ class Tables:
         async def work(database: Opened) -> list[Told]:
             rows = await database.read("SELECT name, payload FROM _bbops_outbox ORDER BY id")
             await database.write("DELETE FROM _bbops_outbox")
-            found = [(name, read(job_of_rows(payload))) for name, payload in rows]
+            found = [(name, read(rows_payload(payload))) for name, payload in rows]
             return [(name, rows["newRow"], rows["oldRow"]) for name, rows in found]
 
         told: list[Told] = self.run(work)

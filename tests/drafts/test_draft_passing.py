@@ -17,7 +17,7 @@ from bbops_server.data_plane.drafts.drafts import Drafts
 from bbops_server.data_plane.drafts.keys import make_token
 from bbops_server.data_plane.drafts.passing import CutOff, pass_on
 from bbops_server.data_plane.drafts.wire import Head, Part, Start, Wire
-from bbops_server.process.forks.limits import MOST_REQUESTS
+from bbops_server.process.forks.limits import MAX_REQUESTS
 from bbops_server.process.messages.drafts import DraftPlace
 
 pytestmark = pytest.mark.quick
@@ -172,7 +172,7 @@ def test_a_draft_that_takes_too_much_is_asked_for_patience(busy: str) -> None:
         draft = drafts.find("small/~drafts/topic")
         assert draft is not None
         draft.be("/nowhere/draft", None, is_busy=busy == "share")
-        draft.in_flight = MOST_REQUESTS if busy == "requests" else 0
+        draft.in_flight = MAX_REQUESTS if busy == "requests" else 0
         assert await drafts.answer(scope("/~drafts/topic/a"), client.receive, client.send)
         return client.sent
 

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from bbops_server.process.forks.limits import SILENCE_SECONDS
+from bbops_server.process.forks.limits import UNRESPONSIVE_SECONDS
 from tests.support.draft_processes import (
     cpu_ticks,
     environment,
@@ -196,7 +196,7 @@ def test_a_process_that_does_not_answer_is_ended_by_its_parent(served: Served) -
     with draft_of(served, "hanging") as client:
         pid = process_of(served, "hanging")
         wait_for(lambda: is_still(pid))
-        time.sleep(SILENCE_SECONDS)  # now it is left alone until somebody asks
+        time.sleep(UNRESPONSIVE_SECONDS)  # now it is left alone until somebody asks
         os.kill(pid, signal.SIGSTOP)
         began = time.monotonic()
         reply = client.get("hello")

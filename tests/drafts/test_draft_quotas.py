@@ -20,7 +20,7 @@ from bbops_server.data_plane.draft_process.log import BoundedLog
 from bbops_server.data_plane.drafts.usage import Usage, Used, read_folder_bytes, read_used
 from bbops_server.data_plane.drafts.wire import MOST_FRAME_BYTES, Head, Part, Start, Wire
 from bbops_server.data_plane.live.history import History, RestingHistory, find
-from bbops_server.process.forks.limits import CPU_WINDOW_SECONDS, TRIAL
+from bbops_server.process.forks.limits import CPU_WINDOW_SECONDS, TEST_RUN
 from bbops_server.process.host.run_folders import RunFolders
 from tests.support.patience import wait_for
 
@@ -162,4 +162,4 @@ def test_limits_bind_a_process_for_good(tmp_path: Path) -> None:
     )
     lines = done.stdout.split()
     assert lines[:2] == ["memory", "27"]  # EFBIG
-    assert lines[-1] == str(TRIAL.nice)
+    assert lines[-1] == str(TEST_RUN.nice)

@@ -16,14 +16,14 @@ import pytest
 from bbops_server.accounts.rules import Role
 from bbops_server.mcp.oauth.client import OddClient
 from bbops_server.mcp.oauth.documents import read_document
-from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.egress import EgressPolicy
 from tests.support.control import Tried
 from tests.support.oauth_client import Program
 from tests.support.published import Site, site
 
 __all__ = ["site"]
 
-HERE = Egress(["localhost"])
+HERE = EgressPolicy(["localhost"])
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def tried(tmp_path: Path, site: Site) -> Iterator[Tried]:
     tried.close()
 
 
-def read(address: str, egress: Egress = HERE) -> str:
+def read(address: str, egress: EgressPolicy = HERE) -> str:
     """Return a document's name, or why it is refused."""
     try:
         return asyncio.run(read_document(address, egress)).client_name
@@ -141,7 +141,7 @@ def test_only_a_plain_address_is_asked(address: str) -> None:
 ])  # fmt: skip
 def test_nothing_of_this_network_is_asked(site: Site, host: str) -> None:
     port = site.server_address[1]
-    assert "cannot be read" in read(f"https://{host}:{port}/client.json", Egress())
+    assert "cannot be read" in read(f"https://{host}:{port}/client.json", EgressPolicy())
     assert site.asked == []
 
 
@@ -157,14 +157,16 @@ def test_a_name_that_changes_its_mind_is_asked_where_it_was_looked_up(
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (answers[len(looked) - 1], port))]
 
     monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", look_up)
-    assert "cannot be read" in read(f"https://rebind.example:{port}/client.json", Egress())
+    assert "cannot be read" in read(f"https://rebind.example:{port}/client.json", EgressPolicy())
     assert (looked, site.asked) == (["rebind.example"], [])
 
 
 def test_a_certificate_is_held_against_the_name(site: Site) -> None:
     port = site.server_address[1]
     site.publish(client_id=f"https://127.0.0.1:{port}/client.json")
-    assert "cannot be read" in read(f"https://127.0.0.1:{port}/client.json", Egress(["127.0.0.1"]))
+    assert "cannot be read" in read(
+        f"https://127.0.0.1:{port}/client.json", EgressPolicy(["127.0.0.1"])
+    )
     assert site.asked == []
 
 

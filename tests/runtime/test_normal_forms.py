@@ -15,7 +15,7 @@ from bbops.runtime.linking.release import link
 from bbops.runtime.linking.work import link_work
 from bbops.runtime.realtime.linking import link_topics
 from bbops.runtime.work.rows import row_event
-from bbops.runtime.work.values import Event
+from bbops.runtime.work.values import ProjectEvent
 from bbops.source.tree import MemoryTree
 from tests.conftest import ENV, with_function
 from tests.support.postgres import DATABASES, place_of
@@ -175,7 +175,7 @@ def test_trigger_compares_times_in_any_form() -> None:
         release = link(built.artifact, name="a", host=host, env=ENV)
         work = link_work(built.artifact, release)
         assert work is not None
-        event = Event(1, row_event("slots", "insert"), CHANGED, 0)
+        event = ProjectEvent(1, row_event("slots", "insert"), CHANGED, 0)
         assert len([*work.plan.route(event)]) == 1, where
 
 

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from bbops.base.host import HttpRequest, HttpResponse
 from bbops.runtime.values.failures import HttpFailure
-from bbops_server.process.host.egress import SPECIAL, TRANSLATED, Egress, is_public
+from bbops_server.process.host.egress import SPECIAL_NETWORKS, TRANSLATED, EgressPolicy, is_public
 from bbops_server.process.host.http import MAX_BODY_BYTES, OutsideHttp
 
 Answer = Callable[[str], bytes]
-HERE = Egress(["127.0.0.1"])
+HERE = EgressPolicy(["127.0.0.1"])
 
 
 def plain(body: bytes, head: str = "200 OK", *headers: str) -> bytes:
@@ -29,7 +29,7 @@ def plain(body: bytes, head: str = "200 OK", *headers: str) -> bytes:
 
 
 def asking(answer: Answer, work: Callable[[OutsideHttp, str, list[str]], Awaitable[Any]],
-           egress: Egress = HERE) -> Any:  # fmt: skip
+           egress: EgressPolicy = HERE) -> Any:  # fmt: skip
     """Run `work` beside a server that answers by the first line of a request."""
     heard: list[str] = []
     writers: list[asyncio.StreamWriter] = []
@@ -91,8 +91,8 @@ def test_a_draft_reaches_a_host_at_the_ports_that_are_meant(
 ) -> None:
     hosts = ("api.example.com:443", "own.example.com:8443", "named.example.com",
              "*.cdn.example.com:443", "::1:9000")  # fmt: skip
-    assert Egress(only=hosts).knows(host, port) is is_known
-    assert Egress().knows(host, port)
+    assert EgressPolicy(only=hosts).knows(host, port) is is_known
+    assert EgressPolicy().knows(host, port)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_addresses_of_the_internet_are_public(address: str) -> None:
     assert is_public(address)
 
 
-@pytest.mark.parametrize(("network", "source"), SPECIAL)
+@pytest.mark.parametrize(("network", "source"), SPECIAL_NETWORKS)
 def test_both_ends_of_each_network_of_the_table_are_refused(network: str, source: str) -> None:
     found = ip_network(network)
     assert not is_public(str(found[0]))
@@ -143,7 +143,7 @@ def test_this_machine_is_refused_however_it_is_spelt(host: str) -> None:
     async def work(door: OutsideHttp, url: str, heard: list[str]) -> tuple[str, list[str]]:
         return await code(door, get(f"http://{host}:{url.rpartition(':')[2]}/")), heard
 
-    found, heard = asking(lambda _: plain(b"secret"), work, Egress())
+    found, heard = asking(lambda _: plain(b"secret"), work, EgressPolicy())
     assert (found, heard) in [("httpRefused", []), ("httpUnreachable", [])]
 
 
@@ -254,7 +254,7 @@ def test_an_address_of_a_row_is_asked_by_rules_of_its_own() -> None:
         await door.send(request)  # a connection is open now
         with pytest.raises(HttpFailure, match=r"'egress\.receivers' in server\.yaml") as raised:
             await door.send(replace(request, is_from_row=True))
-        door.allow(Egress(), rows=HERE)
+        door.allow(EgressPolicy(), rows=HERE)
         await door.send(replace(request, is_from_row=True))
         other = await code(door, get(url.replace("127.0.0.1", "localhost")))
         return [raised.value.code, other], len(heard)

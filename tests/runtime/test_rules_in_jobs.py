@@ -9,7 +9,7 @@ import pytest
 from bbops.build.testing.host import fake_host
 from bbops.runtime.data.rules import write_allowed
 from bbops.runtime.values.failures import FlowError, Thrown
-from bbops.runtime.work.durable import durable
+from bbops.runtime.work.durable import durable_host
 from bbops.runtime.work.run_record import RunRecord
 from tests.support.work_bench import Bench, Work, bench, job, place
 
@@ -22,7 +22,7 @@ async def write(on: Bench, answer: str, at_most: int | None = None) -> list[str]
     """Write two rows as a job does, and return what it gets back."""
     claim = (await on.claim())["a"]
     recorded = RunRecord(on.engine, claim, await on.engine.steps(claim))
-    host = durable(fake_host(on.database), recorded)
+    host = durable_host(fake_host(on.database), recorded)
     recorded.begin()
     recorded.enter("0")
     given = ("one", "", "two", "", answer)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from bbops.build.testing.host import fake_host
-from bbops.runtime.work.events import Outbox
-from bbops.runtime.work.signatures import Signature
+from bbops.runtime.work.events import EventOutbox
+from bbops.runtime.work.signatures import WebhookSignature
 from bbops.runtime.work.webhooks import DeliveryName, ReceivedWebhook
 from tests.support.work_bench import Bench, Work, bench, place
 
@@ -28,16 +28,16 @@ class Shop:
 
     def __init__(self, on: Bench, named_by: DeliveryName | None) -> None:
         self.on, self.host = on, fake_host(on.database)
-        events = Outbox(on.database, on.dialect, lambda: on.at)
+        events = EventOutbox(on.database, on.dialect, lambda: on.at)
         self.host = replace(self.host, events=events)
-        self.hook = ReceivedWebhook("paid", Signature("hmac", [SECRET], "x-sign"), named_by)
+        self.hook = ReceivedWebhook("paid", WebhookSignature("hmac", [SECRET], "x-sign"), named_by)
 
     async def send(self, body: Any, **headers: str) -> None:
         data = body if type(body) is bytes else json.dumps(body).encode()
         digest = hmac.digest(SECRET.encode(), data, "sha256").hex()
         given = {"x-sign": digest} | {key.replace("_", "-"): one for key, one in headers.items()}
         lines = [(name.encode(), value.encode()) for name, value in given.items()]
-        assert (await self.hook.take(self.host, lines, data)).status == 202
+        assert (await self.hook.receive(self.host, lines, data)).status == 202
 
     async def runs(self) -> int:
         ((count,),) = await self.on.database.read("SELECT count(*) FROM _bbops_outbox")

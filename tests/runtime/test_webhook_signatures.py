@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from standardwebhooks.webhooks import Webhook
 
 from bbops.runtime.values.failures import FlowError, Thrown
-from bbops.runtime.work.signatures import Scheme, Signature, check_secret, read_headers
+from bbops.runtime.work.signatures import Scheme, WebhookSignature, check_secret, read_headers
 
 SECRET = f"whsec_{base64.b64encode(b'k' * 32).decode()}"
 OTHER = f"whsec_{base64.b64encode(b'o' * 32).decode()}"
@@ -35,7 +35,7 @@ def striped(body: bytes = BODY, *, secret: str = SECRET, at: int = NOW) -> dict[
 
 def refused(scheme: Scheme, headers: dict[str, str], body: bytes = BODY, **more: str) -> str:
     with pytest.raises(Thrown) as caught:
-        Signature(scheme, [SECRET], **more).verify(headers, body, NOW)
+        WebhookSignature(scheme, [SECRET], **more).verify(headers, body, NOW)
     assert caught.value.status == 401
     return caught.value.code
 
@@ -45,13 +45,13 @@ def test_the_example_of_the_specification_is_taken() -> None:
     body, name = b'{"test": 2432232314}', "msg_p5jXN8AQM9LWM0D4loKWxJek"
     signed = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
     headers = {"webhook-id": name, "webhook-timestamp": str(at), "webhook-signature": signed}
-    assert Signature("standard", [secret]).verify(headers, body, at) == name
+    assert WebhookSignature("standard", [secret]).verify(headers, body, at) == name
 
 
 def test_what_the_libraries_sign_is_taken_also_with_a_secret_that_is_on_its_way_out() -> None:
     for secrets in ([SECRET], [OTHER, SECRET], [SECRET, OTHER]):
-        assert Signature("standard", secrets).verify(standard(), BODY, NOW + 299) == "msg_1"
-        assert Signature("stripe", secrets).verify(striped(), BODY, NOW - 299) == "evt_1"
+        assert WebhookSignature("standard", secrets).verify(standard(), BODY, NOW + 299) == "msg_1"
+        assert WebhookSignature("stripe", secrets).verify(striped(), BODY, NOW - 299) == "evt_1"
     assert stripe.Webhook.construct_event(BODY, striped(at=int(time.time()))["stripe-signature"],
                                           SECRET)["id"] == "evt_1"  # fmt: skip
 
@@ -59,13 +59,13 @@ def test_what_the_libraries_sign_is_taken_also_with_a_secret_that_is_on_its_way_
 def test_the_example_of_github_is_taken() -> None:
     digest = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
     headers = {"x-hub-signature-256": f"sha256={digest}", "x-github-delivery": "d-1"}
-    signature = Signature("github", ["It's a Secret to Everybody"])
+    signature = WebhookSignature("github", ["It's a Secret to Everybody"])
     assert signature.verify(headers, b"Hello, World!", NOW) == "d-1"
 
 
 def test_hmac_is_taken_in_hex_and_base64_with_and_without_its_name() -> None:
     digest = hmac.digest(SECRET.encode(), BODY, "sha256")
-    signature = Signature("hmac", [SECRET], header="X-Sign")
+    signature = WebhookSignature("hmac", [SECRET], header="X-Sign")
     names = {
         signature.verify({"x-sign": text}, BODY, NOW)
         for text in (
@@ -112,13 +112,13 @@ def test_what_is_late_or_of_the_future_is_refused_by_its_own_code() -> None:
     for at in (NOW - 301, NOW + 301):
         assert refused("standard", standard(at=at)) == "signatureLate"
         assert refused("stripe", striped(at=at)) == "signatureLate"
-    long = Signature("standard", [SECRET], tolerance_seconds=600)
+    long = WebhookSignature("standard", [SECRET], tolerance_seconds=600)
     assert long.verify(standard(at=NOW - 599), BODY, NOW) == "msg_1"
 
 
 def test_a_secret_that_is_no_base64_is_a_mistake_of_the_project() -> None:
     with pytest.raises(FlowError, match="not base64"):
-        Signature("standard", ["whsec_?"]).verify(standard(), BODY, NOW)
+        WebhookSignature("standard", ["whsec_?"]).verify(standard(), BODY, NOW)
 
 
 def test_a_header_that_comes_twice_counts_as_missing() -> None:
@@ -137,7 +137,7 @@ def test_nothing_by_chance_is_taken_and_nothing_breaks(
 
 def test_a_long_name_of_a_delivery_is_kept_as_its_hash() -> None:
     body = json.dumps({"id": "x" * 1_000}).encode()
-    assert len(Signature("stripe", [SECRET]).verify(striped(body), body, NOW)) == 64
+    assert len(WebhookSignature("stripe", [SECRET]).verify(striped(body), body, NOW)) == 64
 
 
 @pytest.mark.parametrize(

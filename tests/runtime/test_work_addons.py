@@ -9,7 +9,7 @@ from typing import Any
 from bbops.base.host import Host, HttpRequest, HttpResponse
 from bbops.runtime.vendors._declared import link_own
 from bbops.runtime.vendors._work import Work as Step
-from bbops.runtime.work.durable import durable
+from bbops.runtime.work.durable import durable_host
 from bbops.runtime.work.run_record import RunRecord
 from tests.support.work_bench import Bench, Work, bench, job, place
 
@@ -55,7 +55,7 @@ async def pay(on: Bench, vendor: Vendor, recorded: RunRecord, steps: Any) -> Any
     host = Host(vendor, vendor, on.database, vendor, http=vendor)  # type: ignore[arg-type]
     recorded.begin()
     recorded.enter("0")
-    work = Step("own", durable(host, recorded), CONFIG, None, key="k")
+    work = Step("own", durable_host(host, recorded), CONFIG, None, key="k")
     paid = await steps["pay"](work, {})
     await recorded.accept()  # as `call_addon` does
     return paid

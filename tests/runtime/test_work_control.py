@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from bbops.runtime.work.control import DAY_MS, KEPT_MS, WorkControl
-from bbops.runtime.work.values import REMOVED, FencedError, Wait
+from bbops.runtime.work.values import REMOVED_SUFFIX, FencedError, JobWait
 from tests.support.work_bench import Bench, Work, bench, job, place
 
 __all__ = ["bench", "place"]
@@ -76,7 +76,7 @@ def test_a_held_job_and_one_that_waits_for_a_time_run_on_request(
         claimed = await on.claim()
         await on.engine.fail(claimed["a"], "oh", on.at + 5_000)
         await on.engine.fail(claimed["b"], "oh", None)
-        wait = Wait("functions/c.yaml:3#1.1", on.at + 9_000, event="parcel.sent")
+        wait = JobWait("functions/c.yaml:3#1.1", on.at + 9_000, event="parcel.sent")
         await on.engine.wait(claimed["c"], [wait])
         await on.engine.hold(claimed["d"], "held by hand")
         assert [await control(on).run(one) for one in ("a", "far", "d")] == [True] * 3
@@ -124,7 +124,7 @@ def test_a_job_that_is_cancelled_ends_at_its_next_step_and_opens_its_lane(
 
 def test_a_job_says_what_it_waits_for(bench: Callable[[Work], None]) -> None:
     async def waits(on: Bench, uid: str) -> list[str]:
-        story = await control(on).story(uid)
+        story = await control(on).details(uid)
         assert story is not None
         return [*story.waits]
 
@@ -136,7 +136,7 @@ def test_a_job_says_what_it_waits_for(bench: Callable[[Work], None]) -> None:
         assert await waits(on, "c") == ["the time 2039-09-07T15:47:35.552Z"]
         await on.engine.fail(claimed["a1"], "oh", on.at + 5_000)
         assert await waits(on, "a1") == ["attempt 2, at 1970-01-01T00:16:45Z"]
-        wait = Wait("functions/b.yaml:3#1.1", on.at + 9_000, event="parcel.sent")
+        wait = JobWait("functions/b.yaml:3#1.1", on.at + 9_000, event="parcel.sent")
         await on.engine.wait(claimed["b"], [wait])
         told = "event parcel.sent until 1970-01-01T00:16:49Z, at functions/b.yaml:3"
         assert await waits(on, "b") == [told]
@@ -183,9 +183,9 @@ def test_jobs_of_what_was_removed_are_dropped_after_a_week_and_open_their_lane(
     async def work(on: Bench) -> None:
         await on.enqueue(job("a", lane="x"), job("b", lane="x"), job("c"), job("d"))
         claimed = await on.claim()
-        await on.engine.hold(claimed["a"], f"the project has no 'triggers/a'{REMOVED}")
+        await on.engine.hold(claimed["a"], f"the project has no 'triggers/a'{REMOVED_SUFFIX}")
         await on.engine.checkpoint(claimed["c"], "step", 1)
-        await on.engine.hold(claimed["c"], f"the project has no 'triggers/c'{REMOVED}")
+        await on.engine.hold(claimed["c"], f"the project has no 'triggers/c'{REMOVED_SUFFIX}")
         await on.engine.hold(claimed["d"], "held by hand")
         on.at += KEPT_MS - 1
         await control(on).sweep()

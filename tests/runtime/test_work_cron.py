@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bbops.runtime.work.engine import Engine
-from bbops.runtime.work.schedules import Schedule, Task, Tasks
-from bbops.runtime.work.values import shown_time
+from bbops.runtime.work.schedules import Schedule, ScheduledTask, ScheduledTasks
+from bbops.runtime.work.values import format_time
 from tests.support.cron_by_hand import times_by_hand
 from tests.support.work_bench import Bench, Work, bench, place
 
@@ -97,22 +97,22 @@ class Times:
     zone: str
 
     @property
-    def tasks(self) -> Tasks:
-        return Tasks({
-            f"tasks/{at}": Task(Schedule(line, self.zone, missed="all"), overlap="allow")
+    def tasks(self) -> ScheduledTasks:
+        return ScheduledTasks({
+            f"tasks/{at}": ScheduledTask(Schedule(line, self.zone, missed="all"), overlap="allow")
             for at, line in enumerate(TASKED)
         })  # fmt: skip
 
     def jobs(self, start: int, end: int) -> list[str]:
         moments = datetime.fromtimestamp(start / 1000, UTC), datetime.fromtimestamp(end / 1000, UTC)
         return sorted(
-            f"tasks/{at}@{shown_time(ms(one))}"
+            f"tasks/{at}@{format_time(ms(one))}"
             for at, line in enumerate(TASKED)
             for one in times_by_hand(line, self.zone, *moments)
         )
 
 
-async def run(engines: list[Engine], tasks: Tasks) -> None:
+async def run(engines: list[Engine], tasks: ScheduledTasks) -> None:
     """Let every server tick at the same time, and end all jobs, so that none hides another."""
     await asyncio.gather(*(one.tick(tasks.due) for one in engines))
     while claimed := await engines[0].claim(50):
@@ -145,8 +145,10 @@ def test_a_server_that_was_down_for_three_hours_does_what_missed_says(
 ) -> None:
     async def work(on: Bench) -> None:
         on.at = ms(datetime(2026, 10, 24, 23, 30, tzinfo=UTC))
-        tasks = Tasks({
-            f"tasks/{missed}": Task(Schedule("0 * * * *", "Europe/Berlin", missed=missed), "allow")  # type: ignore[arg-type]
+        tasks = ScheduledTasks({
+            f"tasks/{missed}": ScheduledTask(
+                Schedule("0 * * * *", "Europe/Berlin", missed=missed), "allow"  # type: ignore[arg-type]
+            )
             for missed in ("once", "skip", "all")
         })  # fmt: skip
         await on.engine.set_ticks(tasks.first(on.at))

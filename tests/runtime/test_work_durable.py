@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bbops.base.host import Host, HttpRequest, HttpResponse
-from bbops.runtime.work.durable import durable
+from bbops.runtime.work.durable import durable_host
 from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.values import FencedError
@@ -88,7 +88,7 @@ async def attempt(on: Bench, world: World, name: str, commits: int) -> bool:
     recorded = RunRecord(dying, claim, await worker.steps(claim))
     host = Host(world, world, mortal, world, http=world)  # type: ignore[arg-type]
     try:
-        await function(durable(host, recorded), recorded)
+        await function(durable_host(host, recorded), recorded)
     except KilledError:
         return False
     assert await worker.end(claim)
@@ -132,7 +132,7 @@ def test_a_transaction_of_a_job_that_was_lost_is_undone(bench: Callable[[Work], 
         await on.worker("two").reclaim()
         recorded = RunRecord(on.engine, claim, {})
         world = World()
-        host = durable(Host(world, world, on.database, world), recorded)  # type: ignore[arg-type]
+        host = durable_host(Host(world, world, on.database, world), recorded)  # type: ignore[arg-type]
         recorded.begin()
         recorded.enter("0")
         with pytest.raises(FencedError):

@@ -61,15 +61,15 @@ class ForgetsRecords(SqlEngine):
 
 
 class ForgetsCauses(SqlEngine):
-    async def claim(self, most: int, *, bulk: int = 0) -> list[Claim]:
-        found = await super().claim(most, bulk=bulk)
+    async def claim(self, limit: int, *, bulk: int = 0) -> list[Claim]:
+        found = await super().claim(limit, bulk=bulk)
         return [replace(one, cause=Cause()) for one in found]
 
 
 class TakesTheOldest(SqlEngine):
-    async def claim(self, most: int, *, bulk: int = 0) -> list[Claim]:
+    async def claim(self, limit: int, *, bulk: int = 0) -> list[Claim]:
         del bulk
-        return await self._take(self._say.claim_oldest, most)
+        return await self._claim(self._sql.claim_oldest, limit)
 
 
 class WakesTooEarly(SqlEngine):
@@ -112,11 +112,11 @@ class MissesWhatComesMeanwhile(SqlEngine):
 
 class HoldsNothing(SqlEngine):
     @property
-    def holds(self) -> str:
+    def hold_reason(self) -> str:
         return ""
 
-    @holds.setter
-    def holds(self, reason: str) -> None:
+    @hold_reason.setter
+    def hold_reason(self, reason: str) -> None:
         del reason
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from bbops.database.schema.place import Place
 from bbops.runtime.work.control import KEPT_MS, WorkControl
-from bbops.runtime.work.events import Outbox
+from bbops.runtime.work.events import EventOutbox
 from bbops.runtime.work.jobs import is_of_function
 from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.triggers import lane_of
@@ -288,7 +288,7 @@ def test_a_key_that_no_database_takes_stops_nothing(bench: Any, place: Place, te
         await on.emit("odd")
         await on.pump()
         assert await on.states() == {"odd@1": "ready", "odd@2": "blocked"}
-        outbox = Outbox(on.database, on.dialect, lambda: on.at)
+        outbox = EventOutbox(on.database, on.dialect, lambda: on.at)
         uids = [f"functions/double@{number}" for number in (1, 2)]
         made = [await outbox.enqueue("functions/double", one, {"input": {"n": 1}}, unique=text)
                 for one in uids]  # fmt: skip
@@ -300,7 +300,7 @@ def test_a_key_that_no_database_takes_stops_nothing(bench: Any, place: Place, te
 
 def test_a_job_that_dies_is_told_of_once_and_not_by_who_hears_of_it(bench: Any) -> None:
     async def work(on: Bench) -> None:
-        on.engine.hears_dead = frozenset({"triggers/dead"})
+        on.engine.dead_job_triggers = frozenset({"triggers/dead"})
         hearing = NewJob("hears", "triggers/dead", "{}")
         await on.enqueue(job("a"), job("stolen"), job("tried"), hearing)
         jobs = await on.claim()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bbops.database.sqlite.driver import Sqlite
-from bbops.runtime.work.events import HeardDatabase
+from bbops.runtime.work.events import NotifyingDatabase
 
 TABLES = "CREATE TABLE orders (n)", "CREATE TABLE notes (n)"
 
@@ -30,7 +30,7 @@ def test_a_write_wakes_where_it_may_concern_a_heard_table(
 ) -> None:
     async def main() -> None:
         database, woken = await Sqlite.open(tmp_path / "data.sqlite"), list[str]()
-        heard = HeardDatabase(database, lambda: woken.append("one"), {"orders"})
+        heard = NotifyingDatabase(database, lambda: woken.append("one"), {"orders"})
         for table in TABLES:
             await database.write(table)
         await heard.write(sql)

@@ -18,7 +18,7 @@ from bbops.runtime.linking.release import link
 from bbops.runtime.linking.work import Work, link_work
 from bbops.runtime.values.failures import Unavailable
 from bbops.runtime.work.control import WorkControl
-from bbops.runtime.work.events import LOOK_MS, Outbox, Room
+from bbops.runtime.work.events import CHECK_INTERVAL_MS, EventOutbox, QueueLimit
 from bbops.runtime.work.statements import emit
 from bbops.runtime.work.values import Tick
 from bbops.runtime.work.worker import Worker
@@ -56,7 +56,10 @@ class Shop:
         work = link_work(built.artifact, release)
         assert work is not None
         self.work: Work = work
-        self.on.engine.hears_dead, self.on.engine.hears_missed = work.hears_dead, work.hears_missed
+        self.on.engine.dead_job_triggers, self.on.engine.reports_missed = (
+            work.hears_dead,
+            work.hears_missed,
+        )
 
     async def happen(self, event: str, payload: Any) -> None:
         await self.on.database.write_all([emit(event, json.dumps(payload), self.on.at)])
@@ -178,7 +181,7 @@ def test_a_trigger_that_is_renamed_takes_its_jobs_along(shop: Run) -> None:
         files = {
             "triggers/new.yaml": f"{ONCE}renamedFrom: once\n", "functions/say.yaml": SAY,
         }  # fmt: skip
-        place = Path("x.sqlite") if on.on.dialect.locks_lanes == "" else None
+        place = Path("x.sqlite") if on.on.dialect.lanes_lock == "" else None
         renamed = Shop(on.on, place, files)  # type: ignore[arg-type]
         await renamed.happen("a.happened", {"id": "x", "n": 2})
         assert await renamed.work_off() == [1]
@@ -232,8 +235,8 @@ def test_a_task_that_is_renamed_keeps_its_next_time(shop: Run) -> None:
     async def do(on: Shop) -> None:
         await on.on.engine.set_ticks([Tick("tasks/old", on.on.at + 5, "")])
         control = WorkControl(on.on.database, on.on.dialect, now=lambda: on.on.at)
-        await control.carry_over(on.work.renamed)
-        await control.carry_over(on.work.renamed)
+        await control.rename_ticks(on.work.renamed)
+        await control.rename_ticks(on.work.renamed)
         (tick,) = await control.ticks()
         assert (tick.task, tick.at) == ("tasks/given", on.on.at + 5)
 
@@ -243,21 +246,21 @@ def test_a_task_that_is_renamed_keeps_its_next_time(shop: Run) -> None:
 def test_a_full_queue_refuses_what_requests_add_and_takes_what_jobs_do(shop: Run) -> None:
     async def do(on: Shop) -> None:
         database, dialect = on.on.database, on.on.dialect
-        room = Room(database, lambda: on.on.at, 2)
-        asked = Outbox(database, dialect, lambda: on.on.at, room=room)
+        room = QueueLimit(database, lambda: on.on.at, 2)
+        asked = EventOutbox(database, dialect, lambda: on.on.at, room=room)
         for n in range(3):
             await on.happen("a.happened", {"id": str(n), "n": n})
         for _ in range(2):
             with pytest.raises(Unavailable) as refused:
                 await asked.emit("a.happened", {})
             assert (refused.value.status, refused.value.code) == (503, "queueFull")
-        await Outbox(database, dialect, lambda: on.on.at).emit("c.happened", {})
+        await EventOutbox(database, dialect, lambda: on.on.at).emit("c.happened", {})
         await on.on.engine.pump(on.work.plan.route)
-        on.on.at += LOOK_MS
+        on.on.at += CHECK_INTERVAL_MS
         with pytest.raises(Unavailable):
             await asked.emit("a.happened", {})
         assert sorted(await on.work_off()) == [0, 1, 2]
-        on.on.at += LOOK_MS
+        on.on.at += CHECK_INTERVAL_MS
         await asked.emit("d.happened", {})
 
     shop(do, triggers__once=ONCE, functions__say=SAY)

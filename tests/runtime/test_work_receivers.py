@@ -14,12 +14,12 @@ from bbops.runtime.values.failures import HttpFailure
 from bbops.runtime.work.receivers import (
     FIRST_PAUSE_MS,
     LONGEST_PAUSE_MS,
-    MOST_AT_A_TIME,
-    MOST_KNOWN,
+    MAX_CONCURRENT,
+    MAX_RECEIVERS,
     ReceiverGate,
 )
 from bbops.runtime.work.run_record import RunRecord
-from bbops.runtime.work.sent_webhooks import MOST_WAITING, PAGE
+from bbops.runtime.work.sent_webhooks import MAX_WAITING, PAGE
 from bbops.runtime.work.values import BULK, NewJob
 from tests.support.sending import ENV, SECRET, Shop, run_shop
 from tests.support.work_bench import place
@@ -205,7 +205,7 @@ def test_many_receivers_are_read_in_pages_and_each_has_one_job(place: Place) -> 
 def test_the_next_page_waits_while_many_deliveries_do(place: Place) -> None:
     async def work(shop: Shop) -> None:
         await shop.receiver("ada", A)
-        rows = json.dumps([str(number) for number in range(MOST_WAITING)])
+        rows = json.dumps([str(number) for number in range(MAX_WAITING)])
         await shop.on.database.write(
             "INSERT INTO _bbops_jobs (uid, work, payload, state, priority, created_at)"
             f" SELECT 'x' || value, 'work', '{{}}', 'ready', {BULK}, 0"
@@ -238,10 +238,10 @@ def test_deliveries_have_seats_of_their_own(place: Place) -> None:
 
 def test_a_receiver_that_fails_is_asked_by_one_delivery_at_a_time_after_a_pause() -> None:
     gate, who = ReceiverGate(), ("w", "r")
-    entered = [gate.enter(who, 0) for _ in range(MOST_AT_A_TIME + 2)]
-    assert entered[:MOST_AT_A_TIME] == [None] * MOST_AT_A_TIME
-    assert entered[MOST_AT_A_TIME:] == [200, 400]
-    for _ in range(MOST_AT_A_TIME):
+    entered = [gate.enter(who, 0) for _ in range(MAX_CONCURRENT + 2)]
+    assert entered[:MAX_CONCURRENT] == [None] * MAX_CONCURRENT
+    assert entered[MAX_CONCURRENT:] == [200, 400]
+    for _ in range(MAX_CONCURRENT):
         gate.leave(who, 0, succeeded=False)
     assert gate.enter(who, 0) == LONGEST_PAUSE_MS // 300_000 * 80_000 + 200
     assert gate.enter(("w", "other"), 0) is None
@@ -254,8 +254,8 @@ def test_a_receiver_that_fails_is_asked_by_one_delivery_at_a_time_after_a_pause(
 
 def test_a_gate_remembers_a_bounded_number_of_receivers() -> None:
     gate = ReceiverGate()
-    for number in range(MOST_KNOWN + 10):
+    for number in range(MAX_RECEIVERS + 10):
         who = ("w", str(number))
         assert gate.enter(who, 0) is None
         gate.leave(who, 0, succeeded=False)
-    assert len(gate._known) == MOST_KNOWN
+    assert len(gate._states) == MAX_RECEIVERS

@@ -11,8 +11,8 @@ from cronsim import CronSim
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.runtime.work.schedules import MOST_MISSED, Schedule
-from bbops.runtime.work.values import JITTER, Retry
+from bbops.runtime.work.schedules import MAX_MISSED, Schedule
+from bbops.runtime.work.values import JITTER, RetryPolicy
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -52,7 +52,7 @@ HOUR = 3_600_000
 
 
 @pytest.mark.parametrize(("missed", "off_hours", "ran"), [
-    ("once", 0, 1), ("once", 5, 1), ("skip", 0, 1), ("all", 5, 6), ("all", 500, MOST_MISSED),
+    ("once", 0, 1), ("once", 5, 1), ("skip", 0, 1), ("all", 5, 6), ("all", 500, MAX_MISSED),
 ])  # fmt: skip
 def test_what_was_missed_is_made_up_for_as_wanted(missed: str, off_hours: int, ran: int) -> None:
     schedule = Schedule("0 * * * *", missed=missed)  # type: ignore[arg-type]
@@ -114,7 +114,7 @@ def test_every_time_around_a_change_of_the_clock_is_found_once(
     assert onward == expected
     if expected:
         ticks, _, _ = schedule.due(expected[0], last)
-        assert list(ticks) == expected[-MOST_MISSED:]
+        assert list(ticks) == expected[-MAX_MISSED:]
 
 
 def times_by_minutes(line: str, zone: str, first: int, last: int) -> list[int]:
@@ -163,12 +163,12 @@ def test_going_back_finds_the_times_that_going_on_does(
     onward = [first]
     while (following := schedule.after(onward[-1])) <= now:
         onward.append(following)
-    assert schedule.due(first, now) == (tuple(onward[-MOST_MISSED:]), following, ())
+    assert schedule.due(first, now) == (tuple(onward[-MAX_MISSED:]), following, ())
 
 
 @given(st.integers(1, 200), st.floats(0, 1))
 def test_pauses_grow_up_to_the_longest_and_end(attempt: int, chance: float) -> None:
-    retry = Retry(attempts=100, first_seconds=5, factor=3, longest_seconds=3600)
+    retry = RetryPolicy(attempts=100, first_seconds=5, factor=3, longest_seconds=3600)
     pause = retry.pause_ms(attempt, chance)
     if attempt >= 100:
         assert pause is None

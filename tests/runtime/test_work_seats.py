@@ -49,7 +49,7 @@ def test_a_worker_without_more_jobs_keeps_no_seat_from_others() -> None:
     seats.free(busy, 2)
     assert seats.reserve(idle, 4) == 2
     seats.free(idle, 2)
-    seats.rest(idle)  # it has found no job
+    seats.stop_waiting(idle)  # it has found no job
     assert seats.reserve(busy, 4) == 2
 
 

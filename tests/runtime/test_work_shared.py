@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bbops.runtime.values.failures import Unavailable
-from bbops.runtime.work.fenced_writes import MOST_SHARED, Shared
+from bbops.runtime.work.fenced_writes import MAX_BATCH, WriteBatcher
 from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.values import FencedError
 from tests.support.work_bench import Bench, Work, bench, job, place
@@ -122,12 +122,12 @@ def test_what_waits_goes_with_the_next_commit_in_order() -> None:
         return [-one for one in some]
 
     async def main() -> None:
-        shared = Shared(write)
-        count = 2 * MOST_SHARED + 5
+        shared = WriteBatcher(write)
+        count = 2 * MAX_BATCH + 5
         assert await asyncio.gather(*map(shared.add, range(count))) == [-at for at in range(count)]
 
     asyncio.run(main())
-    assert [len(some) for some in batches] == [MOST_SHARED, MOST_SHARED, 5]
+    assert [len(some) for some in batches] == [MAX_BATCH, MAX_BATCH, 5]
 
 
 def test_a_database_that_is_away_is_asked_once_and_all_hear_of_it() -> None:
@@ -138,7 +138,7 @@ def test_a_database_that_is_away_is_asked_once_and_all_hear_of_it() -> None:
         raise Unavailable("databaseAway", "away", hint="", retry_seconds=1)
 
     async def main() -> None:
-        shared = Shared(write)
+        shared = WriteBatcher(write)
         told = await asyncio.gather(*map(shared.add, range(3)), return_exceptions=True)
         assert [type(one) for one in told] == [Unavailable] * 3
 
@@ -154,7 +154,7 @@ def test_who_is_cancelled_before_the_commit_is_left_out() -> None:
         return some
 
     async def main() -> None:
-        shared = Shared(write)
+        shared = WriteBatcher(write)
         first, second = (asyncio.ensure_future(shared.add(at)) for at in (1, 2))
         await asyncio.sleep(0)
         first.cancel()

@@ -22,7 +22,7 @@ from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.rows import row_event
 from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.sql_engine import SqlEngine
-from bbops.runtime.work.values import HIGH, LOW, NORMAL, Claim, Event, NewJob
+from bbops.runtime.work.values import HIGH, LOW, NORMAL, Claim, NewJob, ProjectEvent
 from bbops.source.tree import MemoryTree
 
 ORDERS = """
@@ -51,16 +51,18 @@ def made(database: Any, **triggers: str) -> Work:
     return work
 
 
-def told(payload: Any, name: str = "order.paid", number: int = 1) -> Event:
-    return Event(number, name, json.dumps(payload), 0)
+def told(payload: Any, name: str = "order.paid", number: int = 1) -> ProjectEvent:
+    return ProjectEvent(number, name, json.dumps(payload), 0)
 
 
-def changed(operation: str, new: Mapping[str, Any] | None, old: Mapping[str, Any] | None) -> Event:
+def changed(
+    operation: str, new: Mapping[str, Any] | None, old: Mapping[str, Any] | None
+) -> ProjectEvent:
     rows = {"newRow": new and [new], "oldRow": old and [old]}
     return told({k: v for k, v in rows.items() if v}, row_event("orders", operation))  # type: ignore[arg-type]
 
 
-def jobs(work: Work, event: Event) -> list[NewJob]:
+def jobs(work: Work, event: ProjectEvent) -> list[NewJob]:
     return list(work.plan.route(event))
 
 

@@ -17,9 +17,9 @@ from bbops.database.schema.place import Place
 from bbops.runtime.linking.release import link
 from bbops.runtime.linking.work import Work, link_work
 from bbops.runtime.work.control import DAY_MS, KEPT_MS, WorkControl
-from bbops.runtime.work.sql_engine import Sleeping
+from bbops.runtime.work.sql_engine import WaitingJobs
 from bbops.runtime.work.statements import emit
-from bbops.runtime.work.triggers import ANY_VALUE, awaited_value, wakes
+from bbops.runtime.work.triggers import ANY_VALUE, awaited_value, list_wakes
 from bbops.runtime.work.values import NewJob, TickDue
 from bbops.runtime.work.worker import Attempt, Worker
 from bbops.source.tree import MemoryTree
@@ -124,7 +124,7 @@ class Shop:
         engine = self.on.worker(name)
         told = list[Attempt]()
         plan = replace(self.work.plan, due=lambda _, __: TickDue())
-        worker = Worker(engine, plan, lambda: 0.5, tell=told.append)
+        worker = Worker(engine, plan, lambda: 0.5, on_attempt=told.append)
         working = asyncio.create_task(worker.run())
         busy = (
             "SELECT 1 FROM _bbops_outbox UNION ALL"
@@ -334,10 +334,10 @@ def test_an_event_between_the_look_and_the_sleep_is_not_missed(
 ) -> None:
     async def do(on: Shop) -> None:
         engine = on.on.engine
-        heard, told = Sleeping.heard, list[str]()
+        events_after, told = WaitingJobs.events_after, list[str]()
 
-        async def slow(self: Sleeping, event: str, since: int) -> Any:
-            found = await heard(self, event, since)
+        async def slow(self: WaitingJobs, event: str, since: int) -> Any:
+            found = await events_after(self, event, since)
             if not told:
                 told.append(event)
                 await on.tell("parcel.sent", {"order": "a", "by": "ship"})
@@ -346,8 +346,8 @@ def test_an_event_between_the_look_and_the_sleep_is_not_missed(
             return found
 
         await on.on.enqueue(NewJob("functions/order@1", "functions/order", '{"input":{"id":"a"}}'))
-        monkeypatch.setattr(Sleeping, "heard", slow)
-        worker = Worker(engine, on.work.plan, lambda: 0.5, tell=on.attempts.append)
+        monkeypatch.setattr(WaitingJobs, "events_after", slow)
+        worker = Worker(engine, on.work.plan, lambda: 0.5, on_attempt=on.attempts.append)
         working = asyncio.create_task(worker.run())
         while len(on.attempts) < 2:
             await asyncio.sleep(0.002)
@@ -372,7 +372,7 @@ def test_what_may_be_written_in_two_ways_is_not_compared(value: Any, written: st
 
 def test_a_payload_wakes_whoever_waits_for_a_value_in_it() -> None:
     payload = json.dumps({"a": [1, {"b": "x"}], "c": True, "d": "\x00" * 3})
-    found = {one["value"] for one in wakes("e", payload)}
+    found = {one["value"] for one in list_wakes("e", payload)}
     assert found >= {ANY_VALUE, "#1", "'x", "true"}
     assert all(one.isprintable() for one in found)
-    assert {one["value"] for one in wakes("e", "not json")} == {ANY_VALUE, "'not json"}
+    assert {one["value"] for one in list_wakes("e", "not json")} == {ANY_VALUE, "'not json"}

@@ -9,8 +9,8 @@ from contextlib import suppress
 from bbops.runtime.values.failures import PayloadFailure
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.run_record import RunRecord
-from bbops.runtime.work.values import Retry, TickDue
-from bbops.runtime.work.worker import CRASHED, Attempt, Plan, Seats, Worker
+from bbops.runtime.work.values import RetryPolicy, TickDue
+from bbops.runtime.work.worker import CRASHED, Attempt, Seats, Worker, WorkPlan
 from tests.support.work_bench import Bench, Work, bench, job, place
 
 __all__ = ["bench", "place"]
@@ -29,13 +29,13 @@ async def until(is_so: Callable[[], bool]) -> None:
 def make(
     on: Bench, name: str, run: object, told: list[Attempt], seats: Seats | None = None
 ) -> Worker:
-    plan = Plan(
+    plan = WorkPlan(
         on.route,
         run,
         lambda _, __: TickDue(),
-        lambda _: Retry(attempts=2),  # type: ignore[arg-type]
+        lambda _: RetryPolicy(attempts=2),  # type: ignore[arg-type]
     )
-    return Worker(on.worker(name), plan, lambda: 0.5, tell=told.append, seats=seats)
+    return Worker(on.worker(name), plan, lambda: 0.5, on_attempt=told.append, seats=seats)
 
 
 async def end(working: asyncio.Task[None]) -> None:

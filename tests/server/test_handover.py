@@ -16,8 +16,12 @@ import pytest
 
 from bbops.base.errors import ServerError
 from bbops_server.process.handover import offering, place, taking
-from bbops_server.process.handover.offering import Offer
-from bbops_server.process.handover.protocol import Handed, hear_descriptors, say
+from bbops_server.process.handover.offering import HandoverServer
+from bbops_server.process.handover.protocol import (
+    HandoverDescriptors,
+    receive_descriptors,
+    send_message,
+)
 from bbops_server.process.handover.taking import Predecessor
 from tests.support.patience import PATIENCE_SECONDS, eventually, patience
 
@@ -32,7 +36,7 @@ def process() -> Iterator[subprocess.Popen[bytes]]:
             sleeping.kill()
 
 
-def offered(state: Path, test: Callable[[Offer], Awaitable[None]]) -> None:
+def offered(state: Path, test: Callable[[HandoverServer], Awaitable[None]]) -> None:
     """Run a test with a server that hands over two sockets and a lock."""
 
     async def main() -> None:
@@ -42,8 +46,9 @@ def offered(state: Path, test: Callable[[Offer], Awaitable[None]]) -> None:
             socket.create_server(("127.0.0.1", 0)) as data,
             socket.create_server(("127.0.0.1", 0)) as control,
         ):
-            offer = Offer(
-                Handed(data.fileno(), control.fileno(), lock, listening.fileno()), listening
+            offer = HandoverServer(
+                HandoverDescriptors(data.fileno(), control.fileno(), lock, listening.fileno()),
+                listening,
             )
             offer.open()
             async with patience():
@@ -71,7 +76,7 @@ def test_a_folder_of_any_length_has_a_socket_for_its_user_alone(tmp_path: Path) 
 
 
 def test_sockets_lock_and_words_go_from_one_to_the_other(tmp_path: Path) -> None:
-    async def test(offer: Offer) -> None:
+    async def test(offer: HandoverServer) -> None:
         before = await asyncio.to_thread(Predecessor.meet, tmp_path)
         assert before.pid == os.getpid()
         assert os.path.sameopenfile(before.lock, offer._handed.lock)
@@ -79,10 +84,10 @@ def test_sockets_lock_and_words_go_from_one_to_the_other(tmp_path: Path) -> None
         assert all(os.path.sameopenfile(one.fileno(), other) for one, other in pairs)
         assert not any(os.get_inheritable(one.fileno()) for one in before.sockets)
         giving_up = asyncio.create_task(before.give_up())
-        successor = await offer.wanted()
+        successor = await offer.wait_for_successor()
         taking_over = asyncio.create_task(successor.takes_over())
         await giving_up
-        say(before._end, {"do": "leave"})
+        send_message(before._end, {"do": "leave"})
         assert await taking_over
         successor._end.close()
         let_go(before)
@@ -96,13 +101,13 @@ def test_a_predecessor_that_cannot_be_ended_is_not_followed(
     monkeypatch.setattr(taking, "GIVE_UP_SECONDS", 0.2)
     monkeypatch.setattr(taking, "_END_SECONDS", 0.2)
 
-    async def test(offer: Offer) -> None:
+    async def test(offer: HandoverServer) -> None:
         before = await asyncio.to_thread(Predecessor.meet, tmp_path)
         with process() as told:  # as one in another container would be told: it is somebody else
             before.pid = told.pid
             with pytest.raises(ServerError, match="does not respond to the handover"):
                 await before.give_up()
-        (await offer.wanted())._end.close()
+        (await offer.wait_for_successor())._end.close()
         let_go(before)
 
     offered(tmp_path, test)
@@ -112,11 +117,11 @@ HANGING = """
 import sys, time
 from pathlib import Path
 from bbops_server.process.handover.place import connect
-from bbops_server.process.handover.protocol import hear_descriptors, say
+from bbops_server.process.handover.protocol import receive_descriptors, send_message
 end = connect(Path(sys.argv[1]), float(sys.argv[3]))
-say(end, {"protocol": 1, "do": "take over", "pid": int(sys.argv[2])})
-hear_descriptors(end)
-say(end, {"do": "give up"})
+send_message(end, {"protocol": 1, "do": "take over", "pid": int(sys.argv[2])})
+receive_descriptors(end)
+send_message(end, {"do": "give up"})
 time.sleep(float(sys.argv[3]))
 """
 
@@ -126,12 +131,12 @@ def test_a_successor_that_hangs_is_killed_and_nobody_whom_it_names(
 ) -> None:
     monkeypatch.setattr(offering, "TAKE_SECONDS", 0.2)
 
-    async def test(offer: Offer) -> None:
+    async def test(offer: HandoverServer) -> None:
         with process() as named:
             words = [str(tmp_path), str(named.pid), str(PATIENCE_SECONDS)]
             command = [sys.executable, "-c", HANGING, *words]
             with subprocess.Popen(command) as hanging:
-                successor = await offer.wanted()
+                successor = await offer.wait_for_successor()
                 assert not await successor.takes_over()
                 assert hanging.wait(PATIENCE_SECONDS) == -9
             assert named.poll() is None
@@ -143,12 +148,12 @@ def test_a_successor_that_hangs_is_killed_and_nobody_whom_it_names(
 
 @pytest.mark.parametrize("words", [b"", b"\n", b"nonsense", b"[1]", b"\xff" * 5000])
 def test_what_is_no_word_is_not_answered(tmp_path: Path, words: bytes) -> None:
-    async def test(offer: Offer) -> None:
+    async def test(offer: HandoverServer) -> None:
         with place.connect(tmp_path, PATIENCE_SECONDS) as end:
             end.sendall(words)
             end.shutdown(socket.SHUT_WR)
             with suppress(ConnectionResetError):  # it has not read to the end
-                told, descriptors = await asyncio.to_thread(hear_descriptors, end)
+                told, descriptors = await asyncio.to_thread(receive_descriptors, end)
                 assert (told, descriptors) == (None, [])
         let_go(await asyncio.to_thread(Predecessor.meet, tmp_path))
 
@@ -156,7 +161,7 @@ def test_what_is_no_word_is_not_answered(tmp_path: Path, words: bytes) -> None:
 
 
 def test_one_that_starts_or_ends_hands_nothing_over(tmp_path: Path) -> None:
-    async def test(offer: Offer) -> None:
+    async def test(offer: HandoverServer) -> None:
         offer.is_ready = False
         with pytest.raises(ServerError, match="is just starting, or ending"):
             await asyncio.to_thread(Predecessor.meet, tmp_path)

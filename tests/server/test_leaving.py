@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from bbops_server.process.sockets.binding import bind
-from bbops_server.process.sockets.connection import Connection
-from bbops_server.process.sockets.serving import IDLE_SECONDS, Server
+from bbops_server.process.sockets.connection import HttpConnection
+from bbops_server.process.sockets.serving import IDLE_SECONDS, SocketServer
 from tests.support.clock import FrozenClockLoop, move_clock
 from tests.support.patience import PATIENCE_SECONDS, eventually, patience
 from tests.support.raw import HELLO, Answer, answers, head
@@ -53,7 +53,7 @@ class App:
 class Serving:
     """A server, and one client that has had an answer."""
 
-    server: Server
+    server: SocketServer
     app: App
     listening: socket.socket
     reader: asyncio.StreamReader
@@ -61,16 +61,16 @@ class Serving:
     leaving: asyncio.Task[None] = field(init=False)
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> HttpConnection:
         """The server's end of the client's connection."""
         (found,) = self.server.server_state.connections
-        assert isinstance(found, Connection)
+        assert isinstance(found, HttpConnection)
         return found
 
     async def leave(self) -> None:
         """Begin to leave, and return once the connection is marked as leaving."""
         self.leaving = asyncio.create_task(self.server.leave(PATIENCE_SECONDS))
-        await eventually(lambda: self.connection.leaves)
+        await eventually(lambda: self.connection.is_leaving)
 
     async def rest(self) -> list[Answer]:
         """Return every answer until the server closes."""
@@ -82,7 +82,7 @@ def serve(test: Callable[[Serving], Awaitable[None]]) -> None:
 
     async def main() -> None:
         app = App()
-        server = Server(app)
+        server = SocketServer(app)
         with bind("127.0.0.1", 0, option="--port") as listening:
             server.start(listening.dup())
             reader, writer = await asyncio.open_connection(*listening.getsockname())

@@ -196,7 +196,7 @@ def test_one_that_is_killed_just_before_it_is_asked_is_replaced(tmp_path: Path) 
 def test_a_process_that_only_has_the_number_of_a_silent_one_is_not_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(taking, "HELLO_SECONDS", 0.1)
+    monkeypatch.setattr(taking, "GREETING_SECONDS", 0.1)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
         lock = lock_state(tmp_path)
         assert lock is not None

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops_server.process.children import Child, Health, LivingChild
+from bbops_server.process.children import Child, HealthPolicy, SupervisedChild
 from bbops_server.process.messages.lifecycle import Ping
 from bbops_server.process.messages.request import A, RequestMessage
 from tests.support.child_requests import Block, Grow
@@ -31,7 +31,7 @@ from tests.support.small_project import endpoint
 SILENCE_SECONDS = 3600.0
 """Far longer than a test takes: it passes only when the test moves the clock."""
 
-HEALTH = Health(word_seconds=0.05, silence_seconds=SILENCE_SECONDS)
+HEALTH = HealthPolicy(ping_seconds=0.05, timeout_seconds=SILENCE_SECONDS)
 MODULE = """
 import asyncio, socket, sys, time
 from bbops_server.process.messages.channel import ProcessChannel
@@ -60,11 +60,11 @@ asyncio.run(main())
 class Supervision:
     """A child that is replaced, and the processes that were started for it."""
 
-    def __init__(self, *, health: Health, is_quiet_at_work: bool) -> None:
+    def __init__(self, *, health: HealthPolicy, skips_pings_when_busy: bool) -> None:
         self.started = list[Child]()
-        self.living = LivingChild(
+        self.living = SupervisedChild(
             lambda: Child.start("a_hanging_child"), self._prepare,
-            health=health, is_quiet_at_work=is_quiet_at_work,
+            health=health, skips_pings_when_busy=skips_pings_when_busy,
         )  # fmt: skip
 
     async def _prepare(self, child: Child) -> None:
@@ -79,9 +79,9 @@ class Supervision:
     async def halt(self) -> Child:
         """Halt the first process, and return it once its word is waited for."""
         child = self.started[0]
-        await eventually(lambda: not child.is_asked)  # the word before has come
+        await eventually(lambda: not child.is_busy)  # the word before has come
         os.kill(child.pid, signal.SIGSTOP)
-        await eventually(lambda: child.is_asked)
+        await eventually(lambda: child.is_busy)
         return child
 
 
@@ -99,9 +99,11 @@ def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None
     (tmp_path / "a_hanging_child.py").write_text(textwrap.dedent(MODULE))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
 
-    def run(test: Test, *, health: Health = HEALTH, is_quiet_at_work: bool = False) -> None:
+    def run(
+        test: Test, *, health: HealthPolicy = HEALTH, skips_pings_when_busy: bool = False
+    ) -> None:
         async def main() -> None:
-            processes = Supervision(health=health, is_quiet_at_work=is_quiet_at_work)
+            processes = Supervision(health=health, skips_pings_when_busy=skips_pings_when_busy)
             await processes.living.start()
             try:
                 await test(processes)
@@ -157,7 +159,7 @@ def test_a_watcher_that_stood_still_itself_does_not_kill(watch: Callable[..., No
     watch(test)
 
 
-def test_a_process_that_is_quiet_at_work_may_work_for_long(watch: Callable[..., None]) -> None:
+def test_a_process_that_skips_pings_when_busy_may_work_for_long(watch: Callable[..., None]) -> None:
     async def test(processes: Supervision) -> None:
         child = await processes.halt()
         working = asyncio.create_task(processes.ask(Block(0)))
@@ -168,7 +170,7 @@ def test_a_process_that_is_quiet_at_work_may_work_for_long(watch: Callable[..., 
         await working
         assert processes.living.replaced == 0
 
-    watch(test, is_quiet_at_work=True)
+    watch(test, skips_pings_when_busy=True)
 
 
 @pytest.mark.long
@@ -182,7 +184,7 @@ def test_a_process_that_grows_too_large_is_replaced(
         await eventually(lambda: len(processes.started) > 1)
 
     with caplog.at_level(logging.ERROR):
-        watch(test, health=replace(HEALTH, most_bytes=128 << 20))
+        watch(test, health=replace(HEALTH, max_bytes=128 << 20))
     assert "MiB of memory and ends" in caplog.text
 
 

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from bbops.base.errors import MigrationRefused, ServerError
-from bbops_server.process.children import Child, ChildGone, LivingChild
+from bbops_server.process.children import Child, ChildGone, SupervisedChild
 from bbops_server.process.messages.channel import ProcessChannel
 from bbops_server.process.messages.failures import pack_error, unpack_error
 from bbops_server.process.messages.frames import (
@@ -313,7 +313,7 @@ def test_a_child_that_hangs_is_killed_after_its_grace(module: str) -> None:
         child = await Child.start(module)
         await child.ask(Echo(1), timeout_seconds=PATIENCE_SECONDS)  # it has started
         asked = asyncio.create_task(child.ask(Hang(), timeout_seconds=PATIENCE_SECONDS))
-        await eventually(lambda: child.is_asked)
+        await eventually(lambda: child.is_busy)
         assert await child.stop(0.1) == -9
         with pytest.raises(ChildGone):
             await asked
@@ -342,7 +342,7 @@ def test_a_dead_child_is_replaced_and_readied_before_it_is_asked(module: str) ->
             await child.ask(Echo(0), timeout_seconds=PATIENCE_SECONDS)
             ready.append(child.pid)
 
-        living = LivingChild(lambda: Child.start(module), prepare)
+        living = SupervisedChild(lambda: Child.start(module), prepare)
         await living.start()
         first = await living.ask(Echo(1), timeout_seconds=PATIENCE_SECONDS)
         with pytest.raises(ChildGone):  # twice: it dies of this request
@@ -369,7 +369,7 @@ def test_who_waits_for_a_child_that_is_replaced_waits_no_longer_than_until_the_e
                 await asyncio.Event().wait()  # a machine that is busy
             return await Child.start(module)
 
-        living = LivingChild(start)
+        living = SupervisedChild(start)
         await living.start()
         pid = living.pid
         assert pid is not None
@@ -392,7 +392,7 @@ def test_a_first_child_that_does_not_start_is_an_error() -> None:
         async def prepare(child: Child) -> None:
             await child.ask(Echo(1), timeout_seconds=PATIENCE_SECONDS)
 
-        living = LivingChild(lambda: Child.start("bbops_server.no_such_module"), prepare)
+        living = SupervisedChild(lambda: Child.start("bbops_server.no_such_module"), prepare)
         with pytest.raises(ChildGone):
             await living.start()
         await living.stop(1)

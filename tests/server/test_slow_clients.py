@@ -15,8 +15,8 @@ import pytest
 
 from bbops_server.process.sockets import descriptors
 from bbops_server.process.sockets.binding import bind
-from bbops_server.process.sockets.connection import Connection, Stage
-from bbops_server.process.sockets.serving import Server
+from bbops_server.process.sockets.connection import HttpConnection, RequestStage
+from bbops_server.process.sockets.serving import SocketServer
 from tests.support.clock import FrozenClockLoop, move_clock
 from tests.support.patience import PATIENCE_SECONDS, eventually, patience, settle
 from tests.support.raw import HELLO, answers, head, post
@@ -27,8 +27,8 @@ GET = head("GET / HTTP/1.1", "Connection: close")
 Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-class FrequentServer(Server):
-    ticks_per_look = 1
+class FrequentServer(SocketServer):
+    ticks_per_check = 1
 
 
 class App:
@@ -59,7 +59,7 @@ class App:
         await send({"type": "http.response.body", "body": body})
 
 
-class CountingConnection(Connection):
+class CountingConnection(HttpConnection):
     received_bytes = 0
 
     def data_received(self, data: bytes) -> None:
@@ -136,7 +136,7 @@ def test_a_client_that_sends_nothing_is_disconnected() -> None:
         reader, _ = await serving.connect()
         await serving.has_read(0)
         await serving.look()
-        await serving.pass_by(Connection.idle_seconds - 1)
+        await serving.pass_by(HttpConnection.idle_seconds - 1)
         assert serving.is_connected()
         move_clock(2)
         assert await statuses(reader) == []
@@ -153,7 +153,7 @@ def test_empty_lines_are_not_a_request() -> None:
         for number in range(1, 11):
             writer.write(b"\r\n")
             await serving.has_read(len(HELLO) + 2 * number)
-            await serving.pass_by((Connection.idle_seconds - 1) / 10)
+            await serving.pass_by((HttpConnection.idle_seconds - 1) / 10)
         assert serving.is_connected()
         move_clock(2)
         assert await statuses(reader) == []
@@ -168,11 +168,11 @@ def test_a_head_that_does_not_end_is_408(before: bytes) -> None:
         await serving.has_read(len(before) + 10)
         await serving.look()
         for end in range(11, len(HELLO)):
-            await serving.pass_by((Connection.head_seconds - 1) / len(HELLO))
+            await serving.pass_by((HttpConnection.head_seconds - 1) / len(HELLO))
             writer.write(HELLO[end - 1 : end])
             await serving.has_read(len(before) + end)
-        assert [one.stage for one in serving.connections] == [Stage.HEAD]
-        move_clock(Connection.head_seconds)
+        assert [one.stage for one in serving.connections] == [RequestStage.HEAD]
+        move_clock(HttpConnection.head_seconds)
         assert await statuses(reader) == [200] * bool(before) + [408]
 
     serve(test)
@@ -186,10 +186,10 @@ def test_a_body_that_stalls_or_trickles_is_408(line: str, piece: bytes) -> None:
         await serving.has_read(len(post(line)))
         await serving.look()
         for number in range(1, 11):
-            await serving.pass_by((Connection.body_seconds - 1) / 10)
+            await serving.pass_by((HttpConnection.body_seconds - 1) / 10)
             writer.write(piece)
             await serving.has_read(len(post(line)) + number * len(piece))
-        assert [one.stage for one in serving.connections] == [Stage.BODY]
+        assert [one.stage for one in serving.connections] == [RequestStage.BODY]
         move_clock(2)
         assert await statuses(reader) == [408]
 
@@ -198,7 +198,7 @@ def test_a_body_that_stalls_or_trickles_is_408(line: str, piece: bytes) -> None:
 
 def test_a_body_that_comes_slowly_but_comes_is_taken() -> None:
     count = 10
-    piece = b"x" * int(Connection.slowest_bytes_per_second * (Connection.body_seconds + 1))
+    piece = b"x" * int(HttpConnection.min_bytes_per_second * (HttpConnection.body_seconds + 1))
     start = post(f"Content-Length: {count * len(piece)}", "Connection: close")
 
     async def test(serving: Serving) -> None:
@@ -208,7 +208,7 @@ def test_a_body_that_comes_slowly_but_comes_is_taken() -> None:
         for number in range(1, count):
             writer.write(piece)
             await serving.has_read(len(start) + number * len(piece))
-            await serving.pass_by(Connection.body_seconds)
+            await serving.pass_by(HttpConnection.body_seconds)
         writer.write(piece)
         assert await statuses(reader) == [200]
 
@@ -235,11 +235,11 @@ def test_a_client_that_does_not_read_the_answer_is_disconnected(close: list[str]
             lambda: any(one.transport.get_write_buffer_size() for one in serving.connections)
         )
         await serving.look()
-        await serving.pass_by(Connection.answer_seconds - 1)
+        await serving.pass_by(HttpConnection.answer_seconds - 1)
         await settle()
         assert len(serving.connections) == 1
         while serving.connections:  # the buffers of both kernels fill first
-            await serving.pass_by(Connection.answer_seconds)
+            await serving.pass_by(HttpConnection.answer_seconds)
             await settle()
 
     serve(test)
@@ -252,7 +252,7 @@ def test_a_client_that_reads_slowly_but_reads_gets_the_whole_answer() -> None:
         await serving.look()
         for _ in range(8):
             received += await reader.readexactly(2_000_000)
-            await serving.pass_by(Connection.answer_seconds)
+            await serving.pass_by(HttpConnection.answer_seconds)
         (answer,) = answers(received + await reader.read())
         assert answer.body == BIG
 
@@ -263,12 +263,12 @@ def test_hundreds_of_slow_clients_do_not_keep_a_quick_one_from_its_answer() -> N
     async def test(serving: Serving) -> None:
         slow = [await serving.connect(HELLO[:-2]) for _ in range(300)]
         await eventually(
-            lambda: [one.stage for one in serving.connections] == [Stage.HEAD] * len(slow)
+            lambda: [one.stage for one in serving.connections] == [RequestStage.HEAD] * len(slow)
         )
         await serving.look()
         reader, _ = await serving.connect(GET)
         assert await statuses(reader) == [200]
-        move_clock(Connection.head_seconds + 1)
+        move_clock(HttpConnection.head_seconds + 1)
         assert [await statuses(reader) for reader, _ in slow] == [[408]] * len(slow)
 
     serve(test)

@@ -14,7 +14,7 @@ import pytest
 
 from bbops.source.git import store
 from bbops_server.data_plane.live import swap
-from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
 from tests.support import small_project
 from tests.support.doors import Body, Door
@@ -135,7 +135,7 @@ def test_a_stream_delays_neither_a_hold_nor_the_end_of_its_release(
     monkeypatch.setattr(swap, "DRAIN_SECONDS", forever)
 
     async def main(vendor: Dripping) -> None:
-        http = OutsideHttp(Egress(["127.0.0.1"]))
+        http = OutsideHttp(EgressPolicy(["127.0.0.1"]))
         files = {path: text.replace("URL", vendor.url) for path, text in FILES.items()}
         files["project.yaml"] = f"{small_project.FILES['project.yaml']}  MODEL_KEY: {{}}\n"
         door = Door(tmp_path, files, http)
@@ -231,7 +231,7 @@ def test_a_vendor_that_breaks_off_is_logged_with_its_step(shop: Shop) -> None:
 
 def test_streams_have_a_limit_of_their_own(shop: Shop) -> None:
     """As many as may be open are; another one is refused, and other requests are answered."""
-    from bbops_server.process.host.http import MOST_OPEN  # noqa: PLC0415
+    from bbops_server.process.host.http import MAX_OPEN  # noqa: PLC0415
 
     clients, responses = [], []
     limits = httpx.Limits(max_connections=None)
@@ -240,7 +240,7 @@ def test_streams_have_a_limit_of_their_own(shop: Shop) -> None:
     )
     try:
         statuses = []
-        for _ in range(2 * MOST_OPEN + 10):
+        for _ in range(2 * MAX_OPEN + 10):
             request = client.build_request("POST", "/ask", json={"prompt": "Hi"})
             response = client.send(request, stream=True)
             responses.append(response)

@@ -16,7 +16,7 @@ from uvicorn.server import ServerState
 from bbops.build.testing.host import fake_host
 from bbops.runtime.http.responses import Answering, Trace
 from bbops.runtime.values.failures import Failure
-from bbops_server.process.sockets.wire import Corked, Corks, send_whole
+from bbops_server.process.sockets.wire import BufferedTransport, WriteBuffers, send_whole
 
 pytestmark = pytest.mark.quick
 
@@ -60,7 +60,7 @@ async def exchange(request: bytes, answer: Callable[[Any, Any], Any]) -> tuple[b
     state = ServerState()
     state.default_headers = DATE
     protocol, pipe = HttpToolsProtocol(config, state, {}), Pipe()
-    corked: Any = Corked(pipe, Corks(asyncio.get_running_loop()))
+    corked: Any = BufferedTransport(pipe, WriteBuffers(asyncio.get_running_loop()))
     protocol.connection_made(corked)
     protocol.data_received(request)
     await asyncio.gather(*state.tasks)
@@ -145,9 +145,9 @@ def test_a_line_break_in_a_header_is_never_written() -> None:
 
 def test_what_is_written_in_one_turn_leaves_together() -> None:
     async def run() -> None:
-        pipes, corks = [Pipe() for _ in range(3)], Corks(asyncio.get_running_loop())
+        pipes, corks = [Pipe() for _ in range(3)], WriteBuffers(asyncio.get_running_loop())
         for number, pipe in enumerate(pipes):
-            Corked(pipe, corks).write(b"%d" % number)
+            BufferedTransport(pipe, corks).write(b"%d" % number)
         assert not any(pipe.written for pipe in pipes)
         await asyncio.sleep(0)
         assert [pipe.written for pipe in pipes] == [[b"0"], [b"1"], [b"2"]]
@@ -158,7 +158,7 @@ def test_what_is_written_in_one_turn_leaves_together() -> None:
 def test_closing_sends_first_what_was_kept() -> None:
     async def run() -> None:
         pipe = Pipe()
-        corked = Corked(pipe, Corks(asyncio.get_running_loop()))
+        corked = BufferedTransport(pipe, WriteBuffers(asyncio.get_running_loop()))
         corked.write(b"last words")
         corked.close()
         assert pipe.written == [b"last words"]
@@ -170,7 +170,7 @@ def test_closing_sends_first_what_was_kept() -> None:
 def test_many_answers_do_not_wait_for_the_loop() -> None:
     async def run() -> None:
         pipe = Pipe()
-        corked = Corked(pipe, Corks(asyncio.get_running_loop()))
+        corked = BufferedTransport(pipe, WriteBuffers(asyncio.get_running_loop()))
         for _ in range(64):
             corked.write(b".")
         assert len(pipe.written) == 64
@@ -180,9 +180,9 @@ def test_many_answers_do_not_wait_for_the_loop() -> None:
 
 def test_a_client_that_left_takes_nobody_elses_answer_along() -> None:
     async def main() -> None:
-        corks, pipes = Corks(asyncio.get_running_loop()), [Pipe() for _ in range(3)]
+        corks, pipes = WriteBuffers(asyncio.get_running_loop()), [Pipe() for _ in range(3)]
         for pipe in pipes:
-            Corked(pipe, corks).write(b"answer")
+            BufferedTransport(pipe, corks).write(b"answer")
         pipes[1].close()
         await asyncio.sleep(0)
         await asyncio.sleep(0)

@@ -15,7 +15,7 @@ import pytest
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.work.sql_engine import LEASE_MS
 from bbops.runtime.work.statements import emit, enqueue
-from bbops.runtime.work.values import Cause, FencedError, NewJob, Tick, TickDue, Wait
+from bbops.runtime.work.values import Cause, FencedError, JobWait, NewJob, Tick, TickDue
 from tests.support.work_bench import Bench, job
 
 Case = Callable[[Bench], Awaitable[None]]
@@ -294,9 +294,9 @@ async def a_job_that_waits_for_an_event_misses_none_since_it_began(on: Bench) ->
     begun = await on.engine.listen(claimed, ["sent"])
     await on.emit("sent", 2)
     await on.pump()
-    heard = await on.engine.heard("sent", begun["sent", ""])
+    heard = await on.engine.events_after("sent", begun["sent", ""])
     assert [payload for _, _, payload in heard] == ["2"]
-    wait = Wait("0", on.at + 1_000, "sent", "", heard[-1][0])
+    wait = JobWait("0", on.at + 1_000, "sent", "", heard[-1][0])
     assert await on.engine.wait(claimed, [wait], also=[("~until", on.at + 1_000)])
     assert await on.states() == {"a": "later"}
     await on.emit("sent", 3)
@@ -313,14 +313,14 @@ async def an_event_that_comes_as_a_job_goes_to_sleep_wakes_it(on: Bench) -> None
     begun = await on.engine.listen(claimed, ["sent"])
     await on.emit("sent")
     await on.pump()
-    await on.engine.wait(claimed, [Wait("0", on.at + 1_000, "sent", "", begun["sent", ""])])
+    await on.engine.wait(claimed, [JobWait("0", on.at + 1_000, "sent", "", begun["sent", ""])])
     assert await on.states() == {"a": "ready"}
 
 
 # ---- what holds
 @case
 async def where_jobs_are_held_none_begins_but_runs_of_tasks(on: Bench) -> None:
-    on.engine.holds = "a draft"
+    on.engine.hold_reason = "a draft"
     on.routes["paid"] = lambda event: [job(f"mail@{event.id}")]
     await on.emit("paid")
     await on.enqueue(NewJob("tasks/a@1", "tasks/a", "{}"))

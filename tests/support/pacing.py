@@ -17,7 +17,7 @@ from bbops.database.open import open_database
 from bbops.database.schema.place import read_place
 from bbops.runtime.vendors._work import Terms, Work
 from bbops_server.process.host.clock import SystemClock
-from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
 
 RATE = 100.0
@@ -27,7 +27,7 @@ AT_ONCE = 2
 
 async def ask_all(url: str, place: str, count: int) -> None:
     """Ask so often, each time in a turn of its own."""
-    door, http = await open_database(read_place(place)), OutsideHttp(Egress(["127.0.0.1"]))
+    door, http = await open_database(read_place(place)), OutsideHttp(EgressPolicy(["127.0.0.1"]))
     host = replace(fake_host(door, http=http), clock=SystemClock())
     work = Work("store", host, {"accessToken": "secret"}, None, Terms(per_second=RATE))
 

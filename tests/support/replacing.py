@@ -12,7 +12,11 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from bbops_server.process.handover import place
-from bbops_server.process.handover.protocol import Word, hear_descriptors, say
+from bbops_server.process.handover.protocol import (
+    HandoverMessage,
+    receive_descriptors,
+    send_message,
+)
 from tests.conftest import ROOT
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.served import Served, environment, git
@@ -163,13 +167,13 @@ class FakeSuccessor:
 
     def __init__(self, state: Path, protocol: int = 1) -> None:
         self.end = place.connect(state, 60)
-        say(self.end, {"protocol": protocol, "do": "take over", "pid": 4_194_300})
-        self.told, self.descriptors = hear_descriptors(self.end)
+        send_message(self.end, {"protocol": protocol, "do": "take over", "pid": 4_194_300})
+        self.told, self.descriptors = receive_descriptors(self.end)
 
-    def say(self, word: Word) -> Word | None:
+    def say(self, word: HandoverMessage) -> HandoverMessage | None:
         """Say a word and return the answer."""
-        say(self.end, word)
-        return hear_descriptors(self.end)[0]
+        send_message(self.end, word)
+        return receive_descriptors(self.end)[0]
 
     def __enter__(self) -> Self:
         return self

@@ -22,9 +22,9 @@ from bbops.runtime.flow.caching import Cache
 from bbops.runtime.flow.run import invoke
 from bbops.runtime.linking.release import Release, link
 from bbops.runtime.linking.work import Work, link_work
-from bbops.runtime.work.events import Outbox
+from bbops.runtime.work.events import EventOutbox
 from bbops.runtime.work.run_record import RunRecord
-from bbops.runtime.work.sent_webhooks import SentLog
+from bbops.runtime.work.sent_webhooks import DeliveryLog
 from bbops.runtime.work.values import Claim, LaterError
 from bbops.source.tree import MemoryTree
 from tests.support.work_bench import Bench
@@ -92,7 +92,7 @@ class Shop:
     """The project above, and a worker that runs its jobs one by one."""
 
     def __init__(self, on: Bench, artifact: bytes, env: Mapping[str, str | None]) -> None:
-        outbox = Outbox(on.database, on.dialect, lambda: on.at)
+        outbox = EventOutbox(on.database, on.dialect, lambda: on.at)
         self.http = FakeHttp()
         host = replace(fake_host(on.database, http=self.http), events=outbox)
         self.on = on
@@ -101,7 +101,7 @@ class Shop:
         work = link_work(artifact, self.release)
         assert work is not None
         self.work: Work = work
-        self.sent = SentLog(on.database, self.release.sent, now=lambda: on.at)
+        self.sent = DeliveryLog(on.database, self.release.sent, now=lambda: on.at)
 
     async def receiver(self, customer: str, url: str, events: str | None = None) -> int:
         """Add a receiver; return its key."""

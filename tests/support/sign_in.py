@@ -19,7 +19,7 @@ from bbops.database.schema.place import Place
 from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
 from bbops_server.process.host.clock import SystemClock
-from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
 from bbops_server.process.host.random import SystemRandom
 from tests.conftest import ENV, Files
@@ -90,7 +90,7 @@ class SignIns:
         tree = MemoryTree(self.files)
         built = build(tree, database=self.bench.database, base=tree)
         assert built.project is not None, built.diagnostics
-        http = OutsideHttp(Egress(["127.0.0.1"]))
+        http = OutsideHttp(EgressPolicy(["127.0.0.1"]))
         host = replace(
             self.bench.host, clock=SystemClock(), random=SystemRandom(), http=http, log=self.log
         )

@@ -20,7 +20,7 @@ from bbops.database.sqlite.work import SqliteWork
 from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.statements import emit, enqueue
-from bbops.runtime.work.values import Claim, Event, NewJob
+from bbops.runtime.work.values import Claim, NewJob, ProjectEvent
 from tests.support.postgres import DATABASES, place_of
 
 Work = Callable[["Bench"], Awaitable[None]]
@@ -34,7 +34,7 @@ class Bench:
     ) -> None:
         self.database, self.dialect, self.make, self.at = database, dialect, make, 1_000_000
         self.engine = self.worker("one")
-        self.routes: dict[str, Callable[[Event], list[NewJob]]] = {}
+        self.routes: dict[str, Callable[[ProjectEvent], list[NewJob]]] = {}
 
     def worker(self, name: str) -> Engine:
         return self.make(self.database, self.dialect, name, now=lambda: self.at)
@@ -49,7 +49,7 @@ class Bench:
     async def pump(self) -> int:
         return await self.engine.pump(self.route)
 
-    def route(self, event: Event) -> list[NewJob]:
+    def route(self, event: ProjectEvent) -> list[NewJob]:
         route = self.routes.get(event.name)
         return route(event) if route else []
 

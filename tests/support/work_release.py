@@ -14,7 +14,7 @@ from bbops.runtime.flow.caching import Cache
 from bbops.runtime.flow.run import invoke
 from bbops.runtime.linking.release import Release, link
 from bbops.runtime.linking.work import Work, link_work
-from bbops.runtime.work.events import Outbox
+from bbops.runtime.work.events import EventOutbox
 from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.values import Claim
 from bbops.source.tree import MemoryTree
@@ -31,7 +31,7 @@ class Enqueuing:
         built = build(MemoryTree(self.files), database=engine)  # type: ignore[arg-type]
         errors = [str(one) for one in built.diagnostics if one.severity == "error"]
         assert built.project is not None, errors
-        outbox = Outbox(on.database, on.dialect, lambda: on.at)
+        outbox = EventOutbox(on.database, on.dialect, lambda: on.at)
         host = replace(fake_host(on.database), events=outbox)
         self.on = on
         self.release: Release = link(built.artifact, name="a", host=host, env={})

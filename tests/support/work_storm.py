@@ -22,8 +22,8 @@ from bbops.database.sqlite.work import SqliteWork
 from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.sql_engine import SqlEngine
-from bbops.runtime.work.values import Event, NewJob, Retry, TickDue
-from bbops.runtime.work.worker import Plan, Worker
+from bbops.runtime.work.values import NewJob, ProjectEvent, RetryPolicy, TickDue
+from bbops.runtime.work.worker import Worker, WorkPlan
 
 KEYS = 300
 SLEEPS, SLEEP_MS = 10, 150
@@ -36,7 +36,7 @@ LEFT = (
 )
 
 
-def route(event: Event) -> list[NewJob]:
+def route(event: ProjectEvent) -> list[NewJob]:
     return [NewJob(f"storm@{event.id}", "storm", event.payload, lane=event.key)]
 
 
@@ -71,7 +71,7 @@ async def main(place: str, name: str, mark: str) -> None:
                 os.write(outside, f"{number} {key}\n".encode())
                 return int(number)
 
-            await work.once(call)
+            await work.perform(call)
             if number % SLEEPS == 0:
                 work.enter("1")
                 work.pause(SLEEP_MS)
@@ -79,7 +79,7 @@ async def main(place: str, name: str, mark: str) -> None:
             insert = "INSERT INTO _bbops_notes (name, text) VALUES (?, ?)"
             await work.change([(insert, (f"{number:06}/{work.job.id}", name))])
 
-        plan = Plan(route, run, lambda _, __: TickDue(), lambda _: Retry(attempts=99))
+        plan = WorkPlan(route, run, lambda _, __: TickDue(), lambda _: RetryPolicy(attempts=99))
         working = asyncio.create_task(Worker(engine, plan, random.random).run())
         while (await database.read(LEFT, (OVER,)))[0][0]:
             await asyncio.wait({working}, timeout=0.1)

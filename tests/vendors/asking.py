@@ -19,7 +19,7 @@ from bbops.database.open import open_database
 from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
 from bbops_server.process.host.clock import SystemClock
-from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
 from bbops_server.process.host.run_folders import RunFolders
 from tests.conftest import Files, run, with_function
@@ -67,7 +67,7 @@ class Asked:
             self.loop = asyncio.new_event_loop()
             apply(box / "data.sqlite", {})
             self.database = self.loop.run_until_complete(open_database(box / "data.sqlite"))
-        self.http = CountedHttp(Egress(["127.0.0.1"]))
+        self.http = CountedHttp(EgressPolicy(["127.0.0.1"]))
         host = replace(
             fake_host(self.database, http=self.http, files=self.folders),
             clock=SystemClock(), streams=self.http,

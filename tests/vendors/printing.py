@@ -16,7 +16,7 @@ from bbops.build.testing.host import KeptFolder, fake_host
 from bbops.runtime.vendors._work import Terms, Work
 from bbops.runtime.vendors.html_to_pdf import STEPS
 from bbops_server.process.printing.door import SocketPrinter
-from bbops_server.process.printing.listening import Listening
+from bbops_server.process.printing.listening import PrinterSocket
 
 SANDBOX = os.geteuid() != 0
 """Whether Chromium can confine itself: not for root."""
@@ -26,7 +26,7 @@ SANDBOX = os.geteuid() != 0
 class Printing:
     """A process that prints, as a server has one."""
 
-    listening: Listening
+    listening: PrinterSocket
     loop: asyncio.AbstractEventLoop
 
     @property
@@ -61,8 +61,8 @@ def printing(program: str = "", *, sandbox: bool = SANDBOX, idle: float = 60) ->
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
 
-    async def begin() -> Listening:
-        found = Listening(program, sandbox=sandbox, idle_seconds=idle)
+    async def begin() -> PrinterSocket:
+        found = PrinterSocket(program, sandbox=sandbox, idle_seconds=idle)
         found.begin()
         return found
 

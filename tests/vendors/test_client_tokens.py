@@ -14,7 +14,7 @@ from bbops.runtime.vendors import _client_tokens
 from bbops.runtime.vendors._work import AddonFailure, Terms, Work
 from bbops.runtime.vendors.store import STEPS
 from bbops.runtime.work.durable import _JobHttp
-from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
 from tests.vendors.stand_in import Answer, StandIn
 
@@ -32,7 +32,7 @@ def ask(there: StandIn, *, times: int = 1, wrap: Any = None, **change: str) -> l
     """Ask for products so often at once; return what came, or how it failed."""
 
     async def main() -> list[Any]:
-        http: Any = OutsideHttp(Egress(["127.0.0.1"]))
+        http: Any = OutsideHttp(EgressPolicy(["127.0.0.1"]))
         host = fake_host(None, http=wrap(http) if wrap else http)  # type: ignore[arg-type]
         config = {
             "storeDomain": "acme.myshopify.com", "clientId": "app", "clientSecret": "secret",

@@ -19,14 +19,14 @@ from bbops.base.host import HttpRequest, HttpResponse
 from bbops.runtime.values.failures import HttpFailure, Thrown, Unavailable
 from bbops.runtime.vendors._work import AddonFailure
 from bbops.runtime.vendors.html_to_pdf import SIZES, read_margins, read_url
-from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
-from bbops_server.process.printing.chromium import BrowserGone, family
-from bbops_server.process.printing.finding import NEEDS_SANDBOX, find_program, find_trouble
+from bbops_server.process.printing.chromium import BrowserGone, list_descendants
+from bbops_server.process.printing.finding import NEEDS_SANDBOX, find_problem, find_program
 from bbops_server.process.printing.page import print_page
-from bbops_server.process.printing.pool import Pool
-from bbops_server.process.printing.wire import Answer as WireAnswer
-from bbops_server.process.printing.wire import Ask, Print
+from bbops_server.process.printing.pool import BrowserPool
+from bbops_server.process.printing.wire import PrintRequest, ResourceRequest
+from bbops_server.process.printing.wire import ResourceResponse as WireAnswer
 from tests.conftest import run
 from tests.support.patience import eventually, wait_for
 from tests.vendors.faults import FAULTS
@@ -120,10 +120,10 @@ def test_a_server_without_chromium_says_what_it_needs() -> None:
 
 def test_root_has_no_sandbox_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert find_trouble("sh", sandbox=True) == NEEDS_SANDBOX
-    assert find_trouble("sh", sandbox=False) == ""
+    assert find_problem("sh", sandbox=True) == NEEDS_SANDBOX
+    assert find_problem("sh", sandbox=False) == ""
     monkeypatch.setattr(os, "geteuid", lambda: 1_000)
-    assert find_trouble("sh", sandbox=True) == ""
+    assert find_problem("sh", sandbox=True) == ""
     assert find_program("no-such-browser") == ""
 
 
@@ -240,7 +240,7 @@ def test_a_fault_of_the_page_fails_the_print(printer: Printing, name: str) -> No
     elif name in {"silent", "moved away"}:  # the door gives up before the print does
         expected = "httpUnreachable", None, True
     with StandIn(FAULTS[name].answer) as there:
-        http = OutsideHttp(Egress(["127.0.0.1"]))
+        http = OutsideHttp(EgressPolicy(["127.0.0.1"]))
 
         async def visit_() -> tuple[str, int | None, bool]:
             try:
@@ -415,7 +415,7 @@ def test_too_many_prints_are_refused_and_the_others_made(printer: Printing) -> N
 def memory(pid: int) -> int:
     """Return what the processes of a browser have alone."""
     found = 0
-    for one in family(pid):
+    for one in list_descendants(pid):
         with suppress(OSError):
             _, resident, shared, *_ = map(int, Path(f"/proc/{one}/statm").read_text().split())
             found += (resident - shared) * os.sysconf("SC_PAGE_SIZE")
@@ -451,7 +451,7 @@ async def kill_the_browser(printer: Printing) -> Any:
     given = {"url": "https://a.example/", "waitForSelector": "#never"}
     waiting = asyncio.create_task(printer.step("generatePdfFromUrl", given, outside, 120))
     await eventually(lambda: outside.asked)
-    for pid in family(printer.pid)[1:]:
+    for pid in list_descendants(printer.pid)[1:]:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     (failed,) = await asyncio.gather(waiting, return_exceptions=True)
@@ -496,15 +496,15 @@ def test_a_page_that_takes_all_memory_is_ended(tmp_path: Path) -> None:
         "<script>const all=[];setInterval(()=>{const a=new Uint8Array(2e7);a.fill(7);"
         "all.push(a)},9)</script><p>x</p>"
     )
-    page = Print(html, "", 210, 297, False, (10, 10, 10, 10), "", "", "#never", 60)  # noqa: FBT003
+    page = PrintRequest(html, "", 210, 297, False, (10, 10, 10, 10), "", "", "#never", 60)  # noqa: FBT003
 
-    async def nothing(ask: Ask) -> WireAnswer:
+    async def nothing(ask: ResourceRequest) -> WireAnswer:
         return WireAnswer(ask.number)
 
     async def print_it() -> None:
-        pool = Pool(str(tmp_path), "", sandbox=SANDBOX, most_running_bytes=700_000_000)
+        pool = BrowserPool(str(tmp_path), "", sandbox=SANDBOX, max_running_bytes=700_000_000)
         try:
-            async with pool.taken() as chromium:
+            async with pool.borrow() as chromium:
                 async for _ in print_page(chromium, page, nothing):
                     pass
         finally:
@@ -518,7 +518,7 @@ def test_a_page_that_takes_all_memory_is_ended(tmp_path: Path) -> None:
 @browser
 def test_a_process_that_is_killed_leaves_no_browser(printer: Printing) -> None:
     make(printer, "<p>one</p>")
-    every = family(printer.pid)
+    every = list_descendants(printer.pid)
     os.kill(every[0], signal.SIGKILL)
     wait_for(lambda: not any(_lives(pid) for pid in every))
     assert read(make(printer, "<p>two</p>"))[0].text == "two"
@@ -539,7 +539,7 @@ def test_the_process_ends_when_idle_and_comes_back() -> None:
 def test_a_server_that_ends_takes_its_browser_along() -> None:
     with printing() as ending:
         make(ending, "<p>one</p>")
-        every = family(ending.pid)
+        every = list_descendants(ending.pid)
         assert len(every) > 2
     wait_for(lambda: not any(_lives(pid) for pid in every))
 

@@ -30,7 +30,7 @@ from bbops.runtime.values.failures import Failure, HttpFailure, Thrown
 from bbops.runtime.vendors import link_addons
 from bbops.runtime.vendors._work import Work
 from bbops.runtime.vendors.identity_token import STEPS
-from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
 from tests.conftest import run
 
@@ -111,7 +111,7 @@ class Verifying:
 
     def __init__(self, google: Google, project: str = PROJECT) -> None:
         self.clock = StillClock(datetime.fromtimestamp(NOW, UTC))
-        self.http = OutsideHttp(Egress(["127.0.0.1"]))
+        self.http = OutsideHttp(EgressPolicy(["127.0.0.1"]))
         self.host: Host = replace(
             fake_host(cast("Any", None), clock=self.clock, http=self.http), addons=None
         )

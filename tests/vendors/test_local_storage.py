@@ -23,12 +23,12 @@ from bbops.runtime.vendors.local_storage import STEPS, from_bytes, to_bytes
 from bbops_server.process.messages.projects import Bucket
 from bbops_server.process.storage.bucket import BucketStorage
 from bbops_server.process.storage.disk import DiskStorage
-from bbops_server.process.storage.usage import Held
+from bbops_server.process.storage.usage import StoredSize
 from tests.conftest import run
 from tests.vendors.asking import Asked
 from tests.vendors.storage import REGION, Storage
 
-ENOUGH = Held(10_000_000, 1_000)
+ENOUGH = StoredSize(10_000_000, 1_000)
 HOSTILE = [
     "../secret", "a/../../secret", "/etc/passwd", "..", ".", "", "a\\..\\..\\secret", "..\\secret",
     "C:/x", "a/./../../secret", "a\0b", "x" * 2_000, "a/" * 30 + "b", "notes/", ".bbops-usage",
@@ -50,7 +50,7 @@ FILES = "files: { file: { maxSize: 5MB } }\n"
 class Steps:
     """The steps of the addon, on a storage of one kind."""
 
-    def __init__(self, open_: Callable[[Held], Door]) -> None:
+    def __init__(self, open_: Callable[[StoredSize], Door]) -> None:
         self.open, self.folder = open_, KeptFolder()
 
     def work(self, door: Door | None, base: str = "") -> Work:
@@ -59,7 +59,7 @@ class Steps:
         config = {"baseDirectory": base} if base else {}
         return Work("localStorage", host, config, self.folder)
 
-    def each(self, *steps: tuple[str, Mapping[str, Any]], most: Held = ENOUGH) -> list[Any]:
+    def each(self, *steps: tuple[str, Mapping[str, Any]], most: StoredSize = ENOUGH) -> list[Any]:
         """Do one step after the other; return what each gives, or the status it fails with."""
 
         async def do() -> list[Any]:
@@ -202,15 +202,15 @@ def test_a_full_store_takes_no_more_and_says_so(steps: Steps) -> None:
     found = steps.each(
         save("a", "x" * 60), save("b", "x" * 60), save("a", "x" * 100),
         ("deleteFile", {"path": "a"}), save("b", "x" * 60), save("c"), save("d"),
-        most=Held(100, 2),
+        most=StoredSize(100, 2),
     )  # fmt: skip
     assert [one for one in found if type(one) is int] == [507, 507]
     with pytest.raises(Thrown) as failed:
-        run(_save_once(steps, Held(3, 5)))
+        run(_save_once(steps, StoredSize(3, 5)))
     assert failed.value.code == "storageFull"
 
 
-async def _save_once(steps: Steps, most: Held) -> None:
+async def _save_once(steps: Steps, most: StoredSize) -> None:
     door = steps.open(most)
     try:
         await door.save(("storage",), ("z",), b"four")
@@ -353,7 +353,7 @@ def test_no_reader_sees_half_a_file(disk: Steps) -> None:
 def test_processes_count_together_and_who_is_alone_counts_anew(tmp_path: Path) -> None:
     async def do() -> None:
         root, base = tmp_path / "files", ("storage",)
-        one, other = DiskStorage(root, Held(100, 9)), DiskStorage(root, Held(100, 9))
+        one, other = DiskStorage(root, StoredSize(100, 9)), DiskStorage(root, StoredSize(100, 9))
         await one.save(base, ("a",), b"x" * 60)
         with pytest.raises(Thrown, match="at most 100 bytes"):
             await other.save(base, ("b",), b"x" * 60)
@@ -363,7 +363,7 @@ def test_processes_count_together_and_who_is_alone_counts_anew(tmp_path: Path) -
         other.close()
         (root / "storage" / "by-hand").write_bytes(b"x" * 39)
         (root / "storage" / ".bbops-new-0").write_bytes(b"left by a save that was killed")
-        again = DiskStorage(root, Held(100, 9))
+        again = DiskStorage(root, StoredSize(100, 9))
         with pytest.raises(Thrown):
             await again.save(base, ("c",), b"xx")
         await again.save(base, ("c",), b"x")

@@ -16,7 +16,7 @@ from bbops.database.schema.place import PostgresPlace
 from bbops.runtime.values.failures import HttpFailure
 from bbops.runtime.vendors._work import Work
 from bbops.runtime.vendors.backend_service import STEPS
-from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
 from tests.vendors import postgrest
 
@@ -44,7 +44,7 @@ def tell(place: PostgresPlace, box: Path, story: Callable[[Do], Awaitable[None]]
     """Tell a story with the steps of the addon, through the server's own door."""
 
     async def main(url: str, key: str) -> None:
-        http = OutsideHttp(Egress(["127.0.0.1"]))
+        http = OutsideHttp(EgressPolicy(["127.0.0.1"]))
         host: Host = fake_host(None, http=http)  # type: ignore[arg-type]
         work = Work("backendService", host, {"projectUrl": url, "serviceRoleKey": key}, None)
 

@@ -15,7 +15,7 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives import serialization as pem
 from cryptography.hazmat.primitives.asymmetric import ec
-from hubspot.utils.signature import Signature as HubSpot
+from hubspot.utils.signature import WebhookSignature as HubSpot
 from nacl.signing import SigningKey
 from sendgrid.helpers.eventwebhook import EventWebhook
 from slack_sdk.signature import SignatureVerifier
@@ -23,7 +23,7 @@ from twilio.request_validator import RequestValidator
 
 from bbops.build.testing.client import Reply
 from bbops.runtime.values.failures import FlowError
-from bbops.runtime.work.signatures import Scheme, Signature
+from bbops.runtime.work.signatures import Scheme, WebhookSignature
 from tests.conftest import Files, Serving, run, sample
 from tests.support.signing_keys import p256_key, p384_key
 
@@ -119,7 +119,7 @@ def secrets_of(scheme: Scheme) -> list[str]:
 
 def verified(scheme: Scheme, sent: Sent, *, now: float = NOW) -> str:
     url = BASE + PATH + (f"?{sent.query}" if sent.query else "")
-    return Signature(scheme, secrets_of(scheme)).verify(sent.headers, sent.body, now, url)
+    return WebhookSignature(scheme, secrets_of(scheme)).verify(sent.headers, sent.body, now, url)
 
 
 EMPTY_FORM = FORM | {"x-twilio-signature": twilio_json({"a": 1}).headers["x-twilio-signature"]}
@@ -298,7 +298,7 @@ def test_what_is_too_old_is_refused(
 def test_an_invalid_public_key_is_an_error_of_the_project(scheme: Scheme, keys: list[str]) -> None:
     sent = RIGHT[scheme]
     with pytest.raises(FlowError, match="the public key of the webhook is not a key: expected"):
-        Signature(scheme, keys).verify(sent.headers, sent.body, NOW)
+        WebhookSignature(scheme, keys).verify(sent.headers, sent.body, NOW)
 
 
 def test_a_key_is_changed_without_a_gap() -> None:
@@ -306,7 +306,7 @@ def test_a_key_is_changed_without_a_gap() -> None:
                           ("slack", "another")):  # fmt: skip
         sent = RIGHT[scheme]  # type: ignore[index]
         keys = [other, *secrets_of(scheme)]  # type: ignore[arg-type]
-        assert Signature(scheme, keys).verify(sent.headers, sent.body, NOW)  # type: ignore[arg-type]
+        assert WebhookSignature(scheme, keys).verify(sent.headers, sent.body, NOW)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("scheme", "body"), [

@@ -25,7 +25,7 @@ from bbops.language.sql.dialect import Dialect
 from bbops.language.steps.emit import Emit
 from bbops.runtime.data.statements import Statement
 from bbops.runtime.values.durations import seconds
-from bbops.runtime.work.jobs import WORK
+from bbops.runtime.work.jobs import JOB_PREFIX
 from bbops.runtime.work.rows import row_event
 from bbops.runtime.work.values import HIGH, JOB_DEAD, LOW, NORMAL
 from bbops.runtime.work.webhooks import webhook_event
@@ -141,7 +141,7 @@ _STATEMENT: Final = f"{Statement.__module__}:{Statement.__name__}"
 
 def find_works(project: CheckedProject) -> Mapping[str, Resource[Any]]:
     """Return what has jobs, by the name that they know it by, such as `triggers/order-paid`."""
-    functions = {f"{WORK}{name}": project.functions[name] for name in project.started}
+    functions = {f"{JOB_PREFIX}{name}": project.functions[name] for name in project.started}
     return {f"{one.kind}s/{one.name}": one for one in _every(project)} | functions
 
 
@@ -150,7 +150,7 @@ def _enqueued(project: CheckedProject, name: str, dialect: Dialect) -> Work:
     function = project.functions[name]
     job = function.model.job or Job()
     return {
-        "name": f"{WORK}{name}", "function": name,
+        "name": f"{JOB_PREFIX}{name}", "function": name,
         "lane": compile_lane(find_input(function), job.lane, dialect),
         "priority": _PRIORITIES[job.priority],
         "retry": _retry(job.retry), "timeout_seconds": _timeout(job.timeout),

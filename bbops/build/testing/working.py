@@ -14,13 +14,13 @@ from bbops.build.testing.cut import Crash, CutDatabase
 from bbops.build.testing.host import StillClock
 from bbops.build.testing.later import GIVEN, Coming
 from bbops.runtime.linking.work import Work
-from bbops.runtime.work.events import Outbox
+from bbops.runtime.work.events import EventOutbox
 from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.sent_webhooks import FAN_OUT, WEBHOOKS
 from bbops.runtime.work.sql_engine import SqlEngine
-from bbops.runtime.work.statements import Dialect, emit, enqueue
-from bbops.runtime.work.values import Event, NewJob, is_reserved
-from bbops.runtime.work.worker import Attempt, Plan, run_attempt
+from bbops.runtime.work.statements import WorkDialect, emit, enqueue
+from bbops.runtime.work.values import NewJob, ProjectEvent, is_reserved
+from bbops.runtime.work.worker import Attempt, WorkPlan, run_attempt
 
 MOST_ATTEMPTS: Final = 1_000
 """Of jobs of one case."""
@@ -59,7 +59,7 @@ class Working:
         is_endless: there was always more to do.
     """
 
-    def __init__(self, database: CutDatabase, dialect: Dialect, clock: StillClock) -> None:
+    def __init__(self, database: CutDatabase, dialect: WorkDialect, clock: StillClock) -> None:
         self.database, self._dialect, self._clock = database, dialect, clock
         self.attempts, self.is_endless = list[Attempt](), False
         self.coming, self._starts = list[Coming](), 0
@@ -67,7 +67,7 @@ class Working:
 
     def host(self, host: Host) -> Host:
         """Return doors through which events and jobs go into the queue."""
-        return replace(host, events=Outbox(self.database, self._dialect, self._now))
+        return replace(host, events=EventOutbox(self.database, self._dialect, self._now))
 
     def use(self, work: Work) -> None:
         """Do the work of a release."""
@@ -162,15 +162,15 @@ class Working:
         """Let it be a time, unless that is over."""
         self._clock.moment = max(self._clock.moment, datetime.fromtimestamp(at / 1000, UTC))
 
-    async def _pump(self, plan: Plan) -> bool:
+    async def _pump(self, plan: WorkPlan) -> bool:
         while await self._engine.pump(plan.route, plan.arrange):
             pass
         return True
 
-    def _only(self, subject: str) -> Plan:
+    def _only(self, subject: str) -> WorkPlan:
         """Return a plan in which events run nothing but the work that a case is about."""
 
-        def route(event: Event) -> Sequence[NewJob]:
+        def route(event: ProjectEvent) -> Sequence[NewJob]:
             return [job for job in self._plan.route(event) if job.work == subject]
 
         return replace(self._plan, route=route)
@@ -191,7 +191,7 @@ class Working:
         return SqlEngine(self.database, self._dialect, f"test-{self._starts}", now=self._now)
 
     def _listen(self) -> None:
-        self._engine.names_cause, self._engine.hears_dead = (
+        self._engine.records_cause, self._engine.dead_job_triggers = (
             self._work.hears_rows, self._work.hears_dead,
         )  # fmt: skip
 

@@ -34,7 +34,7 @@ def _rows(**columns: str) -> str:
 class PostgresWork:
     """PostgreSQL: claims skip what others take, pumps and lanes wait for one another."""
 
-    most_at_once = 500
+    batch_size = 500
     new_jobs = _rows(
         ord="bigint", uid="text", work="text", payload="text", lane="text", seats="bigint",
         priority="bigint", run_at="bigint", debounced="boolean", cause="text", depth="bigint",
@@ -59,19 +59,19 @@ class PostgresWork:
         "SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(CAST(? AS text) AS json))"
     )
     texts = "SELECT value FROM json_array_elements_text(CAST(CAST(? AS text) AS json))"
-    among = "= ANY (ARRAY({}))"
-    skips_locked = "FOR UPDATE SKIP LOCKED"
-    shares = "FOR SHARE"
-    locks_jobs = "FOR UPDATE OF _bbops_jobs"
-    locks_pump = f"SELECT pg_advisory_xact_lock({_HERE.format(PUMP)})"
-    locks_lanes = (
+    in_query = "= ANY (ARRAY({}))"
+    skip_locked = "FOR UPDATE SKIP LOCKED"
+    share_lock = "FOR SHARE"
+    jobs_lock = "FOR UPDATE OF _bbops_jobs"
+    pump_lock = f"SELECT pg_advisory_xact_lock({_HERE.format(PUMP)})"
+    lanes_lock = (
         "SELECT pg_advisory_xact_lock"
         f"(hashtextextended(current_schema() || '/' || value, {_LANES})) FROM {_LIST}"
     )
     dead_owners = (
         f"owner <> ? AND (lease < ? OR pg_try_advisory_xact_lock({OWNER_LOCK.format('owner')}))"
     )
-    snapshot_age = (
+    snapshot_age_query = (
         "SELECT CAST(coalesce(max(extract(epoch FROM clock_timestamp() - started)), 0)"
         " AS double precision) FROM (SELECT xact_start AS started FROM pg_stat_activity"
         " WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -80,5 +80,5 @@ class PostgresWork:
         " UNION ALL SELECT prepared FROM pg_prepared_xacts"
         " WHERE database = current_database()) AS transactions"
     )
-    names_cause = NAMES_CAUSE
-    ends_cause = ""
+    set_cause = NAMES_CAUSE
+    clear_cause = ""

@@ -14,7 +14,7 @@ class SqliteWork:
     One process works: whoever else ran a job is dead, whatever the lease says.
     """
 
-    most_at_once = 64  # whoever writes waits for it: docs/decisions/0100
+    batch_size = 64  # whoever writes waits for it: docs/decisions/0100
     new_jobs = _rows(
         "ord", "uid", "work", "payload", "lane", "seats", "priority", "run_at", "debounced",
         "cause", "depth", "seq", "at",
@@ -25,12 +25,12 @@ class SqliteWork:
     new_wakes = _rows("event", "value")
     new_ends = _rows("job", "fenced", "outcome", "value")
     ids = texts = "SELECT value FROM json_each(?)"
-    among = "IN ({})"
-    skips_locked = shares = locks_jobs = locks_pump = locks_lanes = new_records = ""
-    snapshot_age = ""  # an update leaves no old row behind, and readers of files are not listed
+    in_query = "IN ({})"
+    skip_locked = share_lock = jobs_lock = pump_lock = lanes_lock = new_records = ""
+    snapshot_age_query = ""  # updates keep no old rows, and readers of a file are not listed
     dead_owners = "owner <> ? AND lease <= ? + lease"
-    names_cause = (
+    set_cause = (
         "INSERT INTO _bbops_cause (id, job, depth) VALUES (1, ?, ?)"
         " ON CONFLICT (id) DO UPDATE SET job = excluded.job, depth = excluded.depth"
     )
-    ends_cause = "DELETE FROM _bbops_cause"
+    clear_cause = "DELETE FROM _bbops_cause"

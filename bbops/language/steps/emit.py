@@ -13,7 +13,7 @@ from bbops.language.expressions.values import ValueField
 from bbops.language.steps._base import Checking, Example, Step
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._mismatches import check_payload
-from bbops.runtime.work.values import ENTITY, is_reserved
+from bbops.runtime.work.values import RESERVED_PREFIX, is_reserved
 
 
 class EmitParameters(Model):
@@ -41,7 +41,7 @@ class Emit(Step):
 
     def check(self, at: Checking) -> Type:
         if is_reserved(self.emit.event):
-            hint = f"give the event an entity of your own, not '{ENTITY}'"
+            hint = f"give the event an entity of your own, not '{RESERVED_PREFIX}'"
             message = f"only bbops emits '{self.emit.event}'"
             at.report(self.place("event"), "reserved-event", message, hint)
         what, place = f"event '{self.emit.event}'", self.place("payload") or self.place("event")

@@ -21,7 +21,7 @@ from bbops.review.plan.codes import CODES
 from bbops.review.plan.pairs import Pairs
 from bbops.runtime.values.durations import seconds
 from bbops.runtime.work.schedules import Schedule
-from bbops.runtime.work.values import shown_time
+from bbops.runtime.work.values import format_time
 
 STRANDED: Final = "jobs-stranded"
 COST: Final = "trigger-cost"
@@ -194,7 +194,7 @@ def _schedule(task: Task) -> Schedule:
 def _ticks(schedule: Schedule, now: int) -> Iterator[str]:
     for _ in range(_TICKS):
         now = schedule.after(now)
-        yield shown_time(now)
+        yield format_time(now)
 
 
 # ---- changed rows

@@ -44,9 +44,9 @@ from bbops.runtime.values.queries import compile_query, names_of
 from bbops.runtime.values.shapes import compile_form, compile_params, compile_shape, reads_exactly
 from bbops.runtime.values.sizes import MAX_BODY, size_bytes
 from bbops.runtime.vendors import link_addons
-from bbops.runtime.work.events import Outbox
-from bbops.runtime.work.rows import table_of
-from bbops.runtime.work.sent_webhooks import SentWebhook
+from bbops.runtime.work.events import EventOutbox
+from bbops.runtime.work.rows import event_table
+from bbops.runtime.work.sent_webhooks import OutgoingWebhook
 
 FUEL = 100_000
 """Loop rounds and calls that one request may spend."""
@@ -92,7 +92,7 @@ class Release:
         """Method and path of each."""
         self.triggers: Mapping[str, Sequence[str]] = {}
         """The events that each trigger waits for."""
-        self.sent: Mapping[str, SentWebhook] = {}
+        self.sent: Mapping[str, OutgoingWebhook] = {}
         """The webhooks that it sends, by their names."""
 
     def __call__(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]:
@@ -212,8 +212,10 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     if data["format"] != FORMAT:  # the byte code of another Python would crash this one
         raise FlowError("the release was built by another version; publish it again")
     heard = _heard_tables(data)
-    if heard and isinstance(given["host"].events, Outbox):
-        given["host"] = replace(given["host"], database=given["host"].events.heard(heard))
+    if heard and isinstance(given["host"].events, EventOutbox):
+        given["host"] = replace(
+            given["host"], database=given["host"].events.notifying_database(heard)
+        )
     wording = _wording(data["wording"], given["host"])
     functions: dict[str, Function] = {}
     called: dict[str, Collection[str]] = {}
@@ -275,7 +277,7 @@ def mark_files(functions: Mapping[str, Function], called: Mapping[str, Collectio
 def _heard_tables(data: Mapping[str, Any]) -> frozenset[str]:
     """Return the tables whose changed rows run something."""
     waiting = [one for one in _parts(data, "triggers") if one["columns"] is not None]
-    return frozenset(table_of(event) for one in waiting for event in one["events"])
+    return frozenset(event_table(event) for one in waiting for event in one["events"])
 
 
 def _parts(data: Mapping[str, Any], kind: str) -> Sequence[Mapping[str, Any]]:

@@ -9,25 +9,25 @@ from typing import Any, Final
 from bbops.runtime.linking.resolving import resolve
 from bbops.runtime.values.failures import FlowError, WrongKind
 from bbops.runtime.values.shapes import compile_shape
-from bbops.runtime.work.receivers import FixedReceivers, Receiver, Receivers, TableReceivers
-from bbops.runtime.work.sent_webhooks import SentWebhook
+from bbops.runtime.work.receivers import ConfiguredReceivers, Receiver, Receivers, TableReceivers
+from bbops.runtime.work.sent_webhooks import OutgoingWebhook
 
 _WHOLE: Final = re.compile(r"-?[0-9]{1,19}").fullmatch
 
 
 def link_sent_webhooks(
     data: Mapping[str, Any], env: Mapping[str, str | None]
-) -> Mapping[str, SentWebhook]:
+) -> Mapping[str, OutgoingWebhook]:
     """Return the webhooks of an artifact by their names."""
     every = data["work"]["sent"] if data["work"] else ()
     return {one["name"]: _webhook(one, env) for one in every}
 
 
-def _webhook(data: Mapping[str, Any], env: Mapping[str, str | None]) -> SentWebhook:
+def _webhook(data: Mapping[str, Any], env: Mapping[str, str | None]) -> OutgoingWebhook:
     events = {event: compile_shape(shape) for event, shape in data["events"].items()}
     given = data["receivers"]
     found = _table(given) if "table" in given else _fixed(data["name"], given, env)
-    return SentWebhook(data["name"], found, events)
+    return OutgoingWebhook(data["name"], found, events)
 
 
 def _table(data: Mapping[str, Any]) -> Receivers:
@@ -53,7 +53,7 @@ def _table(data: Mapping[str, Any]) -> Receivers:
 def _fixed(
     webhook: str, data: Mapping[str, Any], env: Mapping[str, str | None]
 ) -> Receivers:  # fmt: skip
-    return FixedReceivers(webhook, {one["id"]: _receiver(one, env) for one in data["every"]})
+    return ConfiguredReceivers(webhook, {one["id"]: _receiver(one, env) for one in data["every"]})
 
 
 def _receiver(data: Mapping[str, Any], env: Mapping[str, str | None]) -> Callable[[], Receiver]:

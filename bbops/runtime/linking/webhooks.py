@@ -15,8 +15,8 @@ from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.linking.pipeline import Pipeline, Policy
 from bbops.runtime.values.failures import NOTHING, FlowError, Thrown
 from bbops.runtime.values.queries import compile_query
-from bbops.runtime.work.signatures import Signature
-from bbops.runtime.work.webhooks import MOST_BYTES, DeliveryName, ReceivedWebhook
+from bbops.runtime.work.signatures import WebhookSignature
+from bbops.runtime.work.webhooks import MAX_BODY_BYTES, DeliveryName, ReceivedWebhook
 
 _TAKEN: Answer = 202, NOTHING, None, None
 
@@ -40,12 +40,12 @@ class WebhookPipeline(Pipeline):
     ) -> Answer:  # fmt: skip
         """Take a delivery; as `Pipeline.run`."""
         del params
-        _, body, _ = await read_body(scope, receive, MOST_BYTES)
+        _, body, _ = await read_body(scope, receive, MAX_BODY_BYTES)
         active.bytes_in, active.is_read = len(body), True
         query = scope["query_string"].decode("latin-1")
         url = f"{self.url}?{query}" if query else self.url
         try:
-            found = await self.webhook().take(self.answering.host, scope["headers"], body, url)
+            found = await self.webhook().receive(self.answering.host, scope["headers"], body, url)
         except Thrown as thrown:
             if thrown.status == HTTPStatus.UNAUTHORIZED:
                 self.refused[self.trigger] += 1
@@ -68,7 +68,7 @@ def link_webhooks(
     for one in data["webhooks"]:
         policy = Policy(
             method="POST", path=one["path"], endpoint=f"triggers/{one['name']}",
-            max_body_bytes=MOST_BYTES, uploads=None, is_once=False,
+            max_body_bytes=MAX_BODY_BYTES, uploads=None, is_once=False,
             timeout_seconds=TIMEOUT_SECONDS, active_requests=lasting.active_requests,
             limit=None, cors=None, authentication="None", channel="", middleware=(),
         )  # fmt: skip
@@ -80,7 +80,7 @@ def _webhook(one: Mapping[str, Any], env: Mapping[str, Any]) -> Callable[[], Rec
     """Return what gives a webhook; without its secrets it takes nothing, and says so."""
     secrets = [env.get(name) if name else text for name, text in one["secrets"]]
     given = [secret for secret in secrets if secret]
-    signature = Signature(one["scheme"], given, one["header"], one["tolerance_seconds"])
+    signature = WebhookSignature(one["scheme"], given, one["header"], one["tolerance_seconds"])
     made = ReceivedWebhook(one["name"], signature, DeliveryName(**one["id"]) if one["id"] else None)
 
     def webhook() -> ReceivedWebhook:

@@ -22,28 +22,28 @@ from bbops.runtime.linking.release import (
 from bbops.runtime.linking.resolving import resolve
 from bbops.runtime.values.failures import NOTHING, BadValue, JobFailure, PayloadFailure
 from bbops.runtime.values.filters.maps import write_json
-from bbops.runtime.work.durable import durable
-from bbops.runtime.work.jobs import WORK
-from bbops.runtime.work.results import MOST_BYTES, TOO_LARGE
+from bbops.runtime.work.durable import durable_host
+from bbops.runtime.work.jobs import JOB_PREFIX
+from bbops.runtime.work.results import MAX_RESULT_BYTES, TOO_LARGE
 from bbops.runtime.work.rows import OPERATIONS, ReadRows, row_event
 from bbops.runtime.work.run_record import RunRecord
-from bbops.runtime.work.schedules import Task, Tasks, read_schedule
-from bbops.runtime.work.sent_webhooks import FAN_OUT, RETRY, WEBHOOKS, WebhookSender, fan_out
+from bbops.runtime.work.schedules import ScheduledTask, ScheduledTasks, read_schedule
+from bbops.runtime.work.sent_webhooks import FAN_OUT, RETRY, WEBHOOKS, DeliverySender, fan_out
 from bbops.runtime.work.signatures import UNREADABLE
-from bbops.runtime.work.triggers import Keyed, KeyOf, Trigger, Triggers, lane_of
+from bbops.runtime.work.triggers import EventTrigger, KeyOf, KeyWindow, Triggers, lane_of
 from bbops.runtime.work.values import (
     DEEP,
     JOB_DEAD,
-    MOST_DEPTH,
+    MAX_DEPTH,
     NORMAL,
-    REMOVED,
+    REMOVED_SUFFIX,
     TASK_MISSED,
     TOO_DEEP,
     HeldError,
     NewJob,
-    Retry,
+    RetryPolicy,
 )
-from bbops.runtime.work.worker import Plan
+from bbops.runtime.work.worker import WorkPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class _Work:
 
     function: Function
     code: str
-    retry: Retry
+    retry: RetryPolicy
     timeout_seconds: float
     see: Callable[[str], Seen]
     where: Callable[..., Any] | None = None
@@ -113,14 +113,16 @@ class Work:
                 one.space[local] = functions[callee]
             release.spaces.append(one.space)
         self._release, host = release, release.answering.host
-        self._sender = WebhookSender(host.database, host.http) if host.http and host.sends else None
+        self._sender = (
+            DeliverySender(host.database, host.http) if host.http and host.sends else None
+        )
         waiting = [*data["triggers"], *data["on_dead"]]
         works = [*waiting, *data["tasks"], *data["functions"]]
         self._works = {one["name"]: _work(one, functions[one["function"]]) for one in works}
         self._works |= {old: self._works[new] for old, new in _renamed(works).items()}
         triggers = Triggers(_trigger(one, self._works[one["name"]]) for one in waiting)
-        self.tasks = Tasks({
-            one["name"]: Task(
+        self.tasks = ScheduledTasks({
+            one["name"]: ScheduledTask(
                 read_schedule(one), one["overlap"], one["jitter_ms"],
             ) for one in data["tasks"]
         })  # fmt: skip
@@ -142,7 +144,7 @@ class Work:
         """The columns of those changes, by their names in the log."""
         self.hears_rows = any(one["columns"] is not None for one in data["triggers"])
         """Whether changed rows run something."""
-        self.plan = Plan(triggers.route, self.run, self.tasks.due, self._retry, self._arrange)
+        self.plan = WorkPlan(triggers.route, self.run, self.tasks.due, self._retry, self._arrange)
 
     @property
     def codes(self) -> Mapping[str, str]:
@@ -159,10 +161,10 @@ class Work:
                 wanted += self._linked[name].calls.values()
                 yield from statements_of(self._linked[name].space)
 
-    def _retry(self, work: str) -> Retry:
+    def _retry(self, work: str) -> RetryPolicy:
         if work.startswith(WEBHOOKS) and not work.endswith(FAN_OUT):
             return RETRY
-        return self._works[work].retry if work in self._works else Retry()
+        return self._works[work].retry if work in self._works else RetryPolicy()
 
     def _arrange(self, job: NewJob) -> NewJob:
         """Return a job with the priority and the lane of its work."""
@@ -196,19 +198,19 @@ class Work:
             return None
         work = self._works.get(job.work)
         if work is None:
-            name = job.work.removeprefix(WORK)
+            name = job.work.removeprefix(JOB_PREFIX)
             gone = (
                 f"the project has no '{name}'" if name == job.work else f"nothing enqueues '{name}'"
             )
-            raise HeldError(f"{gone}{REMOVED}")
-        if job.cause.depth > MOST_DEPTH:
+            raise HeldError(f"{gone}{REMOVED_SUFFIX}")
+        if job.cause.depth > MAX_DEPTH:
             raise HeldError(f"{TOO_DEEP} [{DEEP}]")
         seen = work.see(job.payload)
         given = None if seen.input is None else _given(work.function, seen.input)
         recorded.begin(work.code)
         await recorded.listen(work.hears)
         run = self._release.answering.run()
-        run.host, run.cache, run.vars = durable(run.host, recorded), Cache(), {}
+        run.host, run.cache, run.vars = durable_host(run.host, recorded), Cache(), {}
         if work.where is not None and not seen.asks(work.where):
             return None  # it was made of a condition that failed, or has another one by now
         run.event, run.trigger = seen.event, seen.trigger
@@ -243,8 +245,8 @@ def _kept(value: Any) -> str:
         JobFailure: it is too large to be kept.
     """
     data = write_json(None if value is NOTHING else value)
-    if len(data) > MOST_BYTES:
-        message = f"what the function returns is larger than {MOST_BYTES:,} bytes"
+    if len(data) > MAX_RESULT_BYTES:
+        message = f"what the function returns is larger than {MAX_RESULT_BYTES:,} bytes"
         raise JobFailure(TOO_LARGE, message)
     return data
 
@@ -262,11 +264,11 @@ async def _in_time(work: _Work, run: Run) -> Answer:
 
 
 def _work(data: Mapping[str, Any], function: Function) -> _Work:
-    is_enqueued = data["name"].startswith(WORK) and "of" not in data
+    is_enqueued = data["name"].startswith(JOB_PREFIX) and "of" not in data
     see = _see_input if is_enqueued else _see(function, data)
     lane = data.get("lane")
     return _Work(
-        function, data["code"], Retry(**data["retry"] or {}), data["timeout_seconds"], see,
+        function, data["code"], RetryPolicy(**data["retry"] or {}), data["timeout_seconds"], see,
         link_condition(data["where"]) if data.get("where") else None, _key_of(lane, see),
         lane["seats"] if lane else 1, data["priority"], is_enqueued, data["hears"],
     )  # fmt: skip
@@ -280,9 +282,9 @@ def _key_of(key: Mapping[str, Any] | None, see: Callable[[str], Seen]) -> KeyOf 
     return lambda payload: see(payload).asks(found)
 
 
-def _keyed(data: Mapping[str, Any] | None, work: _Work) -> Keyed | None:
+def _keyed(data: Mapping[str, Any] | None, work: _Work) -> KeyWindow | None:
     key_of = _key_of(data, work.see)
-    return None if data is None or key_of is None else Keyed(key_of, data["for_ms"])
+    return None if data is None or key_of is None else KeyWindow(key_of, data["for_ms"])
 
 
 def _see(function: Function, data: Mapping[str, Any]) -> Callable[[str], Seen]:
@@ -301,8 +303,8 @@ def _see_input(payload: str) -> Seen:
     return Seen(input=json.loads(payload)["input"] or {})
 
 
-def _trigger(data: Mapping[str, Any], work: _Work) -> Trigger:
-    return Trigger(
+def _trigger(data: Mapping[str, Any], work: _Work) -> EventTrigger:
+    return EventTrigger(
         data["name"], data["events"], _where(data, work), work.lane, work.seats, work.priority,
         _keyed(data.get("unique"), work), _keyed(data.get("debounce"), work),
         data["renamed_from"],

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bbops.runtime.flow.run import Run
 from bbops.runtime.values.failures import FlowError
-from bbops.runtime.work.rows import OPERATIONS, ReadRows, job_of_rows, row_event
+from bbops.runtime.work.rows import OPERATIONS, ReadRows, row_event, rows_payload
 
 EPOCH: Final = "realtime_epoch"
 """The note of a database that names the numbers of its changes; another one after a restore."""
@@ -76,7 +76,7 @@ class RowsRule:
             known = {name for part in parts or () for name in part}
             if parts is not None and not self.read.decoders.keys() <= known:
                 raise FlowError("a change of a row lacks a column")
-        rows = self.read(job_of_rows(payload))
+        rows = self.read(rows_payload(payload))
         return Change(rows["newRow"], rows["oldRow"])
 
     def sees(self, run: Run, change: Change) -> Seen | None:

@@ -9,7 +9,7 @@ from bbops.runtime.steps.events import MAX_PAYLOAD
 from bbops.runtime.values.failures import BadValue
 from bbops.runtime.values.operators import kind
 from bbops.runtime.values.values import check_size
-from bbops.runtime.work.jobs import WORK, is_of_function
+from bbops.runtime.work.jobs import JOB_PREFIX, is_of_function
 
 
 async def enqueue(
@@ -24,11 +24,11 @@ async def enqueue(
     given_to(function, input)
     if unique is not None and type(unique) not in {str, int}:
         raise BadValue(f"'unique' needs a text or a whole number, got {kind(unique)}")
-    uid = f"{WORK}{function.name}@{host.random.uuid()}"
+    uid = f"{JOB_PREFIX}{function.name}@{host.random.uuid()}"
     if host.events is None:
         return {"id": uid, "isNew": True}
     found = await host.events.enqueue(
-        WORK + function.name, uid, {"input": input}, delay_ms=delay,
+        JOB_PREFIX + function.name, uid, {"input": input}, delay_ms=delay,
         unique=None if unique is None else str(unique), origin=origin,
     )  # fmt: skip
     return {"id": found, "isNew": found == uid}

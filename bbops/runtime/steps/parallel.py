@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from bbops.runtime.work.values import AsleepError, Wait
+from bbops.runtime.work.values import AsleepError, JobWait
 
 
 async def side_by_side(*branches: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -16,7 +16,7 @@ async def side_by_side(*branches: Callable[[], Coroutine[Any, Any, None]]) -> No
         Exception: what the first one that failed raised.
         AsleepError: no branch can go on before a time or an event.
     """
-    waits = list[Wait]()
+    waits = list[JobWait]()
     try:
         async with asyncio.TaskGroup() as group:
             for branch in branches:
@@ -30,7 +30,7 @@ async def side_by_side(*branches: Callable[[], Coroutine[Any, Any, None]]) -> No
     raise first
 
 
-async def _until_asleep(branch: Coroutine[Any, Any, None], waits: list[Wait]) -> None:
+async def _until_asleep(branch: Coroutine[Any, Any, None], waits: list[JobWait]) -> None:
     """Run a branch of a job until its end, or until it has to wait; the others go on."""
     try:
         await branch

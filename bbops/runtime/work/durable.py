@@ -1,4 +1,4 @@
-"""Doors of a job: recorded results are not computed again."""
+"""The host of a job: calls with a recorded result return it instead of running again."""
 
 from __future__ import annotations
 
@@ -25,245 +25,247 @@ from bbops.base.host import (
 from bbops.base.storage import Listed, OpenFile, Parts, RunFile, Storage
 from bbops.base.streaming import Pieces
 from bbops.runtime.values.failures import FlowError
-from bbops.runtime.work.events import Outbox
-from bbops.runtime.work.fenced_writes import Fenced
-from bbops.runtime.work.results import FailuresTo, rows_of
+from bbops.runtime.work.events import EventOutbox
+from bbops.runtime.work.fenced_writes import FenceErrors
+from bbops.runtime.work.results import FailureRecorder, rows_of
 from bbops.runtime.work.run_record import RunRecord, scope
 from bbops.runtime.work.values import Cause
 
 
 @dataclass(slots=True)
 class JobStorage:
-    """Does each call once, as far as the record goes."""
+    """Storage that runs each call once, unless the process ends before the result is recorded."""
 
-    door: Storage
-    recorded: RunRecord
+    wrapped: Storage
+    record: RunRecord
 
     async def save(self, base: Parts, path: Parts, content: bytes | RunFile) -> int:
         """Write a file, see `Storage`."""
-        return int(await self.recorded.once(lambda: self.door.save(base, path, content)))
+        return int(await self.record.perform(lambda: self.wrapped.save(base, path, content)))
 
     async def open(self, base: Parts, path: Parts) -> OpenFile | None:
         """Return a file, see `Storage`."""
-        found = await self.door.open(base, path)
-        told = await self.recorded.look(lambda: _told(found))
-        return None if told is None else _JobFile(self, found, told)
+        file = await self.wrapped.open(base, path)
+        facts = await self.record.read_once(lambda: _file_facts(file))
+        return None if facts is None else _JobFile(self, file, facts)
 
     async def delete(self, base: Parts, path: Parts) -> None:
         """Remove a file, see `Storage`."""
-        await self.recorded.once(lambda: self.door.delete(base, path))
+        await self.record.perform(lambda: self.wrapped.delete(base, path))
 
     async def list(
         self, base: Parts, path: Parts, *, recursive: bool, most: int
     ) -> Sequence[Listed]:
-        """Return what is in a folder, see `Storage`."""
+        """Return the files and folders of a folder, see `Storage`."""
 
         async def list_() -> list[list[Any]]:
-            found = await self.door.list(base, path, recursive=recursive, most=most)
-            return [[one.path, one.size_bytes, one.is_folder] for one in found]
+            entries = await self.wrapped.list(base, path, recursive=recursive, most=most)
+            return [[entry.path, entry.size_bytes, entry.is_folder] for entry in entries]
 
-        return [Listed(*one) for one in await self.recorded.look(list_)]
+        return [Listed(*entry) for entry in await self.record.read_once(list_)]
 
     async def exists(self, base: Parts, path: Parts) -> bool:
-        """Return whether there is a file."""
-        return bool(await self.recorded.look(lambda: self.door.exists(base, path)))
+        """Return whether a file exists."""
+        return bool(await self.record.read_once(lambda: self.wrapped.exists(base, path)))
 
 
-async def _told(found: OpenFile | None) -> list[Any] | None:
-    return None if found is None else [found.size_bytes, found.tag]
+async def _file_facts(file: OpenFile | None) -> list[Any] | None:
+    return None if file is None else [file.size_bytes, file.tag]
 
 
 class _JobFile:
-    """A file as it was read the first time."""
+    """A file with its recorded size, tag and content."""
 
-    def __init__(self, storage: JobStorage, found: OpenFile | None, told: list[Any]) -> None:
-        self._recorded, self._found = storage.recorded, found
-        self.size_bytes, self.tag = int(told[0]), str(told[1])
+    def __init__(self, storage: JobStorage, file: OpenFile | None, facts: list[Any]) -> None:
+        self._record, self._file = storage.record, file
+        self.size_bytes, self.tag = int(facts[0]), str(facts[1])
 
     async def read(self, first: int, most: int) -> bytes:
-        """Return a part of it."""
+        """Return up to `most` bytes from offset `first`."""
 
         async def read() -> bytes:
-            if self._found is None:
+            if self._file is None:
                 raise FileNotFoundError("the file is gone")
-            return await self._found.read(first, most)
+            return await self._file.read(first, most)
 
-        return bytes(await self._recorded.look(read))
+        return bytes(await self._record.read_once(read))
 
 
 Rows = list[tuple[Any, ...]]
 
 
-def durable(host: Host, recorded: RunRecord) -> Host:
-    """Return the doors of a release as a job uses them."""
-    database = _JobDatabase(host.database, recorded)
-    job = recorded.job
+def durable_host(host: Host, record: RunRecord) -> Host:
+    """Return a release's host with interfaces that record their results for a job."""
+    database = _JobDatabase(host.database, record)
+    job = record.job
     return replace(
         host,
-        clock=_JobClock(host.clock, recorded), random=_JobRandom(host.random, recorded),
-        log=_JobLog(host.log, recorded), database=database,
-        events=Outbox(
-            database, recorded.engine.dialect, recorded.engine.now,
+        clock=_JobClock(host.clock, record), random=_JobRandom(host.random, record),
+        log=_JobLog(host.log, record), database=database,
+        events=EventOutbox(
+            database, record.engine.dialect, record.engine.now,
             cause=Cause(job.uid, job.cause.depth + 1),
         ),
-        waits=recorded, record=recorded, unrecorded=host,
-        http=host.http and _JobHttp(host.http, recorded),
-        together=_JobTogether(host.http, recorded) if host.http else None,
-        addons=host.addons and _JobAddons(host.addons, recorded),
-        storage=host.storage and JobStorage(host.storage, recorded),
-        realtime=host.realtime and _JobRealtime(host.realtime, recorded),
+        waits=record, record=record, unrecorded=host,
+        http=host.http and _JobHttp(host.http, record),
+        together=_JobHttpSequence(host.http, record) if host.http else None,
+        addons=host.addons and _JobAddons(host.addons, record),
+        storage=host.storage and JobStorage(host.storage, record),
+        realtime=host.realtime and _JobRealtime(host.realtime, record),
     )  # fmt: skip
 
 
 @dataclass(slots=True)
 class _JobClock:
-    door: Clock
-    recorded: RunRecord
+    wrapped: Clock
+    record: RunRecord
 
     def now(self) -> datetime:
-        found: datetime = self.recorded.draw(self.door.now)
-        return found
+        now: datetime = self.record.draw(self.wrapped.now)
+        return now
 
 
 @dataclass(slots=True)
 class _JobRandom:
-    door: Random
-    recorded: RunRecord
+    wrapped: Random
+    record: RunRecord
 
     def uuid(self) -> str:
-        return str(self.recorded.draw(self.door.uuid))
+        return str(self.record.draw(self.wrapped.uuid))
 
     def token(self, length: int) -> str:
-        return str(self.recorded.draw(lambda: self.door.token(length)))
+        return str(self.record.draw(lambda: self.wrapped.token(length)))
 
     def integer(self, low: int, high: int) -> int:
-        return int(self.recorded.draw(lambda: self.door.integer(low, high)))
+        return int(self.record.draw(lambda: self.wrapped.integer(low, high)))
 
 
 @dataclass(slots=True)
 class _JobLog:
-    door: Log
-    recorded: RunRecord
+    wrapped: Log
+    record: RunRecord
 
     def write(self, level: str, message: str, data: Mapping[str, Any]) -> None:
-        self.recorded.draw(lambda: self.door.write(level, message, data))
+        self.record.draw(lambda: self.wrapped.write(level, message, data))
 
 
 @dataclass(slots=True)
 class _JobDatabase:
-    door: Database
-    recorded: RunRecord
+    wrapped: Database
+    record: RunRecord
 
     async def read(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
         async def read() -> Rows:
-            return rows_of([await self.door.read(sql, parameters)])[0]
+            return rows_of([await self.wrapped.read(sql, parameters)])[0]
 
-        return rows_of([await self.recorded.look(read)])[0]
+        return rows_of([await self.record.read_once(read)])[0]
 
     async def write(
         self, sql: str, parameters: Sequence[object] = (), *, at_most: int | None = None
     ) -> Rows:
-        return (await self.recorded.change([(sql, parameters)], at_most=at_most))[0]
+        return (await self.record.change([(sql, parameters)], at_most=at_most))[0]
 
     async def change(self, sql: str, parameters: Sequence[object] = ()) -> int:
         return int((await self.write(sql, parameters))[0][0])
 
     async def write_all(self, statements: Sequence[tuple[str, Parameters]]) -> list[Rows]:
-        return await self.recorded.change(statements)
+        return await self.record.change(statements)
 
     async def rows(
         self, sql: str, parameters: Sequence[object] = (), *, writes: bool = False
     ) -> list[dict[str, Any]]:
         if not writes:
-            found = await self.recorded.look(lambda: self.door.rows(sql, parameters))
-            return list(found)
+            rows = await self.record.read_once(lambda: self.wrapped.rows(sql, parameters))
+            return list(rows)
         async with self._transaction() as inner:
             return await inner.rows(sql, parameters, writes=True)
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[Database]:
-        recorded = self.recorded
-        path = recorded.place()
-        if recorded.is_known(path):
-            await recorded.recall(path)
+        record = self.record
+        path = record.next_path()
+        if record.has_result(path):
+            await record.replay(path)
             with scope(path):
-                yield _Replayed(self.door, recorded)
+                yield _ReplayedTransaction(self.wrapped, record)
             return
-        engine, job = recorded.engine, recorded.job
-        with FailuresTo(recorded.note, path), recorded.taking() as take:
-            begin, end = engine.as_cause(job)
-            async with self.door.transaction() as inner:
-                within = _Within(inner, recorded)
+        engine, job = record.engine, record.job
+        with FailureRecorder(record.buffer, path), record.take_buffered() as take:
+            begin, end = engine.cause_statements(job)
+            async with self.wrapped.transaction() as inner:
+                transaction = _RecordedTransaction(inner, record)
                 if begin:
                     await inner.write_all(begin)
                 with scope(path):
-                    yield within
+                    yield transaction
                 if end:
                     await inner.write_all(end)
-                every = [*within.done, *take(), (path, None)]
-                with Fenced(job):
-                    await inner.write_all([engine.record_of(job, *one) for one in every])
+                results = [*transaction.results, *take(), (path, None)]
+                with FenceErrors(job):
+                    await inner.write_all(
+                        [engine.record_statement(job, *result) for result in results]
+                    )
 
     def transaction(self) -> AbstractAsyncContextManager[Database]:
         return self._transaction()
 
 
 @dataclass(slots=True)
-class _Within:
-    """A transaction that runs: what its calls give is recorded as it commits."""
+class _RecordedTransaction:
+    """An open transaction that records the results of its calls when it commits."""
 
-    door: Database
-    recorded: RunRecord
-    done: list[tuple[str, Any]] = field(default_factory=list)
+    wrapped: Database
+    record: RunRecord
+    results: list[tuple[str, Any]] = field(default_factory=list)
 
     async def read(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
-        path = self.recorded.place()
-        with FailuresTo(self._note, path):
-            found = rows_of([await self.door.read(sql, parameters)])[0]
-        self._note(path, found)
-        return found
+        path = self.record.next_path()
+        with FailureRecorder(self._buffer, path):
+            rows = rows_of([await self.wrapped.read(sql, parameters)])[0]
+        self._buffer(path, rows)
+        return rows
 
     async def write(
         self, sql: str, parameters: Sequence[object] = (), *, at_most: int | None = None
     ) -> Rows:
-        path = self.recorded.place()
-        with FailuresTo(self._note, path):
-            found = rows_of([await self.door.write(sql, parameters, at_most=at_most)])
-        self._note(path, found)
-        return found[0]
+        path = self.record.next_path()
+        with FailureRecorder(self._buffer, path):
+            rows = rows_of([await self.wrapped.write(sql, parameters, at_most=at_most)])
+        self._buffer(path, rows)
+        return rows[0]
 
     async def change(self, sql: str, parameters: Sequence[object] = ()) -> int:
         return int((await self.write(sql, parameters))[0][0])
 
     async def write_all(self, statements: Sequence[tuple[str, Parameters]]) -> list[Rows]:
-        path = self.recorded.place()
-        with FailuresTo(self._note, path):
-            found = rows_of(await self.door.write_all(statements))
-        self._note(path, found)
-        return found
+        path = self.record.next_path()
+        with FailureRecorder(self._buffer, path):
+            rows = rows_of(await self.wrapped.write_all(statements))
+        self._buffer(path, rows)
+        return rows
 
     async def rows(
         self, sql: str, parameters: Sequence[object] = (), *, writes: bool = False
     ) -> list[dict[str, Any]]:
-        path = self.recorded.place()
-        with FailuresTo(self._note, path):
-            found = await self.door.rows(sql, parameters, writes=writes)
-        self._note(path, found)
-        return found
+        path = self.record.next_path()
+        with FailureRecorder(self._buffer, path):
+            rows = await self.wrapped.rows(sql, parameters, writes=writes)
+        self._buffer(path, rows)
+        return rows
 
     def transaction(self) -> AbstractAsyncContextManager[Database]:
-        return self.door.transaction()
+        return self.wrapped.transaction()
 
-    def _note(self, path: str, value: Any) -> None:
-        self.done.append((path, value))
+    def _buffer(self, path: str, value: Any) -> None:
+        self.results.append((path, value))
 
 
 @dataclass(slots=True)
-class _Replayed:
-    """A transaction that was committed by an attempt before."""
+class _ReplayedTransaction:
+    """A transaction that an earlier attempt committed."""
 
-    door: Database
-    recorded: RunRecord
+    wrapped: Database
+    record: RunRecord
 
     async def read(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
         del sql, parameters
@@ -289,70 +291,70 @@ class _Replayed:
         return list(await self._next())
 
     def transaction(self) -> AbstractAsyncContextManager[Database]:
-        return self.door.transaction()
+        return self.wrapped.transaction()
 
     async def _next(self) -> Any:
-        return await self.recorded.recall(self.recorded.place())
+        return await self.record.replay(self.record.next_path())
 
 
 @dataclass(slots=True)
 class _JobHttp:
-    door: Http
-    recorded: RunRecord
+    wrapped: Http
+    record: RunRecord
 
     async def send(self, request: HttpRequest) -> HttpResponse:
         async def send() -> list[Any]:
-            answer = await self.door.send(request)
-            return [answer.status, dict(answer.headers), answer.body]
+            response = await self.wrapped.send(request)
+            return [response.status, dict(response.headers), response.body]
 
-        return HttpResponse(*await self.recorded.ask(send))
+        return HttpResponse(*await self.record.request(send))
 
     async def send_mail(self, request: MailRequest) -> Sequence[str]:
         async def send() -> list[str]:
-            return list(await self.door.send_mail(request))
+            return list(await self.wrapped.send_mail(request))
 
-        return list(await self.recorded.ask(send))
+        return list(await self.record.request(send))
 
 
 @dataclass(slots=True)
-class _JobTogether:
-    """Only the outcome is recorded: a session or a token on the way is of no use later."""
+class _JobHttpSequence:
+    """Records only the last response of several requests: sessions and tokens expire."""
 
-    door: Http
-    recorded: RunRecord
+    wrapped: Http
+    record: RunRecord
 
     async def do(self, ask: Callable[[Http], Awaitable[HttpResponse]]) -> HttpResponse:
-        async def all_of_it() -> list[Any]:
-            answer = await ask(self.door)
-            return [answer.status, dict(answer.headers), answer.body]
+        async def send() -> list[Any]:
+            response = await ask(self.wrapped)
+            return [response.status, dict(response.headers), response.body]
 
-        return HttpResponse(*await self.recorded.ask(all_of_it))
+        return HttpResponse(*await self.record.request(send))
 
 
 @dataclass(slots=True)
 class _JobAddons:
-    door: Addons
-    recorded: RunRecord
+    wrapped: Addons
+    record: RunRecord
 
     async def call(self, step: str, parameters: Mapping[str, Any]) -> Any:
-        return await self.recorded.ask(lambda: self.door.call(step, parameters))
+        return await self.record.request(lambda: self.wrapped.call(step, parameters))
 
     async def stream(self, step: str, parameters: Mapping[str, Any]) -> Pieces:
         del step, parameters
         raise FlowError("only requests have answers that go on")
 
     def takes(self, step: str) -> bool:
-        return self.door.takes(step)
+        return self.wrapped.takes(step)
 
 
 @dataclass(slots=True)
 class _JobRealtime:
-    door: Realtime
-    recorded: RunRecord
+    wrapped: Realtime
+    record: RunRecord
 
     async def publish(
         self, realtime: str, params: Mapping[str, Any], event: str, payload: Any
     ) -> None:
-        """Publish at most once: it is recorded first, so that no later attempt does so again."""
-        if await self.recorded.before():
-            await self.door.publish(realtime, params, event, payload)
+        """Publish at most once: the call is recorded first, so a retry does not repeat it."""
+        if await self.record.mark_started():
+            await self.wrapped.publish(realtime, params, event, payload)

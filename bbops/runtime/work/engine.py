@@ -1,6 +1,6 @@
-"""What a queue of jobs must do, whichever keeps it: `SqlEngine` does, on both databases.
+"""The interface of a queue of jobs. `SqlEngine` implements it on both databases.
 
-`tests.support.engine_suite` holds an engine to all of it. Times are milliseconds since 1970.
+`tests.support.engine_suite` tests an implementation. Times are milliseconds since 1970.
 """
 
 from __future__ import annotations
@@ -10,202 +10,205 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from bbops.base.host import Database
-from bbops.runtime.work.fenced_writes import Noted
-from bbops.runtime.work.statements import Dialect, Statement
-from bbops.runtime.work.values import Claim, NewJob, Route, Tick, TickDue, Wait
+from bbops.runtime.work.fenced_writes import StepResults
+from bbops.runtime.work.statements import Statement, WorkDialect
+from bbops.runtime.work.values import Claim, JobWait, NewJob, Route, Tick, TickDue
 
 Rows = list[tuple[Any, ...]]
-Seen = tuple[int, int, str]
-"""An event of the log: its place, its time, its payload."""
+AwaitedEvent = tuple[int, int, str]
+"""An event's position in the log, time and payload."""
 
 
 def now_ms() -> int:
-    """Return the time of the machine's clock in milliseconds since 1970."""
+    """Return the system time in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
 class Engine(Protocol):
-    """The queue of one project, as one worker sees it. All methods may be called concurrently.
+    """One worker's interface to the queue of a project. All methods may be called concurrently.
 
-    Whoever has lost a job writes nothing any more: what a method would write for it is undone.
+    When another worker has claimed a job, all writes for the earlier claim are rolled back.
 
     Attributes:
-        database: the project's, in which jobs change rows.
-        dialect: how statements for it are written.
-        owner: the worker's name, which no other worker ever has.
-        names_cause: somebody listens to rows: what a job changes is told as caused by it.
-        hears_dead: triggers that run when a job is dead.
-        hears_missed: somebody listens to tasks that did not run.
-        holds: why jobs do not begin by themselves; empty where they do. Then those that are made,
-            and those whose time or turn comes, are held for it, but for runs of tasks, which
-            somebody has asked for.
-        keeps: columns of rows that topics show, by the names of events: the log has them a while.
+        database: the project's database, in which jobs change rows.
+        dialect: the SQL dialect of the database.
+        owner: the worker's name, which is never used again.
+        dead_job_triggers: triggers that run when a job is dead.
+        reports_missed: an event is emitted for each task that did not run.
+        logged_columns: columns that topics publish, by event name. The log stores them.
     """
 
     database: Database
-    dialect: Dialect
+    dialect: WorkDialect
     owner: str
-    hears_dead: frozenset[str]
-    hears_missed: bool
-    keeps: Mapping[str, Container[str]]
+    dead_job_triggers: frozenset[str]
+    reports_missed: bool
+    logged_columns: Mapping[str, Container[str]]
 
     @property
-    def names_cause(self) -> bool:
-        """See above."""
+    def records_cause(self) -> bool:
+        """Whether row changes by a job name the job as their cause."""
         ...
 
-    @names_cause.setter
-    def names_cause(self, wanted: bool) -> None: ...
+    @records_cause.setter
+    def records_cause(self, value: bool) -> None: ...
 
     @property
-    def holds(self) -> str:
-        """See above."""
+    def hold_reason(self) -> str:
+        """The reason to hold jobs when they are created, due or next in their lane; may be empty.
+
+        Runs of tasks are not held: a user has started them.
+        """
         ...
 
-    @holds.setter
-    def holds(self, reason: str) -> None: ...
+    @hold_reason.setter
+    def hold_reason(self, reason: str) -> None: ...
 
     # ---- from the outbox into jobs
     async def pump(self, route: Route, arrange: Callable[[NewJob], NewJob] = ...) -> int:
-        """Move committed events into the log and into jobs; return how many.
+        """Move committed outbox rows into the log and into jobs; return their number.
 
-        In one transaction, so that each event makes each of its jobs exactly once. Where another
-        pump was faster it does nothing.
+        This is one transaction, so that each event creates each of its jobs exactly once. If
+        another worker has moved the rows meanwhile, nothing is written.
 
         Args:
-            route: says which jobs an event makes.
-            arrange: gives a job that somebody made its lane and priority.
+            route: returns the jobs of an event.
+            arrange: returns an enqueued job with its lane and priority.
         """
         ...
 
     # ---- the life of a job
-    async def claim(self, most: int, *, bulk: int = 0) -> list[Claim]:
-        """Take at most so many jobs that are ready; and so many of the priority BULK.
+    async def claim(self, limit: int, *, bulk: int = 0) -> list[Claim]:
+        """Claim up to `limit` ready jobs, and up to `bulk` ready jobs of priority BULK.
 
-        They are this worker's until they end, it dies, or nothing is heard of it for a minute.
+        A claim is valid until the job ends, the worker dies, or its lease is not renewed for a
+        minute.
         """
         ...
 
     async def steps(self, job: Claim) -> dict[str, Any]:
-        """Return the results that a job has recorded, by the paths of their steps."""
+        """Return the recorded results of a job, by the paths of their steps."""
         ...
 
-    async def checkpoint(self, job: Claim, path: str, result: Any, *, also: Noted = ()) -> None:
-        """Record the result of a step that has been done.
+    async def checkpoint(
+        self, job: Claim, path: str, result: Any, *, also: StepResults = ()
+    ) -> None:
+        """Record the result of a completed step.
 
         Args:
-            job: as it was claimed.
-            path: of the step in the function.
-            result: what a later attempt takes in place of doing the step again.
-            also: results that were drawn before, such as times.
+            job: the claim.
+            path: the path of the step in the function.
+            result: the result that later attempts use instead of running the step.
+            also: earlier results that are not recorded yet, such as times.
 
         Raises:
-            FencedError: somebody else has the job.
+            FencedError: another worker has claimed the job.
             FlowError: the result is too large.
         """
         ...
 
     async def change(
-        self, job: Claim, path: str, effects: Sequence[Statement], *, also: Noted = (),
+        self, job: Claim, path: str, effects: Sequence[Statement], *, also: StepResults = (),
         at_most: int | None = None,
     ) -> list[Rows]:  # fmt: skip
-        """Change the project's tables, and record the rows that come back: both or none.
+        """Change the project's tables and record the returned rows, in one transaction.
 
         Args:
-            job: as it was claimed.
-            path: of the step in the function.
-            effects: the changes.
-            also: results that were drawn before, such as times.
-            at_most: rows that one of them may give.
+            job: the claim.
+            path: the path of the step in the function.
+            effects: the statements that change the tables.
+            also: earlier results that are not recorded yet, such as times.
+            at_most: the limit of rows that each statement may return.
 
         Returns:
-            The rows of each effect.
+            The rows of each statement.
 
         Raises:
-            FencedError: somebody else has the job; nothing is written.
+            FencedError: another worker has claimed the job; nothing is written.
             FlowError: there are too many rows, or they are too large to be recorded.
-            Failure: an effect was refused; nothing is written.
+            Failure: the database rejected a statement; nothing is written.
         """
         ...
 
-    def as_cause(self, job: Claim) -> tuple[list[Statement], list[Statement]]:
-        """Return what stands before and after a job's changes: that they are its own."""
+    def cause_statements(self, job: Claim) -> tuple[list[Statement], list[Statement]]:
+        """Return the statements before and after a job's changes that name it as their cause."""
         ...
 
-    def record_of(self, job: Claim, path: str, result: Any) -> Statement:
-        """Return the statement that records a result, for a transaction that somebody else has.
+    def record_statement(self, job: Claim, path: str, result: Any) -> Statement:
+        """Return the statement that records a result, for a transaction of the caller.
 
-        Where the job is lost, the database refuses it, and with it the whole transaction.
+        If another worker has claimed the job, the database rejects it, and the whole transaction.
         """
         ...
 
     async def end(self, job: Claim, outcome: str = "done", *, result: str | None = None) -> bool:
-        """End a job and let the next one into its lane; return whether it was still ours.
+        """End a job and admit the next job to its lane; return whether the claim was valid.
 
         Args:
-            result: what it returned, as JSON, for who asks for it; None where nobody may.
+            outcome: `done` or `cancelled`.
+            result: the returned value as JSON, for `jobStatus`; None if it is not stored.
         """
         ...
 
-    async def fail(self, job: Claim, error: str, again_at: int | None) -> bool:
-        """Try a job again at a time, or give it up; return whether it was still ours."""
+    async def fail(self, job: Claim, error: str, retry_at: int | None) -> bool:
+        """Retry a job at a time, or mark it dead for None; return whether the claim was valid."""
         ...
 
     async def sleep(self, job: Claim, until: int) -> bool:
-        """Put a job away until a time, which is no failed attempt; its lane stays taken."""
+        """Requeue a job for a time without using an attempt. It keeps its seat in the lane."""
         ...
 
     async def hold(self, job: Claim, reason: str) -> bool:
-        """Put a job away until people decide; return whether it was still ours."""
+        """Hold a job until a user decides; return whether the claim was valid."""
         ...
 
     async def hold_waiting(self, job: Claim | None = None) -> None:
-        """Hold a job that waits for a time or an event, or all that would begin by themselves."""
+        """Hold a waiting job, or for None all jobs that would begin without a user."""
         ...
 
     # ---- events that a job waits for
     async def listen(self, job: Claim, events: Sequence[str]) -> Mapping[tuple[str, str], int]:
-        """Say that a job may wait for events, so that none that comes from now on is missed.
+        """Register a job for events, so that it does not miss later ones.
 
         Returns:
-            The event in the log up to which nothing matters to it, by event and path; the path is
-            empty for where it began.
+            The position in the log after which the job reads events, by event and path. The path
+            is empty for the start of the job.
         """
         ...
 
-    async def heard(self, event: str, since: int) -> list[Seen]:
-        """Return some events behind a place in the log, the oldest first."""
+    async def events_after(self, event: str, since: int) -> list[AwaitedEvent]:
+        """Return some events after a position in the log, oldest first."""
         ...
 
-    async def wait(self, job: Claim, waits: Sequence[Wait], *, also: Noted = ()) -> bool:
-        """Put a job away until what it waits for; return whether it was still ours.
+    async def wait(self, job: Claim, waits: Sequence[JobWait], *, also: StepResults = ()) -> bool:
+        """Requeue a job until an event or a time; return whether the claim was valid.
 
         Raises:
-            FencedError: somebody else has the job.
+            FencedError: another worker has claimed the job.
         """
         ...
 
     # ---- time
     async def idle_until(self) -> int | None:
-        """Return until when there is nothing to do, None where there is something."""
+        """Return the time until which there is no work, None if there is work now."""
         ...
 
     async def wake_due(self) -> int | None:
-        """Make ready what has waited long enough; return when the next one is due."""
+        """Make due jobs ready; return the time at which the next job is due."""
         ...
 
     async def set_ticks(self, ticks: Iterable[Tick]) -> None:
-        """Say which tasks there are, and when they run next; an equal schedule keeps its time."""
+        """Set the tasks and their next times. A task with an unchanged schedule keeps its time."""
         ...
 
     async def tick(self, due: Callable[[Tick, int], TickDue]) -> int:
-        """Make the jobs of ticks that are due, and set the next ones; return how many tasks.
+        """Create the jobs of due ticks and set the next ticks; return the number of tasks.
 
-        A tick's job and the next tick are one transaction, and its name is unique: neither two
-        servers nor a clock that is set back run it twice.
+        A tick's job and the next tick are one transaction, and the job's uid is unique. So a tick
+        does not run twice on two servers, or when a clock is set back.
 
         Args:
-            due: says of a tick, and the time, what it makes.
+            due: returns the runs of a tick at a time.
         """
         ...
 
@@ -214,14 +217,14 @@ class Engine(Protocol):
         ...
 
     def seconds_until(self, at: int) -> float:
-        """Return how long it is until a time; negative behind it."""
+        """Return the seconds until a time; negative if it has passed."""
         ...
 
     # ---- when workers die
     async def renew(self) -> None:
-        """Keep what this worker runs for longer; once in a while is enough."""
+        """Renew the leases of this worker's jobs, if they expire soon."""
         ...
 
     async def reclaim(self) -> list[str]:
-        """Make ready what dead workers ran; return the names of those jobs."""
+        """Make the jobs of dead workers ready; return their uids."""
         ...

@@ -1,4 +1,4 @@
-"""Jobs that a step makes of a function: how they are made, ended, and what is known of them."""
+"""Jobs of functions: enqueue, cancel, and read their status."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from bbops.base.host import Database
 from bbops.runtime.work.control import NOT_BEGUN, UNIQUE, WorkControl
-from bbops.runtime.work.statements import Dialect, Statement, enqueue, enqueue_if
-from bbops.runtime.work.triggers import kept_key
+from bbops.runtime.work.statements import Statement, WorkDialect, enqueue, enqueue_if
+from bbops.runtime.work.triggers import stored_key
 from bbops.runtime.work.values import NewJob
 
-WORK: Final = "functions/"
-"""Begins the work of such a job, and its name."""
+JOB_PREFIX: Final = "functions/"
+"""Prefix of the work and the uid of a job that runs a function."""
 
 _CLAIM_KEY: Final = (
     "INSERT INTO _bbops_keys (key, uid) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET uid ="
@@ -22,11 +22,11 @@ _CLAIM_KEY: Final = (
     f" AND {NOT_BEGUN} {{}}) OR EXISTS (SELECT 1 FROM _bbops_outbox AS o WHERE o.name = ''"
     " AND o.key = _bbops_keys.uid) THEN _bbops_keys.uid ELSE excluded.uid END RETURNING uid"
 )
-_STAY: Final = (
+_LOCK_OUTBOX_ROW: Final = (
     "SELECT 1 FROM _bbops_outbox WHERE name = ''"
     " AND key = (SELECT uid FROM _bbops_keys WHERE key = ?) {}"
 )
-"""Keeps the job of a key in the outbox until the transaction ends: key."""
+"""Locks the outbox row of a key's job until the transaction ends. Parameter: key."""
 _STATUS: Final = (
     "SELECT state, attempts, error, NULL FROM _bbops_jobs WHERE uid = ?"
     " UNION ALL SELECT outcome, attempts, CASE outcome WHEN 'cancelled'"
@@ -36,47 +36,47 @@ _STATUS: Final = (
 
 
 def is_of_function(uid: object) -> bool:
-    """Return whether a job's name is one that `enqueue` gives."""
-    return isinstance(uid, str) and uid.startswith(WORK) and uid.isprintable()
+    """Return whether `uid` has the form that `enqueue` creates."""
+    return isinstance(uid, str) and uid.startswith(JOB_PREFIX) and uid.isprintable()
 
 
-async def make_job(
-    database: Database, dialect: Dialect, job: NewJob, at: int, *, unique: str | None = None
+async def enqueue_job(
+    database: Database, dialect: WorkDialect, job: NewJob, at: int, *, unique: str | None = None
 ) -> str:
-    """Make a job in the transaction of a database; return the name that it has.
+    """Enqueue a job in the transaction of a database, and return its uid.
 
     Args:
-        unique: the key of the job. While another job of the same work and key has not begun, no
-            job is made: the other one begins after the transaction and sees its writes. A job that
-            has begun ends before the new one begins, unless the work has lanes of its own. The key
-            is locked until the transaction ends.
+        unique: the job's key. If a job with the same work and key has not begun, its uid is
+            returned and no job is created: that job begins after the transaction and sees its
+            writes. If it has begun, it ends before the new job begins, unless the work has its
+            own lanes. The key is locked until the transaction ends.
     """
     if unique is None:
         await database.write(*enqueue(job, at))
         return job.uid
-    key = f"{job.work}/{kept_key(unique)}"
+    key = f"{job.work}/{stored_key(unique)}"
     job = replace(job, lane=UNIQUE + key)
-    lock, shares = dialect.locks_lanes, dialect.shares
+    lock, share_lock = dialect.lanes_lock, dialect.share_lock
     statements: list[Statement] = [(lock, (json.dumps([UNIQUE + key]),))] if lock else []
-    if shares:
-        statements.append((_STAY.format(shares), (key,)))
-    statements += [(_CLAIM_KEY.format(shares), (key, job.uid)), enqueue_if(job, at, key)]
-    done = await database.write_all(statements)
-    return str(done[-2][0][0])
+    if share_lock:
+        statements.append((_LOCK_OUTBOX_ROW.format(share_lock), (key,)))
+    statements += [(_CLAIM_KEY.format(share_lock), (key, job.uid)), enqueue_if(job, at, key)]
+    results = await database.write_all(statements)
+    return str(results[-2][0][0])
 
 
 async def cancel_job(
-    database: Database, dialect: Dialect, uid: str, now: Callable[[], int]
+    database: Database, dialect: WorkDialect, uid: str, now: Callable[[], int]
 ) -> bool:  # fmt: skip
-    """End a job that has not ended; return whether there was one."""
-    gone = await database.write(
+    """Cancel a job that has not ended; return whether it existed."""
+    deleted = await database.write(
         "DELETE FROM _bbops_outbox WHERE name = '' AND key = ? RETURNING id", (uid,)
     )
-    return bool(gone) or await WorkControl(database, dialect, now=now).cancel(uid)
+    return bool(deleted) or await WorkControl(database, dialect, now=now).cancel(uid)
 
 
 async def read_status(database: Database, uid: str) -> Mapping[str, Any] | None:
-    """Return what a function may know of a job; None where there is none. One read."""
+    """Return the fields of `jobStatus` for a job; None if the job does not exist. One read."""
     rows = await database.read(_STATUS, (uid, uid, uid))
     if not rows:
         return None
@@ -89,4 +89,4 @@ HAS_JOBS: Final = (
     "SELECT 1 WHERE EXISTS (SELECT 1 FROM _bbops_jobs WHERE state <> 'dead')"
     " OR EXISTS (SELECT 1 FROM _bbops_outbox)"
 )
-"""Gives a row where there are jobs that have not ended, or events that make some."""
+"""Query that returns a row if jobs are queued or running, or events are in the outbox."""

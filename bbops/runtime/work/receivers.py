@@ -1,4 +1,4 @@
-"""Receivers of sent webhooks."""
+"""Receivers of outgoing webhooks, and the limit of concurrent deliveries to each."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bbops.runtime.work.statements import Statement
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """Where to send, and the secret to sign with, which appears nowhere else.
+    """A receiver's URL and secret. The secret is neither listed nor logged.
 
     Attributes:
-        id: the key of its row, or the variable or address that the project names it by.
-        disabled_at: ISO 8601 in UTC; empty while it is not disabled.
-        is_row: it stands in a row, where people who use the project may write it.
+        id: the key of its row, or its variable or URL in the project's file.
+        disabled_at: ISO 8601 in UTC; empty if it is enabled.
+        is_row: it is stored in a table, so the project's users may have written the URL.
     """
 
     id: str
@@ -29,8 +29,8 @@ class Receiver:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """Receivers of one read, and the key behind which there may be more; None at the end."""
+class ReceiverPage:
+    """A page of receiver ids, and the key after which the next page begins; None at the end."""
 
     ids: Sequence[str]
     after: Any = None
@@ -40,43 +40,44 @@ class Receivers(Protocol):
     """The receivers of one webhook."""
 
     async def page(
-        self, database: Database, event: str, owner: Any, after: Any, most: int
-    ) -> Page:  # fmt: skip
-        """Return who wants an event, behind a key."""
+        self, database: Database, event: str, owner: Any, after: Any, limit: int
+    ) -> ReceiverPage:  # fmt: skip
+        """Return the receivers of an event after a key."""
         ...
 
     async def find(self, database: Database, receiver: str) -> Receiver | None:
-        """Return a receiver; None where there is none any more.
+        """Return a receiver; None if it was removed.
 
         Raises:
-            FlowError: a variable that it needs has no value.
+            FlowError: its variable has no value.
         """
         ...
 
     def disable(self, receiver: str, now: int) -> Statement:
-        """Return what disables a receiver; it gives a row where that was not so before."""
+        """Return a statement that disables a receiver, and returns a row if it was enabled."""
         ...
 
     def enable(self, receiver: str) -> Statement:
-        """Return what enables a receiver; it gives a row where it was disabled."""
+        """Return a statement that enables a receiver, and returns a row if it was disabled."""
         ...
 
-    async def list(self, database: Database, most: int, *, disabled: bool) -> list[Receiver]:
-        """Return receivers without their secrets, or those of them that are disabled."""
+    async def list(self, database: Database, limit: int, *, disabled: bool) -> list[Receiver]:
+        """Return receivers without their secrets: all, or the disabled ones."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TableReceivers:
-    """Rows of a table of the project.
+    """Receivers in a table of the project.
 
     Attributes:
-        table: its name, and `key` that of its key's column.
-        owner: the column that says whose a receiver is; empty where all are told.
-        marks: the parameters for `key`, `owner` and a time, as the database wants them.
-        read_key: gives the key of a text.
-        read_owner: gives the owner's parameter.
-        read_events: gives the list of what is stored in `events`.
+        table: the name of the table.
+        key: the column of its key.
+        owner: the column of a receiver's owner; empty if each receiver gets the events of all.
+        marks: the placeholders of `key`, `owner` and `time` in the SQL of the database.
+        read_key: converts a receiver's id to a key.
+        read_owner: converts an owner to a parameter.
+        read_events: decodes a value of the column `events`.
     """
 
     table: str
@@ -88,27 +89,27 @@ class TableReceivers:
     read_events: Callable[[Any], Any]
 
     async def page(
-        self, database: Database, event: str, owner: Any, after: Any, most: int
-    ) -> Page:  # fmt: skip
-        """Return who wants an event: by `events` of its row, a list, or null for all."""
-        where, given = ['"disabled_at" IS NULL'], list[Any]()
+        self, database: Database, event: str, owner: Any, after: Any, limit: int
+    ) -> ReceiverPage:  # fmt: skip
+        """Return the receivers whose column `events` lists the event, or is null."""
+        where, parameters = ['"disabled_at" IS NULL'], list[Any]()
         if self.owner:
             where.append(f'"{self.owner}" = {self.marks["owner"]}')
-            given.append(self.read_owner(owner))
+            parameters.append(self.read_owner(owner))
         if after is not None:
             where.append(f'"{self.key}" > {self.marks["key"]}')
-            given.append(after)
+            parameters.append(after)
         rows = await database.read(
             f'SELECT "{self.key}", "events" FROM "{self.table}" WHERE {" AND ".join(where)}'
             f' ORDER BY "{self.key}" LIMIT ?',
-            (*given, most),
+            (*parameters, limit),
         )
-        wanted = [str(key) for key, events in rows if self._wants(event, events)]
-        return Page(wanted, rows[-1][0] if len(rows) == most else None)
+        ids = [str(key) for key, events in rows if self._accepts(event, events)]
+        return ReceiverPage(ids, rows[-1][0] if len(rows) == limit else None)
 
-    def _wants(self, event: str, events: Any) -> bool:
-        found = self.read_events(events)
-        return found is None or (type(found) is list and event in found)
+    def _accepts(self, event: str, events: Any) -> bool:
+        names = self.read_events(events)
+        return names is None or (type(names) is list and event in names)
 
     async def find(self, database: Database, receiver: str) -> Receiver | None:
         """Return the receiver of a row."""
@@ -120,7 +121,7 @@ class TableReceivers:
         if not rows:
             return None
         url, secret, at = rows[0]
-        return Receiver(receiver, url, secret, _shown(at), is_row=True)
+        return Receiver(receiver, url, secret, _format_time(at), is_row=True)
 
     def disable(self, receiver: str, now: int) -> Statement:
         """Set `disabled_at`."""
@@ -139,15 +140,15 @@ class TableReceivers:
         )
         return sql, (self.read_key(receiver),)
 
-    async def list(self, database: Database, most: int, *, disabled: bool) -> list[Receiver]:
+    async def list(self, database: Database, limit: int, *, disabled: bool) -> list[Receiver]:
         """Return rows by their keys."""
         where = ' WHERE "disabled_at" IS NOT NULL' if disabled else ""
         rows = await database.read(
             f'SELECT "{self.key}", "url", "disabled_at" FROM "{self.table}"{where}'
             f' ORDER BY "{self.key}" LIMIT ?',
-            (most,),
+            (limit,),
         )
-        return [Receiver(str(key), url, "", _shown(at)) for key, url, at in rows]
+        return [Receiver(str(key), url, "", _format_time(at)) for key, url, at in rows]
 
 
 _DISABLED: Final = (
@@ -157,35 +158,35 @@ _DISABLED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class FixedReceivers:
-    """Those that the project lists.
+class ConfiguredReceivers:
+    """Receivers in a file of the project.
 
     Attributes:
-        webhook: whose they are.
-        every: what gives each of them, by its name.
+        webhook: the name of their webhook.
+        makers: functions that return the receivers, by id.
     """
 
     webhook: str
-    every: Mapping[str, Callable[[], Receiver]]
+    makers: Mapping[str, Callable[[], Receiver]]
 
     async def page(
-        self, database: Database, event: str, owner: Any, after: Any, most: int
-    ) -> Page:  # fmt: skip
-        """Return all of them that are not disabled: each wants every event."""
-        del event, owner, after, most
+        self, database: Database, event: str, owner: Any, after: Any, limit: int
+    ) -> ReceiverPage:  # fmt: skip
+        """Return all enabled receivers: each gets every event."""
+        del event, owner, after, limit
         disabled = await self._disabled(database)
-        return Page([name for name in self.every if name not in disabled])
+        return ReceiverPage([name for name in self.makers if name not in disabled])
 
     async def find(self, database: Database, receiver: str) -> Receiver | None:
-        """Return one of them."""
-        if receiver not in self.every:
+        """Return the receiver with this id."""
+        if receiver not in self.makers:
             return None
-        found = self.every[receiver]()
+        made = self.makers[receiver]()
         at = (await self._disabled(database)).get(receiver, "")
-        return Receiver(receiver, found.url, found.secret, at)
+        return Receiver(receiver, made.url, made.secret, at)
 
     def disable(self, receiver: str, now: int) -> Statement:
-        """Note that it is disabled, beside the project."""
+        """Record in `_bbops_receivers` that a receiver is disabled."""
         sql = (
             "INSERT INTO _bbops_receivers (webhook, receiver, disabled_at) VALUES (?, ?, ?)"
             " ON CONFLICT (webhook, receiver) DO UPDATE SET disabled_at = excluded.disabled_at,"
@@ -194,45 +195,45 @@ class FixedReceivers:
         return sql, (self.webhook, receiver, now)
 
     def enable(self, receiver: str) -> Statement:
-        """Forget that it was disabled."""
+        """Delete the record that a receiver is disabled."""
         sql = (
             "DELETE FROM _bbops_receivers WHERE webhook = ? AND receiver = ?"
             " AND disabled_at IS NOT NULL RETURNING 1"
         )
         return sql, (self.webhook, receiver)
 
-    async def list(self, database: Database, most: int, *, disabled: bool) -> list[Receiver]:
-        """Return them in the project's order; one without a value for its address without it."""
-        known = await self._disabled(database)
-        names = [name for name in self.every if name in known or not disabled]
-        return [Receiver(name, "", "", known.get(name, "")) for name in names[:most]]
+    async def list(self, database: Database, limit: int, *, disabled: bool) -> list[Receiver]:
+        """Return receivers in the order of the file, without their URLs."""
+        times = await self._disabled(database)
+        names = [name for name in self.makers if name in times or not disabled]
+        return [Receiver(name, "", "", times.get(name, "")) for name in names[:limit]]
 
     async def _disabled(self, database: Database) -> dict[str, str]:
         rows = await database.read(_DISABLED, (self.webhook,))
-        return {name: _shown(datetime.fromtimestamp(at / 1000, UTC)) for name, at in rows}
+        return {name: _format_time(datetime.fromtimestamp(at / 1000, UTC)) for name, at in rows}
 
 
-def _shown(at: Any) -> str:
-    """Return a time as it is in the database as people see it."""
+def _format_time(at: Any) -> str:
+    """Return a stored time in ISO 8601."""
     if isinstance(at, datetime):
         return f"{at.astimezone(UTC).isoformat(timespec='seconds')[:19]}Z"
     return f"{at[:19]}Z" if isinstance(at, str) else ""
 
 
-MOST_AT_A_TIME: Final = 5
-"""Deliveries to one receiver; to one that fails one."""
+MAX_CONCURRENT: Final = 5
+"""The most concurrent deliveries to a receiver. A failing receiver gets one at a time."""
 
 FIRST_PAUSE_MS: Final = 5_000
 LONGEST_PAUSE_MS: Final = 300_000
 SPACING_MS: Final = 200
-"""Between two deliveries to one receiver that were put off."""
+"""The pause between two postponed deliveries to a receiver."""
 
-MOST_KNOWN: Final = 10_000
-"""Receivers that are remembered."""
+MAX_RECEIVERS: Final = 10_000
+"""The most receivers in memory."""
 
 
 @dataclass(slots=True)
-class _State:
+class _ReceiverState:
     busy: int = 0
     failures: int = 0
     paused_until: int = 0
@@ -240,24 +241,24 @@ class _State:
 
 
 class ReceiverGate:
-    """Lets deliveries in by their receiver."""
+    """Limits concurrent deliveries to each receiver, and pauses failing receivers."""
 
     def __init__(self) -> None:
-        self._known = dict[tuple[str, str], _State]()
+        self._states = dict[tuple[str, str], _ReceiverState]()
 
     def enter(self, receiver: tuple[str, str], now: int) -> int | None:
-        """Let a delivery in, which calls `leave`; or return when it may come back."""
-        state = self._known.setdefault(receiver, _State())
-        most = 1 if state.failures else MOST_AT_A_TIME
-        if now >= state.paused_until and state.busy < most:
+        """Admit a delivery, which calls `leave`, and return None; or return its next time."""
+        state = self._states.setdefault(receiver, _ReceiverState())
+        limit = 1 if state.failures else MAX_CONCURRENT
+        if now >= state.paused_until and state.busy < limit:
             state.busy += 1
             return None
         state.next_slot = max(state.next_slot, state.paused_until, now) + SPACING_MS
         return state.next_slot
 
     def leave(self, receiver: tuple[str, str], now: int, *, succeeded: bool) -> None:
-        """Say how a delivery went."""
-        state = self._known.setdefault(receiver, _State(busy=1))
+        """Report the end of an admitted delivery."""
+        state = self._states.setdefault(receiver, _ReceiverState(busy=1))
         state.busy -= 1
         if succeeded:
             state.failures = state.paused_until = 0
@@ -265,6 +266,6 @@ class ReceiverGate:
             pause = min(FIRST_PAUSE_MS * 2 ** min(state.failures, 16), LONGEST_PAUSE_MS)
             state.failures, state.paused_until = state.failures + 1, now + pause
         if succeeded and not state.busy and state.next_slot <= now:
-            del self._known[receiver]
-        while len(self._known) > MOST_KNOWN:
-            del self._known[next(iter(self._known))]
+            del self._states[receiver]
+        while len(self._states) > MAX_RECEIVERS:
+            del self._states[next(iter(self._states))]

@@ -1,4 +1,4 @@
-"""Recorded results of steps, which keep their types."""
+"""Recorded results of steps: encoding and decoding without loss of types."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from msgspec import msgpack
 from bbops.runtime.values import failures
 from bbops.runtime.values.failures import NOTHING, Failure, JobFailure
 
-MOST_BYTES: Final = 1 << 20
-"""Of the result of a step that is recorded."""
+MAX_RESULT_BYTES: Final = 1 << 20
+"""The largest encoded result of a step."""
 
 TOO_LARGE: Final = "resultTooLarge"
 
-_PACKED_FROM_BYTES: Final = 16 << 10
-_DECIMAL, _DATE, _TIME, _FAILED, _DIGEST, _CUT = 1, 2, 3, 4, 5, 6
+_COMPRESSED_FROM_BYTES: Final = 16 << 10
+_DECIMAL, _DATE, _TIME, _FAILED, _DIGEST, _CANCELLED = 1, 2, 3, 4, 5, 6
 _KINDS: Final[Mapping[str, type[Failure]]] = {
     name: kind for name, kind in vars(failures).items()
     if isinstance(kind, type) and issubclass(kind, Failure)
@@ -31,96 +31,98 @@ _KINDS: Final[Mapping[str, type[Failure]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """A call that failed, as it is recorded."""
+class RecordedFailure:
+    """The recorded failure of a call."""
 
     kind: str
     message: str
-    told: Mapping[str, Any]
+    attributes: Mapping[str, Any]
 
     @classmethod
-    def of(cls, error: Failure) -> Failed:
-        """Return what is recorded of a failure; of one that this module does not know, its base."""
-        kind = next(one.__name__ for one in type(error).__mro__ if _KINDS.get(one.__name__) is one)
-        told = {name: one for name, one in vars(error).items() if one is not NOTHING}
+    def of(cls, error: Failure) -> RecordedFailure:
+        """Return the record of a failure. An unknown class is recorded as its known base class."""
+        kind = next(
+            base.__name__ for base in type(error).__mro__ if _KINDS.get(base.__name__) is base
+        )
+        attributes = {name: value for name, value in vars(error).items() if value is not NOTHING}
         if kind != type(error).__name__:
-            told |= {"status": error.status, "code": error.code}
-        return cls(kind, error.message, told)
+            attributes |= {"status": error.status, "code": error.code}
+        return cls(kind, error.message, attributes)
 
     def error(self) -> Failure:
         """Return the failure."""
         kind = _KINDS.get(self.kind, Failure)
         error = kind.__new__(kind)
         Failure.__init__(error, self.message)
-        if "value" not in self.told:
+        if "value" not in self.attributes:
             vars(error)["value"] = NOTHING
-        vars(error).update(self.told)
+        vars(error).update(self.attributes)
         return error
 
 
 @dataclass(frozen=True, slots=True)
-class Digest:
-    """Stands for the result of a read that is too large to be kept."""
+class ResultDigest:
+    """The digest of a read whose result is too large to be recorded."""
 
     sha256: str
 
-    def is_of(self, value: Any) -> bool:
-        """Return whether a read gave the same."""
-        return self.sha256 == _digest(msgpack.encode(_told(value)))
+    def matches(self, value: Any) -> bool:
+        """Return whether a value has this digest."""
+        return self.sha256 == _digest(msgpack.encode(_encodable(value)))
 
 
-class _Cut:
+class _CancelledCall:
     """The type of CUT."""
 
     __slots__ = ()
 
 
-CUT: Final = _Cut()
-"""Stands for the result of a call that was given up before it had one."""
+CANCELLED_CALL: Final = _CancelledCall()
+"""The recorded result of a call that was cancelled."""
 
 
-class Packed(bytes):
-    """A result that `pack` has nothing more to do with."""
+class PackedResult(bytes):
+    """A result that is packed already."""
 
     __slots__ = ()
 
 
 def pack(value: Any) -> bytes:
-    """Return a value as bytes.
+    """Encode a value, and compress it if it is large.
 
     Raises:
-        JobFailure: it is larger than MOST_BYTES.
+        JobFailure: the value is larger than MAX_RESULT_BYTES.
     """
-    if type(value) is Packed:
+    if type(value) is PackedResult:
         return value
-    data = msgpack.encode(_told(value))
-    if len(data) > MOST_BYTES:
-        message = f"the result of a step in a job is larger than {MOST_BYTES:,} bytes"
+    data = msgpack.encode(_encodable(value))
+    if len(data) > MAX_RESULT_BYTES:
+        message = f"the result of a step in a job is larger than {MAX_RESULT_BYTES:,} bytes"
         raise JobFailure(TOO_LARGE, message)
-    return _squeezed(data)
+    return _compress(data)
 
 
-def pack_read(value: Any) -> Packed:
-    """Return what a read gave as bytes; where it is too large, its digest."""
-    data = msgpack.encode(_told(value))
-    if len(data) > MOST_BYTES:
-        data = msgpack.encode(_told(Digest(_digest(data))))
-    return Packed(_squeezed(data))
+def pack_read(value: Any) -> PackedResult:
+    """Encode the result of a read; if it is too large, encode its digest."""
+    data = msgpack.encode(_encodable(value))
+    if len(data) > MAX_RESULT_BYTES:
+        data = msgpack.encode(_encodable(ResultDigest(_digest(data))))
+    return PackedResult(_compress(data))
 
 
 def unpack(data: bytes) -> Any:
-    """Return the value that was packed."""
+    """Decode a value that `pack` or `pack_read` encoded."""
     packed = zlib.decompress(data[1:]) if data[:1] == b"z" else data[1:]
     return _read(packed)
 
 
 def rows_of(value: Any) -> list[list[tuple[Any, ...]]]:
-    """Return the rows of several statements that were packed."""
+    """Return decoded rows of several statements as tuples."""
     return [[tuple(row) for row in rows] for rows in value]
 
 
-def _squeezed(data: bytes) -> bytes:
-    return b"z" + zlib.compress(data, 1) if len(data) > _PACKED_FROM_BYTES else b"m" + data
+def _compress(data: bytes) -> bytes:
+    return b"z" + zlib.compress(data, 1) if len(data) > _COMPRESSED_FROM_BYTES else b"m" + data
 
 
 def _digest(data: bytes) -> str:
@@ -135,50 +137,51 @@ _HOOKS: Final[Mapping[int, Callable[[bytes], Any]]] = {
     _DECIMAL: lambda data: Decimal(data.decode()),
     _DATE: lambda data: date.fromisoformat(data.decode()),
     _TIME: lambda data: time.fromisoformat(data.decode()),
-    _FAILED: lambda data: Failed(*_read(data)),
-    _DIGEST: lambda data: Digest(data.decode()),
-    _CUT: lambda _: CUT,
+    _FAILED: lambda data: RecordedFailure(*_read(data)),
+    _DIGEST: lambda data: ResultDigest(data.decode()),
+    _CANCELLED: lambda _: CANCELLED_CALL,
 }
 
 
-def _told(value: Any) -> Any:
-    """Return a value whose types survive: texts of numbers and days are marked."""
+def _encodable(value: Any) -> Any:
+    """Return a value that msgpack can encode: extension types keep decimals, dates and failures."""
     match value:
         case dict():
-            return {key: _told(one) for key, one in value.items()}
+            return {key: _encodable(member) for key, member in value.items()}
         case None | str() | int() | float() | bytes() | datetime():
             return value
         case Sequence():
-            return [_told(one) for one in value]
+            return [_encodable(item) for item in value]
         case Decimal():
             return msgpack.Ext(_DECIMAL, str(value).encode())
         case date():
             return msgpack.Ext(_DATE, value.isoformat().encode())
         case time():
             return msgpack.Ext(_TIME, value.isoformat().encode())
-        case Failed():
-            told = _told([value.kind, value.message, dict(value.told)])
-            return msgpack.Ext(_FAILED, msgpack.encode(told))
-        case Digest():
+        case RecordedFailure():
+            parts = _encodable([value.kind, value.message, dict(value.attributes)])
+            return msgpack.Ext(_FAILED, msgpack.encode(parts))
+        case ResultDigest():
             return msgpack.Ext(_DIGEST, value.sha256.encode())
-        case _Cut():
-            return msgpack.Ext(_CUT, b"")
+        case _CancelledCall():
+            return msgpack.Ext(_CANCELLED, b"")
     return value
 
 
-Note = Callable[[str, Any], None]
+Buffer = Callable[[str, Any], None]
+"""Keeps a result by its path until the next commit of the job records it."""
 
 
-class Taking:
-    """Gives a function that takes all notes; where the block fails they are notes again.
+class BufferedResults:
+    """Context manager whose function empties the buffer. If the block fails, it is refilled.
 
-    A class, as `FailuresTo`: each step of each job comes here, and a generator costs more.
+    A class, as `FailureRecorder`: each step of each job uses it, and a generator is slower.
     """
 
-    __slots__ = ("_notes", "_taken")
+    __slots__ = ("_buffer", "_taken")
 
-    def __init__(self, notes: list[tuple[str, Any]]) -> None:
-        self._notes, self._taken = notes, list[tuple[str, Any]]()
+    def __init__(self, buffer: list[tuple[str, Any]]) -> None:
+        self._buffer, self._taken = buffer, list[tuple[str, Any]]()
 
     def __enter__(self) -> Callable[[], list[tuple[str, Any]]]:
         return self._take
@@ -190,27 +193,27 @@ class Taking:
         trace: TracebackType | None,
     ) -> None:
         if error is not None:
-            self._notes[:0] = self._taken
+            self._buffer[:0] = self._taken
 
     def _take(self) -> list[tuple[str, Any]]:
-        self._taken.extend(self._notes)
-        self._notes.clear()
+        self._taken.extend(self._buffer)
+        self._buffer.clear()
         return self._taken
 
 
-class FailuresTo:
-    """Notes how a call fails: where its function catches that, the next attempt goes the same way.
+class FailureRecorder:
+    """Context manager that buffers the failure of a call, so that the next attempt fails equally.
 
-    An uncaught failure ends the attempt and discards the notes that are not recorded.
+    If the function does not catch the failure, the attempt ends and the buffer is discarded.
     """
 
-    __slots__ = ("_note", "_path")
+    __slots__ = ("_buffer", "_path")
 
-    def __init__(self, note: Note, path: str) -> None:
-        self._note, self._path = note, path
+    def __init__(self, buffer: Buffer, path: str) -> None:
+        self._buffer, self._path = buffer, path
 
     def __enter__(self) -> None:
-        """Nothing."""
+        """Enter the block."""
 
     def __exit__(
         self,
@@ -219,6 +222,6 @@ class FailuresTo:
         trace: TracebackType | None,
     ) -> None:
         if isinstance(error, Failure):
-            self._note(self._path, Failed.of(error))
+            self._buffer(self._path, RecordedFailure.of(error))
         elif isinstance(error, asyncio.CancelledError):
-            self._note(self._path, CUT)
+            self._buffer(self._path, CANCELLED_CALL)

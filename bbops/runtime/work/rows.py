@@ -1,4 +1,4 @@
-"""Rows of the engine's tables, and changes of a project's rows."""
+"""Events about changed rows, and the queue's rows as JSON and values."""
 
 from __future__ import annotations
 
@@ -9,98 +9,100 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from bbops.runtime.values.failures import FlowError
-from bbops.runtime.work.values import Cause, Claim, Event, NewJob, Route
+from bbops.runtime.work.values import Cause, Claim, NewJob, ProjectEvent, Route
 
 Operation = Literal["insert", "update", "delete"]
 OPERATIONS: Final[tuple[Operation, ...]] = ("insert", "update", "delete")
 
-_MARK: Final = ":"
-"""Stands in no name of an event that somebody may emit."""
+_SEPARATOR: Final = ":"
+"""Names of emitted events cannot contain it."""
 
-BEGINS: Final = '{"trigger":'
-"""How the payload of a job begins that holds rows."""
+ROWS_PREFIX: Final = '{"trigger":'
+"""The start of the payload of a job about a changed row."""
 
 
 def row_event(table: str, operation: Operation) -> str:
-    """Return the name under which a change is in the outbox."""
-    return f"{table}{_MARK}{operation}"
+    """Return the event name of a change of a table's rows."""
+    return f"{table}{_SEPARATOR}{operation}"
 
 
-def table_of(name: str) -> str:
-    """Return the table that such an event is about."""
-    return name.partition(_MARK)[0]
+def event_table(name: str) -> str:
+    """Return the table of an event about a changed row."""
+    return name.partition(_SEPARATOR)[0]
 
 
 def is_row_event(name: str) -> bool:
     """Return whether an event is about a changed row."""
-    return _MARK in name
+    return _SEPARATOR in name
 
 
 @dataclass(frozen=True, slots=True)
 class ReadRows:
-    """Reads rows out of what SQL triggers wrote.
+    """Reads changed rows from the payloads that SQL triggers wrote.
 
     Attributes:
-        decoders: of the columns that are wanted, what makes a value of one in JSON; None where
-            it is one already.
+        decoders: decoders of JSON values by column; None if the JSON value needs no decoding.
     """
 
     decoders: Mapping[str, Callable[[Any], Any] | None]
 
     def __call__(self, payload: str) -> dict[str, Any]:
-        """Return `trigger` as a function sees it, of a job's payload.
+        """Return the function's `trigger` value from a job's payload.
 
         Raises:
             FlowError: a column had another type when the row changed.
         """
-        found = json.loads(payload)["trigger"]
-        return {name: self._row(found.get(name)) for name in ("newRow", "oldRow")}
+        trigger = json.loads(payload)["trigger"]
+        return {name: self._row(trigger.get(name)) for name in ("newRow", "oldRow")}
 
     def _row(self, parts: list[Mapping[str, Any]] | None) -> dict[str, Any] | None:
         if parts is None:
             return None
-        found = {key: one for part in parts for key, one in part.items()}
-        return {name: _decode(name, found.get(name), how) for name, how in self.decoders.items()}
+        values = {column: value for part in parts for column, value in part.items()}
+        return {
+            column: _decode(column, values.get(column), decode)
+            for column, decode in self.decoders.items()
+        }
 
 
-def _decode(name: str, value: Any, how: Callable[[Any], Any] | None) -> Any:
-    if how is None:
+def _decode(column: str, value: Any, decode: Callable[[Any], Any] | None) -> Any:
+    if decode is None:
         return value
     try:
-        return how(value)
+        return decode(value)
     except (TypeError, ValueError, ArithmeticError):
-        message = f"column '{name}' had another type when the row changed"
+        message = f"column '{column}' had another type when the row changed"
         raise FlowError(message) from None
 
 
-def job_of_rows(payload: str) -> str:
-    """Return the payload of a job about rows, of what SQL triggers wrote."""
-    return f"{BEGINS}{payload}}}"
+def rows_payload(payload: str) -> str:
+    """Return a job's payload from the payload that SQL triggers wrote."""
+    return f"{ROWS_PREFIX}{payload}}}"
 
 
-EMPTY: Final[Mapping[str, Container[str]]] = MappingProxyType({})
+NO_COLUMNS: Final[Mapping[str, Container[str]]] = MappingProxyType({})
 NO_ROWS: Final = "{}"
-"""The payload of an event about rows that are not kept, or not any more."""
+"""The payload of a row event whose rows are not stored."""
 
 
-def last_of(sizes: Iterable[Sequence[Any]], most_bytes: int) -> int | None:
-    """Return the last row before too many bytes, at least the first one; None without any.
+def find_batch_end(sizes: Iterable[Sequence[Any]], max_bytes: int) -> int | None:
+    """Return the id of the last row that fits into a batch, None without rows.
 
     Args:
-        sizes: (id, bytes) of each.
-        most_bytes: of all up to the last one.
+        sizes: (id, size in bytes) of each row. The first row fits at any size.
+        max_bytes: the size of the batch.
     """
-    last, left = None, most_bytes
-    for number, size in sizes:
+    last, left = None, max_bytes
+    for row_id, size in sizes:
         left -= size
         if left < 0 and last is not None:
             break
-        last = number
+        last = row_id
     return last
 
 
 def read_claim(row: Sequence[Any]) -> Claim:
-    """Return what a claim gave."""
+    """Return a claim from the columns that the claim statement returns."""
     number, uid, work, payload, attempt, fence, lane, code, seq, cause, depth, due, created = row
     return Claim(
         number, uid, work, payload, attempt, fence, lane, code, seq, Cause(cause, depth),
@@ -108,60 +110,65 @@ def read_claim(row: Sequence[Any]) -> Claim:
     )  # fmt: skip
 
 
-def read_event(row: Sequence[Any]) -> Event:
-    """Return an event of the outbox."""
+def read_event(row: Sequence[Any]) -> ProjectEvent:
+    """Return an event from an outbox row."""
     number, name, key, payload, at, cause, depth, _ = row
-    return Event(number, name, payload, at, key, Cause(cause, depth))
+    return ProjectEvent(number, name, payload, at, key, Cause(cause, depth))
 
 
-def jobs_of(
+def route_rows(
     rows: Sequence[Sequence[Any]], newest: int, route: Route, arrange: Callable[[NewJob], NewJob]
 ) -> list[tuple[NewJob, int]]:
-    """Return the jobs of rows of the outbox, each with its event's place in the log, 0 for none.
+    """Return the jobs of outbox rows, each with its event's position in the log or 0.
 
     Args:
-        newest: the last place in the log that is taken.
+        newest: the position of the newest event in the log.
+        route: returns the jobs of an event.
+        arrange: returns an enqueued job with its lane and priority.
     """
-    found, place = dict[str, tuple[NewJob, int]](), newest
+    jobs, position = dict[str, tuple[NewJob, int]](), newest
     for row in rows:
         if row[7] is not None:
             job = arrange(read_new_job(row))
-            found.setdefault(job.uid, (job, 0))
+            jobs.setdefault(job.uid, (job, 0))
             continue
-        place += 1
+        position += 1
         for job in route(read_event(row)):
-            found.pop(job.uid, None)  # of one that is debounced the last counts
-            found[job.uid] = job, place
-    return [*found.values()]
+            jobs.pop(job.uid, None)  # the last debounced job counts
+            jobs[job.uid] = job, position
+    return [*jobs.values()]
 
 
 def write_event(
-    ord_: int, row: Sequence[Any], kept: Mapping[str, Container[str]] = EMPTY
+    ord_: int, row: Sequence[Any], columns: Mapping[str, Container[str]] = NO_COLUMNS
 ) -> dict[str, Any]:  # fmt: skip
-    """Return an event of the outbox as the log takes it: without rows, which only jobs hold.
+    """Return an outbox event as a row for the log, without the changed row.
 
     Args:
-        kept: columns of rows that topics show, by the names of events; those stay for a while.
+        columns: columns that topics publish, by event name; the log keeps these.
     """
     _, name, key, payload, at, cause, depth, _ = row
-    told = _kept(payload, kept.get(name)) if is_row_event(name) else payload
-    return {"ord": ord_, "name": name, "key": key, "payload": told, "at": at, "cause": cause,
+    if is_row_event(name):
+        payload = _select_columns(payload, columns.get(name))
+    return {"ord": ord_, "name": name, "key": key, "payload": payload, "at": at, "cause": cause,
             "depth": depth}  # fmt: skip
 
 
-def _kept(payload: str, columns: Container[str] | None) -> str:
-    """Return what the log keeps of a change: triggers may read more, also what is private."""
+def _select_columns(payload: str, columns: Container[str] | None) -> str:
+    """Return the payload of a row event with these columns alone: others may be private."""
     if columns is None:
         return NO_ROWS
-    found = {
-        which: [{name: one for name, one in part.items() if name in columns} for part in parts]
-        for which, parts in json.loads(payload).items() if parts is not None
+    rows = {
+        row: [
+            {column: value for column, value in part.items() if column in columns}
+            for part in parts
+        ] for row, parts in json.loads(payload).items() if parts is not None
     }  # fmt: skip
-    return json.dumps(found)
+    return json.dumps(rows)
 
 
 def write_job(job: NewJob, ord_: int, seq: int, now: int) -> dict[str, Any]:
-    """Return a job as the queue takes it."""
+    """Return a job as a row for the queue."""
     return {
         "ord": ord_, "uid": job.uid, "work": job.work, "payload": job.payload, "lane": job.lane,
         "seats": job.seats, "priority": job.priority, "run_at": job.run_at,
@@ -171,14 +178,14 @@ def write_job(job: NewJob, ord_: int, seq: int, now: int) -> dict[str, Any]:
 
 
 def write_new_job(job: NewJob) -> str:
-    """Return what the outbox keeps of a job beside its payload and cause."""
+    """Return the outbox column `job`: the fields of a job except its payload and cause."""
     return json.dumps([
         job.uid, job.work, job.lane, job.seats, job.priority, job.run_at, job.is_debounced
     ])  # fmt: skip
 
 
 def read_new_job(row: Sequence[Any]) -> NewJob:
-    """Return a job of the outbox."""
+    """Return a job from an outbox row."""
     uid, work, lane, seats, priority, run_at, is_debounced = json.loads(row[7])
     cause = Cause(row[5], row[6])
     return NewJob(uid, work, row[3], lane, seats, priority, run_at, is_debounced, cause)

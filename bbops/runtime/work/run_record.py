@@ -11,157 +11,157 @@ from typing import Any, Final
 
 from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.results import (
-    CUT,
-    Digest,
-    Failed,
-    FailuresTo,
-    Packed,
-    Taking,
+    CANCELLED_CALL,
+    BufferedResults,
+    FailureRecorder,
+    PackedResult,
+    RecordedFailure,
+    ResultDigest,
     pack,
     pack_read,
     rows_of,
 )
 from bbops.runtime.work.statements import Statement
 from bbops.runtime.work.triggers import read_payload
-from bbops.runtime.work.values import AsleepError, Claim, HeldError, Wait
+from bbops.runtime.work.values import AsleepError, Claim, HeldError, JobWait
 
 Rows = list[tuple[Any, ...]]
 
 CHANGED: Final = "its function has changed since it began"
 
 CODE: Final = "code"
-"""The path under which a job records what it has begun with."""
+"""The path under which a job records the digest of the code that it began with."""
 
 UNTIL: Final = "~until"
-"""Ends the path under which a `wait` records when it is over; it is not done by that."""
+"""The end of the path under which a `wait` records its deadline; the wait is not complete yet."""
 
 
 @dataclass(slots=True)
-class _At:
-    """Where a run is. Each task of it has its own."""
+class _Position:
+    """The position of a run in its function. Each asyncio task of the run has its own."""
 
-    recorded: RunRecord
+    record: RunRecord
     scope: str = ""
     step: str = ""
     calls: int = 0
 
 
 @dataclass(slots=True)
-class _Answers:
-    """Answers of a step that has not accepted them, and its notes since the first one."""
+class _StepResponses:
+    """Responses that a step has not accepted, and its later results."""
 
-    notes: list[tuple[str, Any]] = field(default_factory=list)
+    results: list[tuple[str, Any]] = field(default_factory=list)
     is_rejected: bool = False
 
 
-_AT: ContextVar[_At] = ContextVar("_AT")
+_POSITION: ContextVar[_Position] = ContextVar("_AT")
 
 
 class RunRecord:
-    """What a job has done, by the places of its calls."""
+    """The recorded results of a job, by the paths of its calls."""
 
     def __init__(self, engine: Engine, job: Claim, known: Mapping[str, Any]) -> None:
         self.engine, self.job = engine, job
         self._known = dict(known)
-        self._notes = list[tuple[str, Any]]()
-        self._answers = dict[str, _Answers]()
+        self._buffer = list[tuple[str, Any]]()
+        self._responses = dict[str, _StepResponses]()
         self._visits = dict[str, int]()
-        self._listens: Mapping[tuple[str, str], int] = {}
-        self._heard = set[int]()
+        self._positions: Mapping[tuple[str, str], int] = {}
+        self._received = set[int]()
 
     @property
     def code(self) -> str:
-        """The digest of what it has begun with; empty before it has done anything."""
+        """The digest of the code that the job began with; empty before its first step."""
         return str(self._known.get(CODE, ""))
 
     def begin(self, code: str = "") -> None:
-        """Begin, or go on, in the current task.
+        """Begin or continue the run in the current asyncio task.
 
         Args:
-            code: the digest of what is to run.
+            code: the digest of the code to run.
 
         Raises:
-            HeldError: it has begun with other code, and has done something there.
+            HeldError: the job began with different code.
         """
-        _AT.set(_At(self))
+        _POSITION.set(_Position(self))
         if self._known.get(CODE, code) != code:
             raise HeldError(CHANGED)
         if CODE not in self._known:
-            self.note(CODE, code)
+            self.buffer(CODE, code)
 
     def enter(self, step: str) -> None:
-        """Say that the run has come to a step."""
-        at = _AT.get()
+        """Move the position to a step."""
+        at = _POSITION.get()
         self._settle(at.scope)
         name = at.scope + step
         visit = self._visits[name] = self._visits.get(name, 0) + 1
-        _AT.set(_At(self, at.scope, f"{name}#{visit}"))
+        _POSITION.set(_Position(self, at.scope, f"{name}#{visit}"))
 
-    def place(self) -> str:
-        """Return the name of the next call."""
-        at = _AT.get()
+    def next_path(self) -> str:
+        """Return the path of the next call."""
+        at = _POSITION.get()
         at.calls += 1
         return f"{at.step}.{at.calls}"
 
-    # ---- what comes from the record
-    def is_known(self, path: str) -> bool:
-        """Return whether a call was made before."""
+    # ---- reading the record
+    def has_result(self, path: str) -> bool:
+        """Return whether the result of a call is recorded."""
         return path in self._known
 
-    async def recall(self, path: str) -> Any:
-        """Return what a call gave, or fail as it did.
+    async def replay(self, path: str) -> Any:
+        """Return the recorded result of a call, or raise its recorded failure.
 
         Raises:
-            Failure: it failed.
+            Failure: the recorded failure.
         """
-        found = self._known[path]
-        if isinstance(found, Failed):
-            raise found.error()
-        if found is CUT:  # it was waited for in vain, and so it is now
+        result = self._known[path]
+        if isinstance(result, RecordedFailure):
+            raise result.error()
+        if result is CANCELLED_CALL:  # block until the caller cancels the call again
             await asyncio.Event().wait()
-        return found
+        return result
 
-    # ---- what goes into it
-    def note(self, path: str, value: Any) -> None:
-        """Record something with the next thing that is done.
+    # ---- writing the record
+    def buffer(self, path: str, value: Any) -> None:
+        """Buffer a result until the next commit of the job records it.
 
-        What follows an answer in its step is recorded with the answer.
+        The results that follow a response in its step are recorded with the response.
         """
-        answers = self._answers.get(_step_of(path)) if self._answers else None
-        (self._notes if answers is None else answers.notes).append((path, value))
+        responses = self._responses.get(_step_of(path)) if self._responses else None
+        (self._buffer if responses is None else responses.results).append((path, value))
 
-    def taking(self) -> Taking:
-        """Return what takes the notes that are to be recorded; where that fails they are kept."""
-        return Taking(self._notes)
+    def take_buffered(self) -> BufferedResults:
+        """Return a context manager that empties the buffer, and refills it if its block fails."""
+        return BufferedResults(self._buffer)
 
     def draw(self, make: Callable[[], Any]) -> Any:
-        """Return a value that is drawn once."""
-        path = self.place()
+        """Return a value that is generated in the first attempt alone."""
+        path = self.next_path()
         if path not in self._known:
             value = make()
-            self.note(path, value)
+            self.buffer(path, value)
             return value
         return self._known[path]
 
-    async def look(self, read: Callable[[], Awaitable[Any]]) -> Any:
-        """Return what a read gives, or gave.
+    async def read_once(self, read: Callable[[], Awaitable[Any]]) -> Any:
+        """Return the result of a read: recorded, or read now and recorded.
 
         Raises:
-            HeldError: it gave more than is recorded, and gives something else now.
+            HeldError: only the digest is recorded, and the result has changed.
         """
-        path = self.place()
-        if not self.is_known(path):
-            with FailuresTo(self.note, path):
-                found = await read()
-            self.note(path, pack_read(found))
-            return found
-        known = await self.recall(path)
-        if not isinstance(known, Digest):
+        path = self.next_path()
+        if not self.has_result(path):
+            with FailureRecorder(self.buffer, path):
+                result = await read()
+            self.buffer(path, pack_read(result))
+            return result
+        known = await self.replay(path)
+        if not isinstance(known, ResultDigest):
             return known
-        found = await read()
-        if not known.is_of(found):
+        result = await read()
+        if not known.matches(result):
             raise HeldError("rows that it has read have changed since, and are too many to keep")
-        return found
+        return result
 
     async def change(
         self, effects: Sequence[Statement], *, at_most: int | None = None
@@ -169,188 +169,190 @@ class RunRecord:
         """Change the project's tables exactly once, and return the rows of each statement.
 
         Raises:
-            FencedError: somebody else has the job.
-            Failure: it was refused; nothing is written.
+            FencedError: another worker has claimed the job.
+            Failure: the database rejected a statement; nothing is written.
         """
-        path = self.place()
-        if self.is_known(path):
-            return rows_of(await self.recall(path))
-        with FailuresTo(self.note, path), self.taking() as take:
+        path = self.next_path()
+        if self.has_result(path):
+            return rows_of(await self.replay(path))
+        with FailureRecorder(self.buffer, path), self.take_buffered() as take:
             return await self.engine.change(self.job, path, effects, also=take(), at_most=at_most)
 
-    # ---- what it waits for
+    # ---- waits
     async def listen(self, events: Sequence[str]) -> None:
-        """Begin to listen to the events that the job may wait for."""
+        """Register the job for the events that it may wait for."""
         if events:
-            self._listens = await self.engine.listen(self.job, events)
+            self._positions = await self.engine.listen(self.job, events)
 
     def pause(self, length_ms: int) -> None:
-        """Go on when a time is over.
+        """Return after a time.
 
         Raises:
-            AsleepError: it is not.
+            AsleepError: the time is not over.
         """
-        path = self.place()
-        if self.is_known(path):
+        path = self.next_path()
+        if self.has_result(path):
             return
         until = self._deadline(path, length_ms)
         if self.engine.now() < until:
-            raise AsleepError(Wait(path, until))
-        self.note(path, None)
+            raise AsleepError(JobWait(path, until))
+        self.buffer(path, None)
 
     async def hear(
         self, event: str, is_it: Callable[[Any], bool], value: str, longest_ms: int
     ) -> Any:
-        """Return the payload of the first event of a name since the job began that is wanted.
+        """Return the payload of the first matching event since the job began; None on timeout.
 
-        None when the time is over. An event is given to one step of a job only.
+        A job receives an event in one of its steps only.
 
         Args:
-            is_it: says of a payload whether it is the one.
-            value: what it must hold somewhere, see `runtime.work.triggers`.
+            event: its name.
+            is_it: the condition of the payload.
+            value: a value that the payload contains, see `runtime.work.triggers`.
+            longest_ms: the timeout.
 
         Raises:
-            AsleepError: there is none yet.
+            AsleepError: there is no such event yet.
         """
-        path = self.place()
+        path = self.next_path()
         until = self._deadline(path, longest_ms)
-        if self.is_known(path):
-            found = await self.recall(path)
+        if self.has_result(path):
+            received = await self.replay(path)
         else:
-            found = await self._look_for(path, event, is_it, value, until)
-            self.note(path, found)
-        if found is None:
+            received = await self._find_event(path, event, is_it, value, until)
+            self.buffer(path, received)
+        if received is None:
             return None
-        place, payload = found
-        self._heard.add(place)
+        seq, payload = received
+        self._received.add(seq)
         return read_payload(payload)
 
-    async def _look_for(
+    async def _find_event(
         self, path: str, event: str, is_it: Callable[[Any], bool], value: str, until: int
     ) -> tuple[int, str] | None:
         now = self.engine.now()
-        since = self._listens.get((event, path), self._listens.get((event, ""), 0))
-        while rows := await self.engine.heard(event, since):
+        since = self._positions.get((event, path), self._positions.get((event, ""), 0))
+        while rows := await self.engine.events_after(event, since):
             for seq, at, payload in rows:
-                if at <= until and seq not in self._heard and is_it(read_payload(payload)):
+                if at <= until and seq not in self._received and is_it(read_payload(payload)):
                     return seq, payload
             since = rows[-1][0]
         if now < until:
-            raise AsleepError(Wait(path, until, event, value, since))
+            raise AsleepError(JobWait(path, until, event, value, since))
         return None
 
     def _deadline(self, path: str, length_ms: int) -> int:
-        """Return when a wait is over, counted from when the job first came to it."""
+        """Return the deadline of a wait, counted from the first time that the job reached it."""
         path += UNTIL
         if path not in self._known:
             self._known[path] = self.engine.now() + length_ms
-            self.note(path, self._known[path])
+            self.buffer(path, self._known[path])
         return int(self._known[path])
 
-    async def sleep(self, waits: Sequence[Wait]) -> bool:
-        """Put the job away with all that it has done; return whether it was still ours."""
-        with self.taking() as take:
-            packed = [(path, Packed(pack(value))) for path, value in take()]
+    async def sleep(self, waits: Sequence[JobWait]) -> bool:
+        """Requeue the job with its buffered results; return whether the claim was valid."""
+        with self.take_buffered() as take:
+            packed = [(path, PackedResult(pack(value))) for path, value in take()]
             return await self.engine.wait(self.job, waits, also=packed)
 
-    async def once(self, effect: Callable[[], Awaitable[Any]]) -> Any:
-        """Do something outside of the database at least once, and return its recorded result.
+    async def perform(self, effect: Callable[[], Awaitable[Any]]) -> Any:
+        """Run an effect outside of the database at least once, and return its recorded result.
 
-        What was read and drawn before it is recorded first: should it be done again, it is the same
-        again, down to the last `uuid()`.
+        Earlier reads and generated values are recorded first, so that a repeated effect gets the
+        same values, such as a `uuid()`.
         """
-        path = self.place()
-        if self.is_known(path):
-            return await self.recall(path)
-        await self._write_notes()
-        with FailuresTo(self.note, path):
+        path = self.next_path()
+        if self.has_result(path):
+            return await self.replay(path)
+        await self._write_buffer()
+        with FailureRecorder(self.buffer, path):
             result = await effect()
-        with self.taking() as take:
+        with self.take_buffered() as take:
             await self.engine.checkpoint(self.job, path, result, also=take())
         return result
 
-    async def ask(self, effect: Callable[[], Awaitable[Any]]) -> Any:
-        """Ask another server at least once, and return its answer.
+    async def request(self, effect: Callable[[], Awaitable[Any]]) -> Any:
+        """Send a request to another server at least once, and return its response.
 
-        The answer is recorded by `accept`, or where the run goes on to another step: then its
-        function has caught that the answer was a refusal. Otherwise the next attempt of the job
-        asks again, with the same values.
+        The response is recorded by `accept`, or when the run reaches another step: then the
+        function has caught the error in the response. Otherwise the next attempt of the job sends
+        the request again, with the same values.
         """
-        path = self.place()
-        if self.is_known(path):
-            return await self.recall(path)
+        path = self.next_path()
+        if self.has_result(path):
+            return await self.replay(path)
         step = _step_of(path)
-        answers = self._answers.get(step)
-        if answers is not None and not answers.is_rejected:
+        responses = self._responses.get(step)
+        if responses is not None and not responses.is_rejected:
             self._settle(f"{step}.")
-        await self._write_notes()
-        self._answers.setdefault(step, _Answers())
-        with FailuresTo(self.note, path):
+        await self._write_buffer()
+        self._responses.setdefault(step, _StepResponses())
+        with FailureRecorder(self.buffer, path):
             result = await effect()
-        self.note(path, result)
+        self.buffer(path, result)
         return result
 
     async def accept(self) -> None:
-        """Record the answers that the current step received."""
-        step = _AT.get().step
-        if step in self._answers:
+        """Record the responses that the current step received."""
+        step = _POSITION.get().step
+        if step in self._responses:
             self._settle(f"{step}.")
-            await self._write_notes()
+            await self._write_buffer()
 
     def reject(self) -> None:
-        """Leave the answers of the current step out of the record until it accepts one."""
-        answers = self._answers.get(_AT.get().step)
-        if answers is not None:
-            answers.is_rejected = True
+        """Do not record the responses of the current step until it accepts a later response."""
+        responses = self._responses.get(_POSITION.get().step)
+        if responses is not None:
+            responses.is_rejected = True
 
     def _settle(self, prefix: str) -> None:
-        """Take the answers of the steps below a prefix to what is recorded next."""
-        if self._answers:
-            for step in [one for one in self._answers if f"{one}.".startswith(prefix)]:
-                self._notes += self._answers.pop(step).notes
+        """Move the results of the steps below a prefix into the buffer."""
+        if self._responses:
+            for step in [path for path in self._responses if f"{path}.".startswith(prefix)]:
+                self._buffer += self._responses.pop(step).results
 
-    async def _write_notes(self) -> None:
-        if any(at != CODE for at, _ in self._notes):
-            with self.taking() as take:
+    async def _write_buffer(self) -> None:
+        if any(at != CODE for at, _ in self._buffer):
+            with self.take_buffered() as take:
                 *others, (at, value) = take()
                 await self.engine.checkpoint(self.job, at, value, also=others)
 
-    async def before(self) -> bool:
-        """Record that something is about to be done; return False where it was done before.
+    async def mark_started(self) -> bool:
+        """Record that a call starts; return False if an earlier attempt has recorded it.
 
         Raises:
-            FencedError: somebody else has the job.
+            FencedError: another worker has claimed the job.
         """
-        path = self.place()
-        if self.is_known(path):
+        path = self.next_path()
+        if self.has_result(path):
             return False
-        with self.taking() as take:
+        with self.take_buffered() as take:
             await self.engine.checkpoint(self.job, path, None, also=take())
         return True
 
 
 @contextmanager
 def scope(name: str) -> Iterator[None]:
-    """Name the steps inside by what they are in, so that they count for themselves."""
-    before = _AT.get()
-    _AT.set(_At(before.recorded, f"{name}/"))
+    """Put the steps of a block below a name, so that they are counted separately."""
+    before = _POSITION.get()
+    _POSITION.set(_Position(before.record, f"{name}/"))
     try:
         yield
     finally:
-        _AT.set(before)
+        _POSITION.set(before)
 
 
 def _step_of(path: str) -> str:
     return path.rpartition(".")[0]
 
 
-# ---- what compiled code calls
+# ---- calls of compiled code
 def enter(step: str) -> None:
-    """Say that a job has come to a step."""
-    _AT.get().recorded.enter(step)
+    """Move the current run to a step."""
+    _POSITION.get().record.enter(step)
 
 
 def enter_branch(name: str) -> None:
-    """Say that this task is a branch of the step that its job is at."""
-    at = _AT.get()
-    _AT.set(_At(at.recorded, f"{at.step}.{name}/"))
+    """Make the current asyncio task a branch of the current step."""
+    at = _POSITION.get()
+    _POSITION.set(_Position(at.record, f"{at.step}.{name}/"))

@@ -1,4 +1,4 @@
-"""Schedules of tasks."""
+"""Schedules of tasks: their times on clocks of time zones, and their missed ticks."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ from cronsim import CronSim
 from bbops.base.json_jobs import TaskTicks, TickTime
 from bbops.runtime.work.values import Tick, TickDue
 
-MOST_MISSED: Final = 100
-"""Ticks that `missed: all` makes up for; older ones are left out."""
+MAX_MISSED: Final = 100
+"""The most missed ticks that `missed: all` runs; older ticks are dropped."""
 
-LATEST_MS: Final = 86_400_000
-"""`missed: once` makes up for a tick that is younger than a day."""
+MAX_LATE_MS: Final = 86_400_000
+"""`missed: once` runs a missed tick that is less than a day old."""
 
 _LATE_MS: Final = 60_000
-"""A tick that is later than this counts as missed."""
+"""A tick counts as missed after this delay."""
 
-LONGEST_CHANGE_MS: Final = 3 * 3_600_000
-"""More than any clock is set forward or back at once."""
+MAX_CLOCK_CHANGE_MS: Final = 3 * 3_600_000
+"""More than any change of a time zone's offset."""
 
 Missed = Literal["once", "skip", "all"]
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The times of a task: those of a cron line in a time zone, or one each so often.
+    """The times of a task: a cron line in a time zone, or an interval.
 
-    A time that a change of the clock leaves out runs at its end, one that comes twice runs once;
-    hours of `*` and `*/n` run in both. Source: Debian's cron(8), as cronsim follows it.
+    When the clock changes, a skipped time runs at the end of the gap, and a repeated time runs
+    once; lines with `*` or `*/n` as hours run in both hours. Source: Debian's cron(8), as cronsim
+    implements it. The `repr` of a schedule is stored with its tick.
     """
 
     cron: str = ""
@@ -45,80 +46,87 @@ class Schedule:
     missed: Missed = "once"
 
     def __str__(self) -> str:
-        """Return the schedule as people read it."""
+        """Return a description of the schedule."""
         if self.every_ms:
             return f"every {timedelta(milliseconds=self.every_ms)}"
         return f"at '{self.cron}' ({self.timezone})"
 
     def after(self, at: int) -> int:
-        """Return the first time behind one, in milliseconds since 1970."""
-        return at + self.every_ms if self.every_ms else self._beyond(at, 1)
+        """Return the first time after `at`, in milliseconds since 1970."""
+        return at + self.every_ms if self.every_ms else self._adjacent(at, 1)
 
     def due(self, first: int, now: int) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
-        """Return the ticks to run now, the next one to wait for, and those that are left out.
+        """Return the ticks to run now, the next tick, and the dropped ticks.
 
-        Costs the same however long nothing ran.
+        The cost does not depend on the length of a downtime.
 
         Args:
-            first: the tick that has been waited for.
-            now: the time, at or behind it.
+            first: the tick that was next.
+            now: the current time, not before `first`.
         """
-        late = [*islice(takewhile(lambda at: at >= first, self._back(first, now)), MOST_MISSED)]
+        late = [*islice(takewhile(lambda at: at >= first, self._back(first, now)), MAX_MISSED)]
         if not late:  # the schedule has changed since
             return (), self.after(now), ()
         coming = self.after(late[0] if self.every_ms else now)
         if self.missed == "all":
             return tuple(reversed(late)), coming, ()
-        longest = _LATE_MS if self.missed == "skip" else LATEST_MS
+        longest = _LATE_MS if self.missed == "skip" else MAX_LATE_MS
         runs = late[:1] if now - late[0] < longest else []
         return tuple(runs), coming, tuple(reversed(late[len(runs) :]))
 
     def _back(self, first: int, now: int) -> Iterator[int]:
-        """Yield the times up to now, the newest first."""
+        """Yield the times up to now, newest first."""
         if self.every_ms:
             newest = first + (now - first) // self.every_ms * self.every_ms
             yield from count(newest, -self.every_ms)
         at = now + 1
         with suppress(StopIteration):  # none within 50 years
             while True:
-                yield (at := self._beyond(at, -1))
+                yield (at := self._adjacent(at, -1))
 
-    def _beyond(self, at: int, way: Literal[1, -1]) -> int:
-        """Return the first time behind another one, or with -1 the last before it.
+    def _adjacent(self, at: int, direction: Literal[1, -1]) -> int:
+        """Return the first time after `at`, or for -1 the last time before it.
 
-        Far from changes of the clock, its line runs on a clock without zones, and the time is where
-        that clock says. Near one, each time of that clock is looked at, with the moments at which a
-        clock of the zone shows it: cronsim's own way through them loses times of half hours, and
-        does not end where a clock goes back to the middle of an hour.
+        Far from clock changes, the time is computed on a clock without a zone, with a constant
+        offset. Near a change, all wall-clock times around it are mapped to moments: cronsim itself
+        loses times at half hours there, and loops forever if a clock goes back to the middle of an
+        hour.
         """
         offset = self._offset(at)
-        near = next(self._walls(at + offset, way)) - offset
-        seen = (
-            at + way * LONGEST_CHANGE_MS, near - LONGEST_CHANGE_MS, near, near + LONGEST_CHANGE_MS
+        near = next(self._wall_times(at + offset, direction)) - offset
+        samples = (
+            at + direction * MAX_CLOCK_CHANGE_MS,
+            near - MAX_CLOCK_CHANGE_MS, near, near + MAX_CLOCK_CHANGE_MS,
         )  # fmt: skip
-        return near if all(self._offset(one) == offset for one in seen) else self._search(at, way)
+        is_constant = all(self._offset(moment) == offset for moment in samples)
+        return near if is_constant else self._search(at, direction)
 
-    def _search(self, at: int, way: Literal[1, -1]) -> int:
+    def _search(self, at: int, direction: Literal[1, -1]) -> int:
         best: int | None = None
-        start = at + self._offset(at) - way * LONGEST_CHANGE_MS
-        for wall in self._walls(start, way):
-            if best is not None and way * (wall - best - self._offset(best)) > LONGEST_CHANGE_MS:
-                return best
+        start = at + self._offset(at) - direction * MAX_CLOCK_CHANGE_MS
+        for wall in self._wall_times(start, direction):
+            if best is not None:
+                distance = direction * (wall - best - self._offset(best))
+                if distance > MAX_CLOCK_CHANGE_MS:
+                    return best
             for moment in self._moments(wall):
-                if way * (moment - at) > 0 and (best is None or way * (best - moment) > 0):
+                is_closer = best is None or direction * (best - moment) > 0
+                if direction * (moment - at) > 0 and is_closer:
                     best = moment
-        raise StopIteration  # as cronsim says that there is no time within 50 years
+        raise StopIteration  # as cronsim, if there is no time within 50 years
 
-    def _walls(self, wall: int, way: Literal[1, -1]) -> Iterator[int]:
-        """Yield the times of the line on a clock without zones, behind or before one."""
+    def _wall_times(self, wall: int, direction: Literal[1, -1]) -> Iterator[int]:
+        """Yield the times of the cron line after or before `wall`, on a clock without a zone."""
         start = datetime.fromtimestamp(wall / 1000, UTC).replace(tzinfo=None)
-        found = CronSim(self.cron, start, reverse=way < 0)
-        return (_ms(one.replace(tzinfo=UTC)) for one in found)
+        times = CronSim(self.cron, start, reverse=direction < 0)
+        return (_ms(time.replace(tzinfo=UTC)) for time in times)
 
     def _moments(self, wall: int) -> Iterator[int]:
-        """Yield when a clock of the zone shows a time: twice, once, or never."""
-        found = {wall - offset for offset in self._offsets(wall)}
-        moments = sorted(one for one in found if one + self._offset(one) == wall)
+        """Yield the moments at which the zone's clock shows a time: none, one or two."""
+        candidates = {wall - offset for offset in self._offsets(wall)}
+        moments = sorted(
+            moment for moment in candidates if moment + self._offset(moment) == wall
+        )  # fmt: skip
         if self._runs_at_all_hours:
             yield from moments
         elif moments:
@@ -127,7 +135,7 @@ class Schedule:
             yield self._end_of_gap(wall)
 
     def _end_of_gap(self, wall: int) -> int:
-        """Return the moment at which the clock skips a time."""
+        """Return the moment of the clock change that skips a time."""
         offsets = self._offsets(wall)
         low, high = wall - max(offsets), wall - min(offsets)  # the change is between them
         old = self._offset(low)
@@ -137,10 +145,10 @@ class Schedule:
         return high
 
     def _offsets(self, wall: int) -> tuple[int, int]:
-        """Return the offsets of the zone around a time of its clock."""
+        """Return the zone's offsets before and after a time of its clock."""
         return (
-            self._offset(wall - self._offset(wall) - LONGEST_CHANGE_MS),
-            self._offset(wall - self._offset(wall) + LONGEST_CHANGE_MS),
+            self._offset(wall - self._offset(wall) - MAX_CLOCK_CHANGE_MS),
+            self._offset(wall - self._offset(wall) + MAX_CLOCK_CHANGE_MS),
         )
 
     @property
@@ -149,7 +157,7 @@ class Schedule:
         return minutes.startswith("*") or hours.startswith("*")
 
     def _offset(self, at: int) -> int:
-        """Return how far the clock of the zone is ahead of UTC, in milliseconds."""
+        """Return the zone's offset from UTC in milliseconds."""
         moment = datetime.fromtimestamp(at / 1000, ZoneInfo(self.timezone))
         return round((moment.utcoffset() or timedelta()).total_seconds() * 1000)
 
@@ -162,29 +170,29 @@ Overlap = Literal["skip", "queue", "allow"]
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """When a task runs, up to how much later, and what if the run before has not ended."""
+class ScheduledTask:
+    """A task's schedule, its jitter, and its policy for overlapping runs."""
 
     schedule: Schedule
     overlap: Overlap = "skip"
     jitter_ms: int = 0
 
 
-class Tasks:
-    """The tasks of a release, by their work."""
+class ScheduledTasks:
+    """The tasks of a release, by name."""
 
-    def __init__(self, tasks: Mapping[str, Task]) -> None:
+    def __init__(self, tasks: Mapping[str, ScheduledTask]) -> None:
         self._tasks = tasks
 
     def first(self, now: int) -> list[Tick]:
-        """Return when each of them runs next, if it has not run before."""
+        """Return the first tick of each task that has not run before."""
         return [
-            Tick(work, one.schedule.after(now), repr(one.schedule))
-            for work, one in self._tasks.items()
+            Tick(name, task.schedule.after(now), repr(task.schedule))
+            for name, task in self._tasks.items()
         ]
 
     def due(self, tick: Tick, now: int) -> TickDue:
-        """Return when a task is to run now, and its next tick; nothing of one that is gone."""
+        """Return the runs of a due tick and the next tick; neither for a removed task."""
         task = self._tasks.get(tick.task)
         if task is None:
             return TickDue()
@@ -194,14 +202,14 @@ class Tasks:
 
 
 def _delay_ms(tick: Tick, jitter_ms: int) -> int:
-    """Return by how much a tick is late: the same on each server, another one the next time."""
+    """Return the delay of a tick: equal on each server, different for each tick."""
     if not jitter_ms:
         return 0
-    drawn = hashlib.sha256(f"{tick.task}@{tick.at}".encode()).digest()
-    return int.from_bytes(drawn[:8]) % jitter_ms
+    digest = hashlib.sha256(f"{tick.task}@{tick.at}".encode()).digest()
+    return int.from_bytes(digest[:8]) % jitter_ms
 
 
-MOST_TICKS: Final = 100
+MAX_TICKS: Final = 100
 
 
 def read_schedule(task: Mapping[str, Any]) -> Schedule:
@@ -215,10 +223,10 @@ def list_ticks(
     """Return the next ticks of a task.
 
     Args:
-        task: as `bbops.build.compile.schedules` compiles it.
-        count: how many ticks are listed.
+        task: the task, compiled by `bbops.build.compile.schedules`.
+        count: the number of ticks.
         now: the time in milliseconds since 1970.
-        waiting: the tick that the queue waits for; one of another schedule does not count.
+        waiting: the next tick in the queue; ignored if its schedule differs.
     """
     schedule = read_schedule(task)
     first = waiting.at if waiting and waiting.schedule == repr(schedule) else None

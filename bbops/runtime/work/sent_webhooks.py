@@ -1,4 +1,4 @@
-"""Sent webhooks: messages, deliveries, attempts."""
+"""Outgoing webhooks: the fan-out of a message, deliveries with their attempts, and their log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bbops.runtime.work.rows import write_new_job
 from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.signature_schemes import headers, read_sending_key
 from bbops.runtime.work.statements import Statement, enqueue
-from bbops.runtime.work.triggers import kept_key
+from bbops.runtime.work.triggers import stored_key
 from bbops.runtime.work.values import (
     BULK,
     LOW,
@@ -29,28 +29,28 @@ from bbops.runtime.work.values import (
     HeldError,
     LaterError,
     NewJob,
-    Retry,
+    RetryPolicy,
 )
 
 WEBHOOKS: Final = "webhooks/"
-"""Begins the work of a delivery, and its name."""
+"""Prefix of the work and the uid of a delivery."""
 
 FAN_OUT: Final = "/fan-out"
-"""Ends the work of the job that makes deliveries."""
+"""Suffix of the work of the job that creates deliveries."""
 
 PAGE: Final = 500
-"""Receivers that are read at a time."""
+"""The number of receivers of one fan-out job."""
 
-MOST_WAITING: Final = 10_000
-"""Deliveries that are ready before the next page waits."""
+MAX_WAITING: Final = 10_000
+"""The number of ready deliveries at which a fan-out job is postponed."""
 
 _WAIT_MS: Final = 1_000
 _STEP: Final = "fan-out"
-_CROWD: Final = (
+_COUNT_WAITING: Final = (
     "SELECT count(*) FROM (SELECT 1 FROM _bbops_jobs WHERE state = 'ready'"
-    f" AND priority = {BULK} LIMIT {MOST_WAITING}) AS waiting"
+    f" AND priority = {BULK} LIMIT {MAX_WAITING}) AS waiting"
 )
-_KEEP: Final = (
+_INSERT_MESSAGE: Final = (
     "INSERT INTO _bbops_messages (id, webhook, event, body, at) VALUES (?, ?, ?, ?, ?)"
     " ON CONFLICT (id) DO NOTHING"
 )
@@ -61,12 +61,12 @@ Shape = Callable[[Any, str, dict[str, list[str]]], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class SentWebhook:
-    """What a project tells others.
+class OutgoingWebhook:
+    """A webhook of a project: its receivers and events.
 
     Attributes:
-        name: of its file.
-        events: the shapes of its events' payloads.
+        name: the name of its file.
+        events: the payload shapes by event name.
     """
 
     name: str
@@ -82,116 +82,119 @@ def message_id(uuid: str) -> str:
 def fan_out_job(
     webhook: str, message: str, payload: str, cause: Cause, *, page: str = ""
 ) -> NewJob:  # fmt: skip
-    """Return the job that gives a message, or its next page, to receivers."""
+    """Return the job that creates the deliveries of a message, or of its next page."""
     work = f"{WEBHOOKS}{webhook}{FAN_OUT}"
     return NewJob(f"{work}@{message}{page}", work, payload, priority=LOW, cause=cause)
 
 
-async def fan_out(webhook: SentWebhook, recorded: RunRecord, database: Database) -> None:
-    """Make a job for each receiver of a page, and one for the next page.
+async def fan_out(webhook: OutgoingWebhook, record: RunRecord, database: Database) -> None:
+    """Create a job for each receiver of a page, and a fan-out job for the next page.
 
     Raises:
-        HeldError: the webhook has no such event any more.
+        HeldError: the event was removed from the webhook.
         LaterError: too many deliveries wait.
         FlowError: the payload does not fit the event.
     """
-    engine, job = recorded.engine, recorded.job
-    if recorded.is_known(_STEP):
+    engine, job = record.engine, record.job
+    if record.has_result(_STEP):
         return
-    given = json.loads(job.payload)
-    if given["event"] not in webhook.events:
-        raise HeldError(f"webhook '{webhook.name}' has no event '{given['event']}' any more")
-    if (await database.read(_CROWD))[0][0] >= MOST_WAITING:
+    request = json.loads(job.payload)
+    event, owner, after = request["event"], request["owner"], request.get("after")
+    if event not in webhook.events:
+        raise HeldError(f"webhook '{webhook.name}' has no event '{event}' any more")
+    if (await database.read(_COUNT_WAITING))[0][0] >= MAX_WAITING:
         raise LaterError(engine.now() + _WAIT_MS)
-    body = None if "after" in given else write_body(webhook, given, engine.now())
-    after = given.get("after")
-    found = await webhook.receivers.page(database, given["event"], given["owner"], after, PAGE)
+    body = None if "after" in request else write_body(webhook, request, engine.now())
+    page = await webhook.receivers.page(database, event, owner, after, PAGE)
     message = job.uid.rpartition("@")[2].partition("/")[0]
-    effects = _deliveries(engine, job, webhook.name, message, found.ids)
-    if body is not None and found.ids:
-        effects.insert(0, (_KEEP, (message, webhook.name, given["event"], body, engine.now())))
-    if found.after is not None:
-        rest = {"event": given["event"], "owner": given["owner"], "after": found.after}
-        page = f"/{kept_key(str(found.after))}"
-        coming = fan_out_job(webhook.name, message, json.dumps(rest), job.cause, page=page)
-        effects.append(enqueue(coming, engine.now()))
+    effects = _enqueue_deliveries(engine, job, webhook.name, message, page.ids)
+    if body is not None and page.ids:
+        effects.insert(0, (_INSERT_MESSAGE, (message, webhook.name, event, body, engine.now())))
+    if page.after is not None:
+        payload = json.dumps({"event": event, "owner": owner, "after": page.after})
+        suffix = f"/{stored_key(str(page.after))}"
+        next_job = fan_out_job(webhook.name, message, payload, job.cause, page=suffix)
+        effects.append(enqueue(next_job, engine.now()))
     await engine.change(job, _STEP, effects)
 
 
-def write_body(webhook: SentWebhook, given: Mapping[str, Any], now: int) -> str:
-    """Return what is signed and sent of a message.
+def write_body(webhook: OutgoingWebhook, request: Mapping[str, Any], now: int) -> str:
+    """Return the body of a message, as it is signed and sent.
 
     Raises:
         FlowError: the payload does not fit the event.
     """
     errors = dict[str, list[str]]()
-    data = webhook.events[given["event"]](given["payload"], "", errors)
+    event = request["event"]
+    data = webhook.events[event](request["payload"], "", errors)
     if errors:
-        wrong = "; ".join(f"'{path}' {texts[0]}" for path, texts in errors.items())
-        raise FlowError(f"the payload does not fit event '{given['event']}': {wrong}")
+        problems = "; ".join(f"'{path}' {texts[0]}" for path, texts in errors.items())
+        raise FlowError(f"the payload does not fit event '{event}': {problems}")
     at = datetime.fromtimestamp(now / 1000, UTC)
-    return _encode({"type": given["event"], "timestamp": at, "data": data}).decode()
+    return _encode({"type": event, "timestamp": at, "data": data}).decode()
 
 
-def delivery(webhook: str, message: str, receiver: str) -> tuple[str, str]:
-    """Return the name of a delivery, which is that of its job, and what the job is given."""
-    uid = f"{WEBHOOKS}{webhook}@{message}/{kept_key(receiver)}"
+def delivery_job(webhook: str, message: str, receiver: str) -> tuple[str, str]:
+    """Return the uid of a delivery, which is also its job's uid, and the job's payload."""
+    uid = f"{WEBHOOKS}{webhook}@{message}/{stored_key(receiver)}"
     return uid, json.dumps({"delivery": uid, "message": message, "receiver": receiver})
 
 
-def _deliveries(
+def _enqueue_deliveries(
     engine: Engine, job: Claim, webhook: str, message: str, receivers: Sequence[str]
 ) -> list[Statement]:
-    """Return the one statement that makes a job for each receiver; none without any."""
+    """Return a statement that creates a job for each receiver; none without receivers."""
     rows = []
     for ord_, receiver in enumerate(receivers):
-        uid, payload = delivery(webhook, message, receiver)
-        made = write_new_job(NewJob(uid, f"{WEBHOOKS}{webhook}", payload, priority=BULK))
-        rows.append({"ord": ord_, "name": made, "key": uid, "payload": payload,
+        uid, payload = delivery_job(webhook, message, receiver)
+        new_job = write_new_job(NewJob(uid, f"{WEBHOOKS}{webhook}", payload, priority=BULK))
+        rows.append({"ord": ord_, "name": new_job, "key": uid, "payload": payload,
                      "at": engine.now(), "cause": job.uid, "depth": job.cause.depth})  # fmt: skip
     if not rows:
         return []
     into = "INSERT INTO _bbops_outbox (name, key, payload, at, cause, depth, job)"
-    told = f"SELECT '', key, payload, at, cause, depth, name FROM {engine.dialect.new_events}"
-    return [(f"{into} {told} ORDER BY ord", (json.dumps(rows),))]
+    select = f"SELECT '', key, payload, at, cause, depth, name FROM {engine.dialect.new_events}"
+    return [(f"{into} {select} ORDER BY ord", (json.dumps(rows),))]
 
 
 _S, _M, _H = 1, 60, 3600
-RETRY: Final = Retry(
+RETRY: Final = RetryPolicy(
     attempts=8, pauses=(5 * _S, 5 * _M, 30 * _M, 2 * _H, 5 * _H, 10 * _H, 10 * _H), jitter=0.1
 )
-"""When a message is sent again that was not taken."""
+"""The attempts of a delivery."""
 
-ANSWER_SECONDS: Final = 15.0
+RESPONSE_SECONDS: Final = 15.0
 KEPT_BYTES: Final = 1_024
-"""Of each answer."""
+"""The bytes of a response's body that the log keeps."""
 
 DISABLED_AFTER_MS: Final = 5 * 86_400_000
-"""A receiver that has taken nothing for so long is disabled."""
+"""A receiver is disabled when it has failed for this time."""
 
 GONE: Final = 410
-"""The status by which a receiver says that it wants nothing more."""
+"""The status of a receiver that wants no more messages."""
 
-_READ: Final = (
+_READ_MESSAGE: Final = (
     "SELECT m.body, r.failing_since FROM _bbops_messages AS m LEFT JOIN _bbops_receivers AS r"
     " ON r.webhook = m.webhook AND r.receiver = ? WHERE m.id = ?"
 )
-_NOTE: Final = (
+_SAVE_DELIVERY: Final = (
     "INSERT INTO _bbops_sent (uid, webhook, message, receiver, state, tries, tried_at, error)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid) DO UPDATE SET state = excluded.state,"
     " tries = _bbops_sent.tries + excluded.tries, tried_at = excluded.tried_at,"
     " error = excluded.error"
 )
-_TRIED: Final = "INSERT INTO _bbops_tries (uid, at, status, answer, error) VALUES (?, ?, ?, ?, ?)"
-_FAILS: Final = (
+_INSERT_ATTEMPT: Final = (
+    "INSERT INTO _bbops_tries (uid, at, status, answer, error) VALUES (?, ?, ?, ?, ?)"
+)
+_MARK_FAILING: Final = (
     "INSERT INTO _bbops_receivers (webhook, receiver, failing_since) VALUES (?, ?, ?)"
     " ON CONFLICT (webhook, receiver) DO UPDATE SET failing_since ="
     " coalesce(_bbops_receivers.failing_since, excluded.failing_since)"
 )
-_WORKS: Final = (
+_CLEAR_FAILING: Final = (
     "DELETE FROM _bbops_receivers WHERE webhook = ? AND receiver = ? AND disabled_at IS NULL"
 )
-_REPORT: Final = (
+_EMIT_IF_CHANGED: Final = (
     "INSERT INTO _bbops_outbox (name, key, payload, at, cause, depth) SELECT CAST(? AS text),"
     " CAST(? AS text), CAST(? AS text), CAST(? AS bigint), CAST(? AS text), CAST(? AS bigint)"
     " WHERE CAST(? AS bigint) > 0"
@@ -199,35 +202,35 @@ _REPORT: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Delivery:
-    """One message for one receiver, in one attempt of its job."""
+class _DeliveryJob:
+    """An attempt to deliver a message to a receiver."""
 
-    webhook: SentWebhook
-    recorded: RunRecord
+    webhook: OutgoingWebhook
+    record: RunRecord
     uid: str
     message: str
     receiver: str
 
     @property
     def now(self) -> int:
-        return self.recorded.engine.now()
+        return self.record.engine.now()
 
-    def note(self, state: str, error: str, tries: int) -> Statement:
-        """Return what says how a delivery stands."""
-        about = self.uid, self.webhook.name, self.message, self.receiver
-        return _NOTE, (*about, state, tries, self.now, error)
+    def save_state(self, state: str, error: str, tries: int) -> Statement:
+        """Return the statement that saves the delivery's state."""
+        ids = self.uid, self.webhook.name, self.message, self.receiver
+        return _SAVE_DELIVERY, (*ids, state, tries, self.now, error)
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
-    """What came back: a status and the begin of a body, or why nothing did."""
+class _ReceiverResponse:
+    """A receiver's status and the start of its body, or the error without a response."""
 
     status: int | None
     text: str = ""
     error: str = ""
 
     @property
-    def is_taken(self) -> bool:
+    def is_accepted(self) -> bool:
         return self.status is not None and 200 <= self.status < 300
 
     @property
@@ -236,117 +239,130 @@ class _Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class WebhookSender:
-    """Sends what the jobs of a project's webhooks want."""
+class DeliverySender:
+    """Sends the deliveries of a project's webhooks."""
 
     database: Database
     http: Http
     gate: ReceiverGate = field(default_factory=ReceiverGate)
 
-    async def deliver(self, webhook: SentWebhook, recorded: RunRecord) -> None:
-        """Send a message; where the receiver is gone or disabled, drop it.
+    async def deliver(self, webhook: OutgoingWebhook, record: RunRecord) -> None:
+        """Send a message; drop it if the receiver was removed or disabled.
 
         Raises:
-            FlowError: it was not taken.
-            LaterError: the receiver is not to be asked now.
+            FlowError: the receiver did not accept the message.
+            LaterError: the receiver is paused or busy.
             Failure: the database cannot be read or written.
         """
-        given = json.loads(recorded.job.payload)
-        one = _Delivery(webhook, recorded, given["delivery"], given["message"], given["receiver"])
-        rows = await self.database.read(_READ, (one.receiver, one.message))
-        receiver = await webhook.receivers.find(self.database, one.receiver)
+        payload = json.loads(record.job.payload)
+        delivery = _DeliveryJob(
+            webhook, record, payload["delivery"], payload["message"], payload["receiver"]
+        )  # fmt: skip
+        rows = await self.database.read(_READ_MESSAGE, (delivery.receiver, delivery.message))
+        receiver = await webhook.receivers.find(self.database, delivery.receiver)
         if not rows or receiver is None or receiver.disabled_at:
-            why = "disabled" if rows and receiver is not None else "removed"
-            await self.database.write_all([one.note("dropped", f"the receiver is {why}", 0)])
+            state = "disabled" if rows and receiver is not None else "removed"
+            dropped = delivery.save_state("dropped", f"the receiver is {state}", 0)
+            await self.database.write_all([dropped])
             return
         body, failing_since = rows[0]
-        answer = await self._asked(one, receiver, body)
-        disables = answer.status == GONE or (
-            not answer.is_taken
+        response = await self._send_limited(delivery, receiver, body)
+        disables = response.status == GONE or (
+            not response.is_accepted
             and failing_since is not None
-            and one.now - failing_since >= DISABLED_AFTER_MS
+            and delivery.now - failing_since >= DISABLED_AFTER_MS
         )
-        await self.database.write_all(_outcome(one, answer, disables=disables))
-        if not answer.is_taken and not disables:
-            raise FlowError(answer.reason)
+        await self.database.write_all(_attempt_statements(delivery, response, disables=disables))
+        if not response.is_accepted and not disables:
+            raise FlowError(response.reason)
 
-    async def _asked(self, one: _Delivery, receiver: Receiver, body: str) -> _Answer:
-        who = one.webhook.name, one.receiver
-        until = self.gate.enter(who, one.now)
+    async def _send_limited(
+        self, delivery: _DeliveryJob, receiver: Receiver, body: str
+    ) -> _ReceiverResponse:
+        key = delivery.webhook.name, delivery.receiver
+        until = self.gate.enter(key, delivery.now)
         if until is not None:
             raise LaterError(until)
-        answer = _Answer(None, error="it was not asked")
+        response = _ReceiverResponse(None, error="no request was sent")
         try:
-            answer = await self._send(one, receiver, body.encode())
+            response = await self._send(delivery, receiver, body.encode())
         finally:
-            self.gate.leave(who, one.now, succeeded=answer.is_taken)
-        return answer
+            self.gate.leave(key, delivery.now, succeeded=response.is_accepted)
+        return response
 
-    async def _send(self, one: _Delivery, receiver: Receiver, body: bytes) -> _Answer:
+    async def _send(
+        self, delivery: _DeliveryJob, receiver: Receiver, body: bytes
+    ) -> _ReceiverResponse:
         try:
-            signed = headers(read_sending_key(receiver.secret), one.message, one.now // 1000, body)
+            key = read_sending_key(receiver.secret)
+            signed = headers(key, delivery.message, delivery.now // 1000, body)
             request = HttpRequest(
                 "POST", receiver.url, signed | {"accept-encoding": "identity"}, body,
-                ANSWER_SECONDS, follows="none", keeps_bytes=KEPT_BYTES,
+                RESPONSE_SECONDS, follows="none", keeps_bytes=KEPT_BYTES,
                 is_from_row=receiver.is_row,
             )  # fmt: skip
-            found = await self.http.send(request)
+            response = await self.http.send(request)
         except (HttpFailure, ValueError) as error:
-            return _Answer(
+            return _ReceiverResponse(
                 None, error=error.message if isinstance(error, HttpFailure) else str(error)
             )
-        return _Answer(found.status, found.body.decode(errors="replace").replace("\0", ""))
+        text = response.body.decode(errors="replace").replace("\0", "")
+        return _ReceiverResponse(response.status, text)
 
 
-def _outcome(one: _Delivery, answer: _Answer, *, disables: bool) -> list[Statement]:
-    """Return what is written of a try: its log, and what becomes of the receiver."""
-    name, job = one.webhook.name, one.recorded.job
+def _attempt_statements(
+    delivery: _DeliveryJob, response: _ReceiverResponse, *, disables: bool
+) -> list[Statement]:
+    """Return the statements that log an attempt and update the receiver."""
+    name, job = delivery.webhook.name, delivery.record.job
     is_last = disables or job.attempt >= RETRY.attempts
-    state = "delivered" if answer.is_taken else "failed" if is_last else "waiting"
-    tried = one.uid, one.now, answer.status, answer.text[:KEPT_BYTES], answer.error
+    state = "delivered" if response.is_accepted else "failed" if is_last else "waiting"
+    text = response.text[:KEPT_BYTES]
+    attempt = delivery.uid, delivery.now, response.status, text, response.error
     first: list[Statement] = []
     if disables:
-        first = _disabling(one, "gone" if answer.status == GONE else "failing")
-    error = "" if answer.is_taken else answer.reason
-    kept: list[Statement] = [*first, one.note(state, error, 1), (_TRIED, tried)]
-    if answer.is_taken:
-        return [*kept, (_WORKS, (name, one.receiver))]
-    return kept if disables else [*kept, (_FAILS, (name, one.receiver, one.now))]
+        first = _disable_statements(delivery, "gone" if response.status == GONE else "failing")
+    error = "" if response.is_accepted else response.reason
+    log: list[Statement] = [
+        *first, delivery.save_state(state, error, 1), (_INSERT_ATTEMPT, attempt)
+    ]  # fmt: skip
+    if response.is_accepted:
+        return [*log, (_CLEAR_FAILING, (name, delivery.receiver))]
+    if disables:
+        return log
+    return [*log, (_MARK_FAILING, (name, delivery.receiver, delivery.now))]
 
 
-def _disabling(one: _Delivery, reason: str) -> list[Statement]:
-    """Return what disables a receiver, and says so where it was not disabled before."""
-    name, job = one.webhook.name, one.recorded.job
-    told = json.dumps({"webhook": name, "receiver": one.receiver, "reason": reason})
-    emitted = (
-        RECEIVER_DISABLED,
-        f"{name}/{one.receiver}",
-        told,
-        one.now,
-        job.uid,
-        job.cause.depth + 1,
-    )
+def _disable_statements(delivery: _DeliveryJob, reason: str) -> list[Statement]:
+    """Return the statements that disable a receiver, and emit an event if it was enabled."""
+    name, receiver, job = delivery.webhook.name, delivery.receiver, delivery.record.job
+    payload = json.dumps({"webhook": name, "receiver": receiver, "reason": reason})
+    event = (
+        RECEIVER_DISABLED, f"{name}/{receiver}", payload, delivery.now, job.uid, job.cause.depth + 1
+    )  # fmt: skip
 
-    def once(results: list[list[tuple[Any, ...]]]) -> Sequence[object]:
-        return *emitted, len(results[1])
+    def parameters(results: list[list[tuple[Any, ...]]]) -> Sequence[object]:
+        return *event, len(results[1])
 
-    forget: Statement = (_WORKS, (name, one.receiver))
-    return [forget, one.webhook.receivers.disable(one.receiver, one.now), (_REPORT, once)]
+    clear: Statement = (_CLEAR_FAILING, (name, receiver))
+    disable = delivery.webhook.receivers.disable(receiver, delivery.now)
+    return [clear, disable, (_EMIT_IF_CHANGED, parameters)]
 
 
-_SENT: Final = (
+_SELECT_DELIVERIES: Final = (
     "SELECT s.uid, s.webhook, s.receiver, s.state, s.tries, s.tried_at, s.error, m.event"
     " FROM _bbops_sent AS s LEFT JOIN _bbops_messages AS m ON m.id = s.message"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """A message to one receiver, once it was tried.
+class DeliverySummary:
+    """A delivery with at least one attempt.
 
     Attributes:
-        id: such as `webhooks/partners@msg_1/7`, which is the name of its job, too.
-        at: when it was tried last, in milliseconds since 1970.
+        id: such as `webhooks/partners@msg_1/7`, which is also the uid of its job.
+        tries: the number of attempts.
+        at: the time of the last attempt, in milliseconds since 1970.
     """
 
     id: str
@@ -360,8 +376,8 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """One try: the status and 1 KB of the answer, or why there was none."""
+class DeliveryAttempt:
+    """An attempt: the status and 1 KB of the response, or the error without a response."""
 
     at: int
     status: int | None
@@ -370,29 +386,29 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class SentStory:
-    """A message to one receiver, its body, and all tries, the first one first."""
+class DeliveryDetails:
+    """A delivery with its body and its attempts, oldest first."""
 
-    sent: Sent
+    sent: DeliverySummary
     body: str
-    tries: Sequence[Tried]
+    tries: Sequence[DeliveryAttempt]
 
 
-class SentLog:
-    """What a project has sent in the last 30 days, and to whom it sends."""
+class DeliveryLog:
+    """The deliveries of the last 30 days, and the receivers of a project."""
 
     def __init__(
-        self, database: Database, webhooks: Mapping[str, SentWebhook], *,
+        self, database: Database, webhooks: Mapping[str, OutgoingWebhook], *,
         now: Callable[[], int] = now_ms,
     ) -> None:  # fmt: skip
         self._database, self._webhooks, self._now = database, webhooks, now
 
-    async def show(self, delivery: str) -> SentStory | None:
-        """Return a delivery with its tries; None where there is none of the name."""
-        found = await self._database.read(f"{_SENT} WHERE s.uid = ?", (delivery,))
-        if not found:
+    async def show(self, delivery: str) -> DeliveryDetails | None:
+        """Return a delivery with its attempts; None if it does not exist."""
+        rows = await self._database.read(f"{_SELECT_DELIVERIES} WHERE s.uid = ?", (delivery,))
+        if not rows:
             return None
-        rows = await self._database.read(
+        bodies = await self._database.read(
             "SELECT m.body FROM _bbops_sent AS s JOIN _bbops_messages AS m ON m.id = s.message"
             " WHERE s.uid = ?",
             (delivery,),
@@ -401,15 +417,16 @@ class SentLog:
             "SELECT at, status, answer, error FROM _bbops_tries WHERE uid = ? ORDER BY id",
             (delivery,),
         )
-        body = rows[0][0] if rows else "null"
-        return SentStory(_sent(found[0]), body, [Tried(*row) for row in tries])
+        body = bodies[0][0] if bodies else "null"
+        attempts = [DeliveryAttempt(*row) for row in tries]
+        return DeliveryDetails(_read_summary(rows[0]), body, attempts)
 
     async def resend(self, delivery: str, token: str) -> str | None:
-        """Send a message again, with its id; return the job, None without the delivery.
+        """Send a message again with the same id; return the job's uid, None without the delivery.
 
         Args:
-            delivery: its name.
-            token: is in the name of the job, and in no other one's.
+            delivery: the id of the delivery.
+            token: the end of the job's uid, unique to this job.
         """
         rows = await self._database.read(
             "SELECT webhook, message, receiver FROM _bbops_sent WHERE uid = ?", (delivery,)
@@ -424,30 +441,31 @@ class SentLog:
         return uid
 
     async def enable(self, webhook: str, receiver: str) -> bool:
-        """Let a receiver be told again; return whether it was disabled."""
-        found = self._webhooks.get(webhook)
-        if found is None or await found.receivers.find(self._database, receiver) is None:
+        """Enable a receiver; return whether it was disabled."""
+        known = self._webhooks.get(webhook)
+        if known is None or await known.receivers.find(self._database, receiver) is None:
             return False
-        done = await self._database.write_all([found.receivers.enable(receiver)])
-        return bool(done[0])
+        results = await self._database.write_all([known.receivers.enable(receiver)])
+        return bool(results[0])
 
     async def receivers(
-        self, most: int, *, disabled: bool
+        self, limit: int, *, disabled: bool
     ) -> list[tuple[str, Receiver]]:  # fmt: skip
-        """Return receivers by their webhooks, without their secrets."""
-        found = list[tuple[str, Receiver]]()
+        """Return receivers with the names of their webhooks, without their secrets."""
+        receivers = list[tuple[str, Receiver]]()
         for name, webhook in self._webhooks.items():
-            left = most - len(found)
-            some = await webhook.receivers.list(self._database, left, disabled=disabled)
-            found += [(name, one) for one in some]
-        return found
+            left = limit - len(receivers)
+            page = await webhook.receivers.list(self._database, left, disabled=disabled)
+            receivers += [(name, receiver) for receiver in page]
+        return receivers
 
-    async def list(self, most: int) -> list[Sent]:
-        """Return deliveries, the newest first."""
-        rows = await self._database.read(f"{_SENT} ORDER BY s.tried_at DESC LIMIT ?", (most,))
-        return [_sent(row) for row in rows]
+    async def list(self, limit: int) -> list[DeliverySummary]:
+        """Return deliveries, newest first."""
+        sql = f"{_SELECT_DELIVERIES} ORDER BY s.tried_at DESC LIMIT ?"
+        rows = await self._database.read(sql, (limit,))
+        return [_read_summary(row) for row in rows]
 
 
-def _sent(row: Sequence[Any]) -> Sent:
+def _read_summary(row: Sequence[Any]) -> DeliverySummary:
     uid, webhook, receiver, state, tries, at, error, event = row
-    return Sent(uid, webhook, receiver, state, tries, at, error, event or "")
+    return DeliverySummary(uid, webhook, receiver, state, tries, at, error, event or "")

@@ -1,4 +1,4 @@
-"""Signature schemes of webhooks."""
+"""Signature schemes of webhooks: Standard Webhooks, and the schemes of vendors."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ from bbops.runtime.values.json_faults import name_json_fault
 
 Headers = Mapping[str, str]
 
-MOST_HEADER: Final = 2_000
-"""Characters of a header that is looked at."""
+MAX_HEADER: Final = 2_000
+"""The most characters of a header that are compared."""
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """A delivery as it came, and what may have signed it.
+class SignedRequest:
+    """A webhook request, with the secrets that may have signed it.
 
     Attributes:
-        headers: by their names in lower case; one that came twice is not among them.
-        secrets: any of them is good, while one takes the place of another; of services with a key
-            pair, their public keys.
-        url: the project's public address and path, with the query of the request.
+        headers: headers by name in lower case, without repeated headers.
+        secrets: the accepted secrets, several during a rotation; public keys for services with a
+            key pair.
+        header: the header of the signature, for `hmac`.
+        url: the project's public URL and path, with the query of the request.
     """
 
     headers: Headers
@@ -42,24 +43,24 @@ class Given:
     url: str
 
     def text(self, name: str) -> str:
-        """Return a header that may be long; empty without one."""
-        return self.headers.get(name, "")[:MOST_HEADER]
+        """Return a header, cut to MAX_HEADER characters; empty if it is missing."""
+        return self.headers.get(name, "")[:MAX_HEADER]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A good signature: when it was made, and what the service calls the delivery."""
+class ValidSignature:
+    """A verified signature: its time, and the service's name of the delivery."""
 
     at: float | None = None
     name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """What becomes of a delivery: what its function is given, as JSON, and the answer.
+class AcceptedDelivery:
+    """An accepted delivery: its payload as JSON, and the response to the service.
 
     Attributes:
-        is_handshake: the service only asks whether somebody is there; nothing runs.
+        is_handshake: the service checks the URL; no function runs.
     """
 
     payload: str
@@ -68,42 +69,42 @@ class Taken:
     is_handshake: bool = False
 
 
-def is_one(given: str, right: str) -> bool:
+def equals(sent: str, expected: str) -> bool:
     """Return whether two texts are equal, in constant time."""
-    return hmac.compare_digest(given.encode("utf-8", "replace"), right.encode())
+    return hmac.compare_digest(sent.encode("utf-8", "replace"), expected.encode())
 
 
-def read_moment(texts: Sequence[str], *, longest: int = 12) -> int | None:
-    """Return a time, written as a whole number and once."""
+def read_timestamp(texts: Sequence[str], *, longest: int = 12) -> int | None:
+    """Return the timestamp of a header that occurs once and is a whole number, else None."""
     text = texts[0] if len(texts) == 1 else ""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= longest else None
 
 
 def read_map(body: bytes) -> dict[str, Any]:
-    """Return the JSON map of a body; empty for anything else."""
-    found = read_json(body)
-    return found if type(found) is dict else {}
+    """Return the JSON object of a body; empty for other bodies."""
+    value = read_json(body)
+    return value if type(value) is dict else {}
 
 
 def read_json(body: bytes) -> Any:
-    """Return the JSON of a body; None for anything else."""
+    """Return the JSON value of a body; None for other bodies."""
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
-SHORTEST_BYTES: Final = 24
-"""Of the key of a secret that we sign with; the specification asks for it."""
+MIN_KEY_BYTES: Final = 24
+"""The shortest key of an outgoing webhook. Source: the Standard Webhooks specification."""
 
 _PREFIX: Final = "whsec_"
 
 
 def read_key(secret: str) -> bytes:
-    """Return the key that a secret stands for: base64, with or without `whsec_` before it.
+    """Decode a secret: base64, with or without the prefix `whsec_`.
 
     Raises:
-        ValueError: it is not base64, or empty.
+        ValueError: the secret is empty or not base64.
     """
     try:
         key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
@@ -115,13 +116,13 @@ def read_key(secret: str) -> bytes:
 
 
 def read_sending_key(secret: str) -> bytes:
-    """Return the key of a receiver's secret. Raises: ValueError: it is not one, or too short."""
+    """Decode a receiver's secret. Raises: ValueError: it is not base64, or too short."""
     try:
         key = read_key(secret)
     except ValueError:
         key = b""
-    if len(key) < SHORTEST_BYTES:
-        raise ValueError(f"the receiver's secret is not base64 of {SHORTEST_BYTES} bytes or more")
+    if len(key) < MIN_KEY_BYTES:
+        raise ValueError(f"the receiver's secret is not base64 of {MIN_KEY_BYTES} bytes or more")
     return key
 
 
@@ -129,19 +130,19 @@ def sign(key: bytes, name: str, at: int, body: bytes) -> str:
     """Return the signature of a message, such as `v1,g0hM9Ss…`. About 25 µs.
 
     Args:
-        key: of `read_key`.
+        key: the key from `read_key`.
         name: the `webhook-id`.
         at: the `webhook-timestamp`, in seconds since 1970.
-        body: as it is sent.
+        body: the raw body.
 
     Raises:
-        ValueError: the body is not UTF-8, or there is no such time.
+        ValueError: the body is not UTF-8, or the time is out of range.
     """
     return Webhook(key).sign(name, datetime.fromtimestamp(at, UTC), body.decode())
 
 
 def headers(key: bytes, name: str, at: int, body: bytes) -> dict[str, str]:
-    """Return the headers of a message that is sent.
+    """Return the headers of an outgoing message.
 
     Raises:
         ValueError: as `sign`.
@@ -158,74 +159,76 @@ if TYPE_CHECKING:
 
 VendorScheme = Literal["slack", "twilio", "hubspot", "discord", "sendgrid"]
 
-_MOST_FIELDS: Final = 1_000
+_MAX_FIELDS: Final = 1_000
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
 # ---- Slack
-def read_slack(given: Given) -> Found | None:
-    """`v0=` and HMAC-SHA256 of `v0:TIME:BODY` by the signing secret, in hex."""
-    at = read_moment([given.headers.get("x-slack-request-timestamp", "")])
+def verify_slack(request: SignedRequest) -> ValidSignature | None:
+    """Verify `v0=` and the HMAC-SHA256 of `v0:TIME:BODY` by the signing secret, in hex."""
+    at = read_timestamp([request.headers.get("x-slack-request-timestamp", "")])
     if at is None:
         return None
-    signed = b"v0:%d:" % at + given.body
-    for secret in given.secrets:
-        right = f"v0={hmac.digest(secret.encode(), signed, 'sha256').hex()}"
-        if is_one(given.text("x-slack-signature"), right):
-            body = _slack_body(given)
+    signed = b"v0:%d:" % at + request.body
+    for secret in request.secrets:
+        expected = f"v0={hmac.digest(secret.encode(), signed, 'sha256').hex()}"
+        if equals(request.text("x-slack-signature"), expected):
+            body = _slack_body(request)
             name = body.get("event_id") or body.get("trigger_id") if type(body) is dict else ""
-            return Found(at, name if type(name) is str else "")
+            return ValidSignature(at, name if type(name) is str else "")
     return None
 
 
-def take_slack(given: Given) -> Taken:
-    """Events are JSON; commands are a form, and what people click is JSON in a field of one."""
-    body = _slack_body(given)
+def parse_slack(request: SignedRequest) -> AcceptedDelivery:
+    """Parse events as JSON, commands as a form, and interactions as JSON in the field `payload`."""
+    body = _slack_body(request)
     if type(body) is dict and body.get("type") == "url_verification":
-        return Taken("", 200, {"challenge": body.get("challenge")}, is_handshake=True)
-    return Taken(_written(body), 200)
+        return AcceptedDelivery("", 200, {"challenge": body.get("challenge")}, is_handshake=True)
+    return AcceptedDelivery(_encode_payload(body), 200)
 
 
-def _slack_body(given: Given) -> Any:
-    if not _is_form(given):
-        return read_json(given.body)
-    fields = _form(given)
+def _slack_body(request: SignedRequest) -> Any:
+    if not _is_form(request):
+        return read_json(request.body)
+    fields = _form(request)
     return read_json(fields["payload"].encode()) if fields.keys() == {"payload"} else fields
 
 
 # ---- Twilio
-def read_twilio(given: Given) -> Found | None:
-    """HMAC of the address and the sorted fields of the form by the auth token, in base64.
+def verify_twilio(request: SignedRequest) -> ValidSignature | None:
+    """Verify the HMAC of the URL and the sorted form fields by the auth token, in base64.
 
-    Another body than a form is signed by its hash in the query, `bodySHA256`.
+    Other bodies are signed by their hash, `bodySHA256` in the query.
     """
-    fields = _texts(given) if _is_form(given) else {}
+    fields = _form_values(request) if _is_form(request) else {}
     listed = "".join(
         name + value for name in sorted(fields) for value in sorted(set(fields[name]))
     )  # fmt: skip
-    hashes = parse_qs(urlsplit(given.url).query).get("bodySHA256", [])
-    is_hashed = bool(hashes) or (bool(given.body) and not fields)  # else it could pass for a form
-    right = sha256(given.body).hexdigest()
-    if is_hashed and not (len(hashes) == 1 and is_one(hashes[0].lower(), right)):
+    hashes = parse_qs(urlsplit(request.url).query).get("bodySHA256", [])
+    is_hashed = bool(hashes) or (bool(request.body) and not fields)  # it must not pass as a form
+    expected = sha256(request.body).hexdigest()
+    if is_hashed and not (len(hashes) == 1 and equals(hashes[0].lower(), expected)):
         return None
-    settings = given.text("x-twilio-webhooks-signature-settings").upper()
+    settings = request.text("x-twilio-webhooks-signature-settings").upper()
     digest = "sha256" if "ALGORITHM=HMAC_SHA256" in settings else "sha1"
-    sent = given.text("x-twilio-signature")
-    for secret in given.secrets:
-        for url in _with_and_without_port(given.url):
+    sent = request.text("x-twilio-signature")
+    for secret in request.secrets:
+        for url in _port_variants(request.url):
             signed = hmac.digest(secret.encode(), (url + listed).encode(), digest)
-            if is_one(sent, base64.b64encode(signed).decode()):
-                return Found()
+            if equals(sent, base64.b64encode(signed).decode()):
+                return ValidSignature()
     return None
 
 
-def take_twilio(given: Given) -> Taken:
-    """A form, or JSON; an empty answer makes it say nothing to the caller."""
-    return Taken(_written(_form(given) if _is_form(given) else read_json(given.body)), 204)
+def parse_twilio(request: SignedRequest) -> AcceptedDelivery:
+    """Parse a form, or JSON. The empty response has no instructions for a call."""
+    return AcceptedDelivery(
+        _encode_payload(_form(request) if _is_form(request) else read_json(request.body)), 204
+    )
 
 
-def _with_and_without_port(url: str) -> Iterator[str]:
-    """Yield an address as Twilio may have signed it: it adds the port of some requests."""
+def _port_variants(url: str) -> Iterator[str]:
+    """Yield the URLs that Twilio may have signed: it adds the port to some of them."""
     yield url
     parts = urlsplit(url)
     if parts.port is not None:
@@ -242,21 +245,21 @@ _DECODED: Final = {
 }  # fmt: skip
 
 
-def read_hubspot(given: Given) -> Found | None:
-    """Version 3: HMAC-SHA256 of method, address, body and time by the client's secret."""
-    at = read_moment([given.headers.get("x-hubspot-request-timestamp", "")], longest=15)
+def verify_hubspot(request: SignedRequest) -> ValidSignature | None:
+    """Verify version 3: HMAC-SHA256 of method, URL, body and time by the client secret."""
+    at = read_timestamp([request.headers.get("x-hubspot-request-timestamp", "")], longest=15)
     if at is None:
         return None
-    plain = given.url
+    plain = request.url
     for code, sign in _DECODED.items():
         plain = plain.replace(code, sign).replace(code.lower(), sign)
-    sent = given.text("x-hubspot-signature-v3")
-    for secret in given.secrets:
-        for url in {given.url, plain}:
-            signed = b"POST%s%s%d" % (url.encode(), given.body, at)
-            right = base64.b64encode(hmac.digest(secret.encode(), signed, "sha256")).decode()
-            if is_one(sent, right):
-                return Found(at / 1_000, _name_of_all(given, "eventId", "subscriptionId",
+    sent = request.text("x-hubspot-signature-v3")
+    for secret in request.secrets:
+        for url in {request.url, plain}:
+            signed = b"POST%s%s%d" % (url.encode(), request.body, at)
+            expected = base64.b64encode(hmac.digest(secret.encode(), signed, "sha256")).decode()
+            if equals(sent, expected):
+                return ValidSignature(at / 1_000, _batch_name(request, "eventId", "subscriptionId",
                                                       "objectId", "occurredAt"))  # fmt: skip
     return None
 
@@ -267,27 +270,27 @@ _COMPONENT: Final = 3
 _COMPLETION: Final = 4
 
 
-def read_discord(given: Given) -> Found | None:
-    """Ed25519 of time and body, by the application's public key in hex."""
+def verify_discord(request: SignedRequest) -> ValidSignature | None:
+    """Verify Ed25519 of time and body by the application's public key in hex."""
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - takes 30 ms
 
-    at = read_moment([given.headers.get("x-signature-timestamp", "")])
-    signature = _hex(given.text("x-signature-ed25519"))
+    at = read_timestamp([request.headers.get("x-signature-timestamp", "")])
+    signature = _hex(request.text("x-signature-ed25519"))
     if at is None or len(signature) != 64:
         return None
-    signed = given.headers["x-signature-timestamp"].encode() + given.body
-    for text in given.secrets:
+    signed = request.headers["x-signature-timestamp"].encode() + request.body
+    for text in request.secrets:
         try:
             read_discord_key(text).verify(signature, signed)
         except InvalidSignature:
             continue
-        name = read_map(given.body).get("id")
-        return Found(at, name if type(name) is str else "")
+        name = read_map(request.body).get("id")
+        return ValidSignature(at, name if type(name) is str else "")
     return None
 
 
 def read_discord_key(text: str) -> Ed25519PublicKey:
-    """Return an application's public key. Raises: FlowError: it is not 64 hex digits."""
+    """Decode an application's public key. Raises: FlowError: it is not 64 hex digits."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415 - as above
         Ed25519PublicKey,
     )
@@ -295,51 +298,51 @@ def read_discord_key(text: str) -> Ed25519PublicKey:
     try:
         return Ed25519PublicKey.from_public_bytes(_hex(text))
     except ValueError:
-        raise _no_key("64 hex digits") from None
+        raise _key_error("64 hex digits") from None
 
 
-def take_discord(given: Given) -> Taken:
-    """Answer its pings; to what people do, that an answer follows, which is the function's."""
-    body = read_map(given.body)
+def parse_discord(request: SignedRequest) -> AcceptedDelivery:
+    """Parse JSON. Pings are answered at once; interactions get a deferred response."""
+    body = read_map(request.body)
     kind, is_interaction = body.get("type"), "token" in body
     if kind == _PING and "event" not in body:
-        return Taken("", 200, {"type": 1}, is_handshake=True)
-    if kind == 0:  # of webhook events
-        return Taken("", 204, is_handshake=True)
-    if kind == _COMPLETION and is_interaction:  # nobody can wait for a job with it
+        return AcceptedDelivery("", 200, {"type": 1}, is_handshake=True)
+    if kind == 0:  # a ping of webhook events
+        return AcceptedDelivery("", 204, is_handshake=True)
+    if kind == _COMPLETION and is_interaction:  # must be answered at once, which a job cannot
         value = {"type": 8, "data": {"choices": []}}
-        return Taken("", 200, value, is_handshake=True)
-    payload = _written(read_json(given.body))
+        return AcceptedDelivery("", 200, value, is_handshake=True)
+    payload = _encode_payload(read_json(request.body))
     if not is_interaction:
-        return Taken(payload, 204)
-    return Taken(payload, 200, {"type": 6 if kind == _COMPONENT else 5})
+        return AcceptedDelivery(payload, 204)
+    return AcceptedDelivery(payload, 200, {"type": 6 if kind == _COMPONENT else 5})
 
 
 # ---- SendGrid
-def read_sendgrid(given: Given) -> Found | None:
-    """ECDSA with SHA-256 of time and body, by the public key of the event webhook in base64."""
+def verify_sendgrid(request: SignedRequest) -> ValidSignature | None:
+    """Verify ECDSA with SHA-256 of time and body by the event webhook's public key in base64."""
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - as above
     from cryptography.hazmat.primitives import hashes  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
 
-    sent = given.headers.get("x-twilio-email-event-webhook-timestamp", "")
-    at, signature = read_moment([sent]), _base64(
-        given.text("x-twilio-email-event-webhook-signature")
+    sent = request.headers.get("x-twilio-email-event-webhook-timestamp", "")
+    at, signature = read_timestamp([sent]), _base64(
+        request.text("x-twilio-email-event-webhook-signature")
     )  # fmt: skip
     if at is None or not signature:
         return None
-    for text in given.secrets:
+    for text in request.secrets:
         key = read_sendgrid_key(text)
         try:
-            key.verify(signature, sent.encode() + given.body, ec.ECDSA(hashes.SHA256()))
+            key.verify(signature, sent.encode() + request.body, ec.ECDSA(hashes.SHA256()))
         except InvalidSignature:
             continue
-        return Found(at, _name_of_all(given, "sg_event_id"))
+        return ValidSignature(at, _batch_name(request, "sg_event_id"))
     return None
 
 
 def read_sendgrid_key(text: str) -> EllipticCurvePublicKey:
-    """Return the public key of an event webhook. Raises: FlowError: it is not one."""
+    """Decode the public key of an event webhook. Raises: FlowError: it is not a public key."""
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - as above
     from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
     from cryptography.hazmat.primitives.serialization import load_der_public_key  # noqa: PLC0415
@@ -347,76 +350,76 @@ def read_sendgrid_key(text: str) -> EllipticCurvePublicKey:
     try:
         key = load_der_public_key(_base64(text))
     except (ValueError, UnsupportedAlgorithm):
-        raise _no_key("base64, as the settings of the event webhook show it") from None
+        raise _key_error("base64, as the settings of the event webhook show it") from None
     if not isinstance(key, ec.EllipticCurvePublicKey):
-        raise _no_key("one of an elliptic curve")
+        raise _key_error("one of an elliptic curve")
     return key
 
 
-def take_json(given: Given) -> Taken:
-    """A body in JSON, which is kept as it came."""
+def parse_json(request: SignedRequest) -> AcceptedDelivery:
+    """Check that a body is JSON, and keep its text unchanged."""
     try:
-        msgspec.json.decode(given.body)
-        return Taken(given.body.decode(), 202)
+        msgspec.json.decode(request.body)
+        return AcceptedDelivery(request.body.decode(), 202)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        fault = name_json_fault(given.body, error)
+        fault = name_json_fault(request.body, error)
         raise InvalidInput({}, f"the body is not valid JSON: {fault}") from None
 
 
-READ: Final[Mapping[VendorScheme, Callable[[Given], Found | None]]] = {
-    "slack": read_slack, "twilio": read_twilio, "hubspot": read_hubspot, "discord": read_discord,
-    "sendgrid": read_sendgrid,
+VENDOR_VERIFIERS: Final[Mapping[VendorScheme, Callable[[SignedRequest], ValidSignature | None]]] = {
+    "slack": verify_slack, "twilio": verify_twilio, "hubspot": verify_hubspot,
+    "discord": verify_discord, "sendgrid": verify_sendgrid,
 }  # fmt: skip
-TAKE: Final[Mapping[str, Callable[[Given], Taken]]] = {
-    "slack": take_slack, "twilio": take_twilio, "discord": take_discord,
+PARSERS: Final[Mapping[str, Callable[[SignedRequest], AcceptedDelivery]]] = {
+    "slack": parse_slack, "twilio": parse_twilio, "discord": parse_discord,
 }  # fmt: skip
-"""Those that bring something else than JSON, or want another answer than 202."""
+"""Parsers of services that do not send JSON, or expect a status other than 202."""
 
-TAKEN_STATUS: Final[Mapping[str, int]] = {"slack": 200, "twilio": 204}
-"""The status that a service expects of a delivery that is kept, where that is not 202."""
+ACCEPTED_STATUS: Final[Mapping[str, int]] = {"slack": 200, "twilio": 204}
+"""The status that a service expects for an accepted delivery, if it is not 202."""
 
 
-# ---- what they share
-def _is_form(given: Given) -> bool:
-    kind = given.headers.get("content-type", "").partition(";")[0].strip().lower()
+# ---- shared functions
+def _is_form(request: SignedRequest) -> bool:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind == _FORM
 
 
-def _texts(given: Given) -> dict[str, list[str]]:
-    """Return the fields of a form. Raises: InvalidInput: it cannot be read, or has too many."""
-    found: dict[str, list[str]] = {}
+def _form_values(request: SignedRequest) -> dict[str, list[str]]:
+    """Return the values of a form by field. Raises: InvalidInput: malformed, or too many fields."""
+    fields: dict[str, list[str]] = {}
     try:
         pairs = parse_qsl(
-            given.body.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_FIELDS,
+            request.body.decode("ascii"), keep_blank_values=True, max_num_fields=_MAX_FIELDS,
             errors="strict",
         )  # fmt: skip
     except ValueError:
         raise InvalidInput({}, "the form cannot be read") from None
     for name, value in pairs:
-        found.setdefault(name, []).append(value)
-    return found
+        fields.setdefault(name, []).append(value)
+    return fields
 
 
-def _form(given: Given) -> dict[str, str]:
-    """Return the fields of a form, of several with one name the first."""
-    return {name: values[0] for name, values in _texts(given).items()}
+def _form(request: SignedRequest) -> dict[str, str]:
+    """Return the fields of a form, with the first value of repeated fields."""
+    return {name: values[0] for name, values in _form_values(request).items()}
 
 
-def _written(payload: Any) -> str:
-    """Return what a function is given, as JSON. Raises: InvalidInput: there is nothing."""
+def _encode_payload(payload: Any) -> str:
+    """Return a payload as JSON. Raises: InvalidInput: it is None, as the body is not JSON."""
     if payload is None:
         raise InvalidInput({}, "the body is not valid JSON")
     return msgspec.json.encode(payload).decode()
 
 
-def _name_of_all(given: Given, *keys: str) -> str:
-    """Return what names a list of events, also where it is tried again with other numbers."""
-    body = read_json(given.body)
-    if type(body) is not list or not body or not all(type(one) is dict for one in body):
+def _batch_name(request: SignedRequest, *keys: str) -> str:
+    """Return a name for a list of events from their keys; it is equal in each retry."""
+    body = read_json(request.body)
+    if type(body) is not list or not body or not all(type(event) is dict for event in body):
         return ""
-    if not all(type(one.get(keys[0])) in {int, str} for one in body):
+    if not all(type(event.get(keys[0])) in {int, str} for event in body):
         return ""
-    parts = [[one.get(key) for key in keys] for one in body]
+    parts = [[event.get(key) for key in keys] for event in body]
     return sha256(msgspec.json.encode(parts)).hexdigest()
 
 
@@ -434,5 +437,5 @@ def _base64(text: str) -> bytes:
         return b""
 
 
-def _no_key(form: str) -> FlowError:
+def _key_error(form: str) -> FlowError:
     return FlowError(f"the public key of the webhook is not a key: expected {form}")

@@ -1,4 +1,4 @@
-"""Whether what another service sends is signed by it: over the raw body, as it says it does.
+"""Verification of signatures of received webhooks, over the raw body.
 
 Sources: https://github.com/standard-webhooks/standard-webhooks, https://docs.stripe.com/webhooks,
 https://docs.github.com/webhooks. All comparisons take constant time.
@@ -16,23 +16,23 @@ from typing import Final, Literal
 import msgspec
 
 from bbops.runtime.values.failures import FlowError, InvalidInput, Thrown
-from bbops.runtime.work.signature_schemes import READ as VENDORS
 from bbops.runtime.work.signature_schemes import (
-    TAKE,
-    TAKEN_STATUS,
-    Found,
-    Given,
+    ACCEPTED_STATUS,
+    PARSERS,
+    VENDOR_VERIFIERS,
+    AcceptedDelivery,
     Headers,
-    Taken,
-    is_one,
+    SignedRequest,
+    ValidSignature,
+    equals,
+    parse_json,
     read_discord_key,
     read_key,
     read_map,
-    read_moment,
     read_sendgrid_key,
     read_sending_key,
+    read_timestamp,
     sign,
-    take_json,
 )
 
 Scheme = Literal[
@@ -43,20 +43,20 @@ KEY_PAIRS: Final = frozenset[Scheme](("discord", "sendgrid"))
 """Schemes of services that sign with a private key."""
 
 UNREADABLE: Final = "bbops.unreadable"
-"""In the payload of a delivery whose body is not what its service sends: the reason."""
+"""The payload field with the reason why a body could not be parsed."""
 
-_MOST_ID: Final = 200
+_MAX_NAME: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
-    """How a service signs.
+class WebhookSignature:
+    """The signature scheme and the secrets of a webhook.
 
     Attributes:
-        header: where the signature is, for `hmac`; the others have headers of their own.
-        secrets: any of them is good, while one takes the place of another; of a service with a key
-            pair, its public keys.
-        tolerance_seconds: how far its clock may be from ours, where it says when it signed.
+        secrets: the accepted secrets, several during a rotation; public keys for services with a
+            key pair.
+        header: the header of the signature, for `hmac`; other schemes define their header.
+        tolerance_seconds: the largest accepted difference to the time of the signature.
     """
 
     scheme: Scheme
@@ -65,122 +65,123 @@ class Signature:
     tolerance_seconds: float = 300.0
 
     def verify(self, headers: Headers, body: bytes, now: float, url: str = "") -> str:
-        """Return the name of this delivery, the same whenever it is sent; empty for none.
+        """Verify a request, and return the name of its delivery, equal in each retry; may be empty.
 
         Args:
-            headers: by their names in lower case.
-            body: as it came.
-            now: in seconds since 1970.
-            url: where it came to, as its sender knows it: no header says that.
+            headers: headers by name in lower case.
+            body: the raw body.
+            now: the time in seconds since 1970.
+            url: the URL that the service calls; headers do not contain it.
 
         Raises:
-            Thrown: 401, it is not signed by the service, or too long ago.
-            FlowError: a secret is not what the scheme wants.
+            Thrown: 401, the signature is missing, wrong, or too old.
+            FlowError: a secret is not valid for the scheme.
         """
-        given = self._given(headers, body, url)
+        request = SignedRequest(headers, body, self.secrets, self.header, url)
         try:
-            found = _READ[self.scheme](given)
-        except InvalidInput:  # a form that cannot be read, before anybody knows who sends it
-            found = None
-        if found is None:
+            signature = _VERIFIERS[self.scheme](request)
+        except InvalidInput:  # a malformed form whose sender is not verified
+            signature = None
+        if signature is None:
             raise Thrown(401, "the signature is missing or wrong", code="signatureInvalid")
-        if found.at is not None and abs(now - found.at) > self.tolerance_seconds:
+        if signature.at is not None and abs(now - signature.at) > self.tolerance_seconds:
             raise Thrown(401, "the signature is too old, or of the future", code="signatureLate")
-        if not found.name and self.scheme != "hmac":  # bodies of services name what they tell of
+        if not signature.name and self.scheme != "hmac":  # equal bodies are retries
             return sha256(body).hexdigest()
-        return kept_name(found.name)
+        return stored_name(signature.name)
 
-    def take(self, headers: Headers, body: bytes, url: str = "") -> Taken:
-        """Return what becomes of a delivery that is signed; arguments as those of `verify`.
+    def parse(self, headers: Headers, body: bytes, url: str = "") -> AcceptedDelivery:
+        """Parse a verified request. The arguments are those of `verify`.
 
-        Every body is kept. If it is not in the format of this service, the job fails with the
+        Every body is accepted. If it is not in the format of the service, the job fails with the
         reason.
         """
+        request = SignedRequest(headers, body, self.secrets, self.header, url)
         try:
-            return TAKE.get(self.scheme, take_json)(self._given(headers, body, url))
+            return PARSERS.get(self.scheme, parse_json)(request)
         except InvalidInput as error:
             text = body.decode("utf-8", "backslashreplace").replace("\0", "\\x00")
             payload = msgspec.json.encode({UNREADABLE: error.message, "body": text}).decode()
-            return Taken(payload, TAKEN_STATUS.get(self.scheme, 202))
-
-    def _given(self, headers: Headers, body: bytes, url: str) -> Given:
-        return Given(headers, body, self.secrets, self.header, url)
+            return AcceptedDelivery(payload, ACCEPTED_STATUS.get(self.scheme, 202))
 
     def is_in(self, header: str) -> bool:
-        """Return whether a header of the author's choice holds the signature."""
+        """Return whether a header is the configured header of the signature."""
         return header.lower() == self.header.lower()
 
 
-def kept_name(name: str) -> str:
-    """Return the name of a delivery as databases take it: its hash if it is long or odd."""
-    if len(name) <= _MOST_ID and name.isprintable():
+def stored_name(name: str) -> str:
+    """Return the stored name of a delivery: its hash if it is long or not printable."""
+    if len(name) <= _MAX_NAME and name.isprintable():
         return name
     return sha256(name.encode("utf-8", "replace")).hexdigest()
 
 
-def _read_hmac(given: Given) -> Found | None:
-    sent = given.text(given.header.lower()).strip().removeprefix("sha256=")
-    for secret in given.secrets:
-        digest = hmac.digest(secret.encode(), given.body, "sha256")
-        if is_one(sent.lower(), digest.hex()) or is_one(sent, _base64(digest)):
-            return Found(name=given.headers.get("webhook-id", ""))
+def _verify_hmac(request: SignedRequest) -> ValidSignature | None:
+    sent = request.text(request.header.lower()).strip().removeprefix("sha256=")
+    for secret in request.secrets:
+        digest = hmac.digest(secret.encode(), request.body, "sha256")
+        if equals(sent.lower(), digest.hex()) or equals(sent, _base64(digest)):
+            return ValidSignature(name=request.headers.get("webhook-id", ""))
     return None
 
 
-def _read_github(given: Given) -> Found | None:
-    sent = given.text("x-hub-signature-256")
-    if any(is_one(sent, f"sha256={_hex(secret, given.body)}") for secret in given.secrets):
-        return Found(name=given.headers.get("x-github-delivery", ""))
+def _verify_github(request: SignedRequest) -> ValidSignature | None:
+    sent = request.text("x-hub-signature-256")
+    if any(equals(sent, f"sha256={_hmac_hex(secret, request.body)}") for secret in request.secrets):
+        return ValidSignature(name=request.headers.get("x-github-delivery", ""))
     return None
 
 
-def _read_stripe(given: Given) -> Found | None:
-    parts = given.text("stripe-signature").split(",")
+def _verify_stripe(request: SignedRequest) -> ValidSignature | None:
+    parts = request.text("stripe-signature").split(",")
     pairs = [part.strip().partition("=") for part in parts]
-    at = read_moment([text for name, _, text in pairs if name == "t"])
+    at = read_timestamp([text for name, _, text in pairs if name == "t"])
     if at is None:
         return None
     sent = [text for name, _, text in pairs if name == "v1"]
-    signed = b"%d." % at + given.body
-    if any(is_one(one, _hex(secret, signed)) for secret in given.secrets for one in sent):
-        name = read_map(given.body).get("id")
-        return Found(at, name if type(name) is str else "")
+    signed = b"%d." % at + request.body
+    expected = [_hmac_hex(secret, signed) for secret in request.secrets]
+    if any(equals(signature, digest) for digest in expected for signature in sent):
+        name = read_map(request.body).get("id")
+        return ValidSignature(at, name if type(name) is str else "")
     return None
 
 
-def _read_standard(given: Given) -> Found | None:
-    headers = given.headers
-    name, at = headers.get("webhook-id", ""), read_moment([headers.get("webhook-timestamp", "")])
+def _verify_standard(request: SignedRequest) -> ValidSignature | None:
+    headers = request.headers
+    name, at = headers.get("webhook-id", ""), read_timestamp([headers.get("webhook-timestamp", "")])
     if not name or at is None:
         return None
-    sent = given.text("webhook-signature").split()
-    keys = [_key(secret) for secret in given.secrets]
+    sent = request.text("webhook-signature").split()
+    keys = [_standard_key(secret) for secret in request.secrets]
     try:
-        rights = [sign(key, name, at, given.body) for key in keys]
-    except (ValueError, OverflowError):  # a time far away, or a body that is no text
+        expected = [sign(key, name, at, request.body) for key in keys]
+    except (ValueError, OverflowError):  # the time is out of range, or the body is not text
         return None
-    return Found(at, name) if any(is_one(a, b) for a in sent for b in rights) else None
+    return ValidSignature(at, name) if any(equals(a, b) for a in sent for b in expected) else None
 
 
-_READ: Final[Mapping[Scheme, Callable[[Given], Found | None]]] = {
-    "hmac": _read_hmac, "standard": _read_standard, "stripe": _read_stripe, "github": _read_github,
-    "slack": VENDORS["slack"], "twilio": VENDORS["twilio"], "hubspot": VENDORS["hubspot"],
-    "discord": VENDORS["discord"], "sendgrid": VENDORS["sendgrid"],
+_VERIFIERS: Final[Mapping[Scheme, Callable[[SignedRequest], ValidSignature | None]]] = {
+    "hmac": _verify_hmac, "standard": _verify_standard, "stripe": _verify_stripe,
+    "github": _verify_github, "slack": VENDOR_VERIFIERS["slack"],
+    "twilio": VENDOR_VERIFIERS["twilio"], "hubspot": VENDOR_VERIFIERS["hubspot"],
+    "discord": VENDOR_VERIFIERS["discord"], "sendgrid": VENDOR_VERIFIERS["sendgrid"],
 }  # fmt: skip
 
 
 def check_secret(scheme: Scheme | Literal["sent"], secret: str) -> None:
-    """Refuse a secret, or a public key, that no delivery can be verified or signed with.
+    """Check that a secret or public key can verify or sign a delivery.
 
     Args:
-        scheme: of a trigger's signature; `sent` for messages that the project sends.
+        scheme: the scheme of a trigger's signature; `sent` for outgoing webhooks.
+        secret: the secret or public key.
 
     Raises:
-        FlowError: it is not what the scheme uses; the message does not contain it.
+        FlowError: the secret is not valid for the scheme. The message does not contain it.
     """
     match scheme:
         case "standard":
-            _key(secret)
+            _standard_key(secret)
         case "sent":
             try:
                 read_sending_key(secret)
@@ -192,7 +193,7 @@ def check_secret(scheme: Scheme | Literal["sent"], secret: str) -> None:
             read_sendgrid_key(secret)
 
 
-def _hex(secret: str, data: bytes) -> str:
+def _hmac_hex(secret: str, data: bytes) -> str:
     return hmac.digest(secret.encode(), data, "sha256").hex()
 
 
@@ -200,7 +201,7 @@ def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def _key(secret: str) -> bytes:
+def _standard_key(secret: str) -> bytes:
     try:
         return read_key(secret)
     except ValueError:
@@ -209,15 +210,15 @@ def _key(secret: str) -> bytes:
         ) from None
 
 
-def read_headers(given: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return headers by their names; one that came twice is not among them."""
-    counted = dict[str, list[bytes]]()
-    for name, value in given:
-        counted.setdefault(name.decode("latin-1").lower(), []).append(value)
-    return dict(_single(counted))
+def read_headers(pairs: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return headers by name in lower case, without repeated headers."""
+    values_by_name = dict[str, list[bytes]]()
+    for name, value in pairs:
+        values_by_name.setdefault(name.decode("latin-1").lower(), []).append(value)
+    return dict(_unrepeated(values_by_name))
 
 
-def _single(counted: Mapping[str, Sequence[bytes]]) -> Iterator[tuple[str, str]]:
-    for name, values in counted.items():
+def _unrepeated(values_by_name: Mapping[str, Sequence[bytes]]) -> Iterator[tuple[str, str]]:
+    for name, values in values_by_name.items():
         if len(values) == 1:
             yield name, values[0].decode("latin-1")

@@ -1,4 +1,4 @@
-"""Jobs that events make."""
+"""Triggers: the jobs of events, their keys, and the jobs that wait for an event."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from bbops.base.host import Database
-from bbops.runtime.work.rows import is_row_event, job_of_rows
-from bbops.runtime.work.statements import Dialect
-from bbops.runtime.work.values import NORMAL, Event, NewJob
-from bbops.runtime.work.webhooks import shown_event
+from bbops.runtime.work.rows import is_row_event, rows_payload
+from bbops.runtime.work.statements import WorkDialect
+from bbops.runtime.work.values import NORMAL, NewJob, ProjectEvent
+from bbops.runtime.work.webhooks import display_name
 
-_MOST_KEY: Final = 200
-"""Characters of a key of jobs."""
+_MAX_KEY: Final = 200
+"""The most characters of a stored key."""
 
 
 KeyOf = Callable[[str], object]
-"""Gives a key, of the payload of a job."""
+"""Returns a key from the payload of a job."""
 
 
 @dataclass(frozen=True, slots=True)
-class Keyed:
-    """A key of jobs that means something for a time."""
+class KeyWindow:
+    """A key of jobs, and the time for which it applies."""
 
     key: KeyOf
     for_ms: int
 
 
 @dataclass(frozen=True, slots=True)
-class Trigger:
+class EventTrigger:
     """A trigger of a release.
 
     Attributes:
-        work: its name.
-        events: what it waits for.
-        where: says of a job's payload whether it is to run; None where all are.
-        lane: gives the key of its lane, of a job's payload; None without one.
-        seats: how many jobs of a lane may run at a time.
-        unique: of the jobs of a key only the first is made for a time.
-        debounce: of the jobs of a key only the last runs, once none has come for a time.
-        renamed_from: the name that it had before.
+        work: the name of the trigger.
+        events: the names of its events.
+        where: the condition on a job's payload; None without a condition.
+        lane: returns the key of a job's lane; None without lanes.
+        seats: the number of jobs in a lane that run at a time.
+        unique: for this time after a job, no job with the same key is created.
+        debounce: the last job of a key runs when no job with the key was created for this time.
+        renamed_from: the former name of the trigger.
     """
 
     work: str
@@ -51,17 +51,17 @@ class Trigger:
     lane: KeyOf | None = None
     seats: int = 1
     priority: int = NORMAL
-    unique: Keyed | None = None
-    debounce: Keyed | None = None
+    unique: KeyWindow | None = None
+    debounce: KeyWindow | None = None
     renamed_from: str = ""
 
     @property
     def root(self) -> str:
-        """What its lanes and keys begin with: they are those of its jobs before it was renamed."""
+        """The prefix of its lanes and keys: the former name, so that older jobs share them."""
         return self.renamed_from or self.work
 
-    def job(self, event: Event, payload: str) -> NewJob:
-        """Return the job that an event makes."""
+    def job(self, event: ProjectEvent, payload: str) -> NewJob:
+        """Return the job of an event."""
         lane = lane_of(self.root, self.lane, payload)
         job = NewJob(
             f"{self.work}@{event.id}", self.work, payload, lane=lane, seats=self.seats,
@@ -78,57 +78,58 @@ class Trigger:
 
 
 def _key(key_of: KeyOf, payload: str) -> str | None:
-    """Return a key as it is kept; None where it fails: its job fails then, where people see it."""
+    """Return a stored key; None if its expression fails, as the job then fails with that error."""
     try:
-        return kept_key(str(key_of(payload)))
-    except Exception:  # noqa: BLE001 - one key takes no other job along
+        return stored_key(str(key_of(payload)))
+    except Exception:  # noqa: BLE001 - a failing key must not stop other jobs
         return None
 
 
 def lane_of(work: str, key_of: KeyOf | None, payload: str) -> str:
-    """Return the name of a job's lane; where its key fails, one of all those that do."""
+    """Return the name of a job's lane. All jobs whose key fails share a lane."""
     if key_of is None:
         return ""
     try:
         key = str(key_of(payload))
-    except Exception:  # noqa: BLE001 - one key takes no other job along
+    except Exception:  # noqa: BLE001 - a failing key must not stop other jobs
         key = ""
-    return f"{work}/{kept_key(key)}"
+    return f"{work}/{stored_key(key)}"
 
 
-def kept_key(key: str) -> str:
-    """Return a key as databases take it: of a long one, and of odd characters, its hash."""
-    if len(key) <= _MOST_KEY and key.isprintable():
+def stored_key(key: str) -> str:
+    """Return a stored key: its hash if it is long or not printable."""
+    if len(key) <= _MAX_KEY and key.isprintable():
         return key
     return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
 
 
 class Triggers:
-    """The triggers of a release, by the events that they wait for."""
+    """The triggers of a release by event."""
 
-    def __init__(self, triggers: Iterable[Trigger]) -> None:
-        found = dict[str, list[Trigger]]()
-        for one in triggers:
-            for event in one.events:
-                found.setdefault(event, []).append(one)
-        self._by_event: Mapping[str, Sequence[Trigger]] = found
+    def __init__(self, triggers: Iterable[EventTrigger]) -> None:
+        by_event = dict[str, list[EventTrigger]]()
+        for trigger in triggers:
+            for event in trigger.events:
+                by_event.setdefault(event, []).append(trigger)
+        self._by_event: Mapping[str, Sequence[EventTrigger]] = by_event
 
-    def route(self, event: Event) -> list[NewJob]:
+    def route(self, event: ProjectEvent) -> list[NewJob]:
         """Return a job for each trigger of an event."""
-        wanted = self._by_event.get(event.name, ())
-        if not wanted:
+        triggers = self._by_event.get(event.name, ())
+        if not triggers:
             return []
         payload = job_payload(event)
         return [
-            one.job(event, payload)
-            for one in wanted if one.where is None or _is_wanted(one.where, payload)
+            trigger.job(event, payload) for trigger in triggers
+            if trigger.where is None or _matches(trigger.where, payload)
         ]  # fmt: skip
 
 
-def _is_wanted(where: Callable[[str], bool], payload: str) -> bool:
-    """Return whether a condition holds; one that fails takes no other trigger along.
+def _matches(where: Callable[[str], bool], payload: str) -> bool:
+    """Return whether a condition holds. If it fails, return True.
 
-    The job is made then. It asks again, and fails where people see it.
+    Other triggers are not affected. The job evaluates the condition again, and fails with its
+    error.
     """
     try:
         return where(payload)
@@ -136,29 +137,29 @@ def _is_wanted(where: Callable[[str], bool], payload: str) -> bool:
         return True
 
 
-def job_payload(event: Event) -> str:
-    """Return what the job of a trigger is given of an event."""
+def job_payload(event: ProjectEvent) -> str:
+    """Return the payload of a trigger's job for an event."""
     if is_row_event(event.name):
-        return job_of_rows(event.payload)
-    return json.dumps({"name": shown_event(event.name), "payload": read_payload(event.payload)})
+        return rows_payload(event.payload)
+    return json.dumps({"name": display_name(event.name), "payload": read_payload(event.payload)})
 
 
 def read_payload(payload: str) -> Any:
-    """Return the payload of an event; what SQL has written that is not JSON is a text."""
+    """Decode the payload of an event. If SQL wrote text that is not JSON, return the text."""
     try:
         return json.loads(payload)
     except ValueError:
         return payload
 
 
-Made = tuple[NewJob, int]
-"""A job to be made, and its event's place in the log."""
+RoutedJob = tuple[NewJob, int]
+"""A job that is not in the queue yet, and its event's position in the log."""
 
 
 async def read_keys(
-    database: Database, dialect: Dialect, jobs: Sequence[Made]
+    database: Database, dialect: WorkDialect, jobs: Sequence[RoutedJob]
 ) -> Mapping[str, int]:
-    """Return until when the keys of jobs are taken."""
+    """Return the times until which the `unique` keys of jobs are taken."""
     keys = [job.unique for job, _ in jobs if job.unique]
     if not keys:
         return {}
@@ -167,35 +168,35 @@ async def read_keys(
 
 
 def choose_unique(
-    jobs: Sequence[Made], taken: Mapping[str, int]
-) -> tuple[list[Made], dict[str, int]]:
-    """Return the jobs to make, and until when the keys are taken that they take.
+    jobs: Sequence[RoutedJob], taken: Mapping[str, int]
+) -> tuple[list[RoutedJob], dict[str, int]]:
+    """Return the jobs to create, and the times until which they take their `unique` keys.
 
-    What counts is when the events were emitted, not when somebody looks at them.
+    The times of the events count, not the time of this call.
     """
-    found, until = list[Made](), dict[str, int]()
-    for job, place in jobs:
+    chosen, until = list[RoutedJob](), dict[str, int]()
+    for job, position in jobs:
         if job.unique:
             if until.get(job.unique, taken.get(job.unique, 0)) > job.created_at:
                 continue
             until[job.unique] = job.created_at + job.unique_ms
-        found.append((job, place))
-    return found, until
+        chosen.append((job, position))
+    return chosen, until
 
 
 def write_keys(until: Mapping[str, int]) -> str:
-    """Return as JSON until when keys are taken."""
+    """Return the times until which keys are taken, as JSON."""
     return json.dumps([{"key": key, "until": at} for key, at in until.items()])
 
 
 ANY_VALUE: Final = ""
-"""A job that any event of a name may be of interest to."""
+"""The awaited value of a job that any event of a name may wake."""
 
-_MOST_TEXT: Final = 100
+_MAX_TEXT: Final = 100
 
 
 def awaited_value(value: Any) -> str:
-    """Return a value as it is compared; ANY_VALUE of one that is written in more than one way."""
+    """Return a value in comparable form; ANY_VALUE if it has more than one textual form."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -203,38 +204,38 @@ def awaited_value(value: Any) -> str:
             return f"#{value}"
         case float() if value.is_integer():
             return f"#{int(value)}"
-        case str() if len(value) <= _MOST_TEXT and value.isprintable():
+        case str() if len(value) <= _MAX_TEXT and value.isprintable():
             return f"'{value}"
         case str():
             return f"%{hashlib.sha256(value.encode(errors='surrogatepass')).hexdigest()}"
     return ANY_VALUE
 
 
-def wakes_of(events: Sequence[Sequence[Any]]) -> str:
-    """Return as JSON which waiting jobs events are of interest to, of rows of the outbox."""
-    return json.dumps([one for row in events if row[1] for one in wakes(row[1], row[3])])
+def write_wakes(events: Sequence[Sequence[Any]]) -> str:
+    """Return the event names and values that wake jobs, as JSON, from outbox rows."""
+    return json.dumps([wake for row in events if row[1] for wake in list_wakes(row[1], row[3])])
 
 
-def wakes(event: str, payload: str) -> Iterator[dict[str, str]]:
-    """Yield what an event is of interest to: its name with each value of its payload."""
+def list_wakes(event: str, payload: str) -> Iterator[dict[str, str]]:
+    """Yield the event's name with each value in its payload."""
     try:
-        found = json.loads(payload)
-    except (ValueError, RecursionError):  # SQL has written it
-        found = payload
-    for value in dict.fromkeys((ANY_VALUE, *map(awaited_value, _values(found)))):
+        decoded = json.loads(payload)
+    except (ValueError, RecursionError):  # written by SQL
+        decoded = payload
+    for value in dict.fromkeys((ANY_VALUE, *map(awaited_value, _values(decoded)))):
         yield {"event": event, "value": value}
 
 
-def _values(found: Any) -> Iterator[Any]:
+def _values(payload: Any) -> Iterator[Any]:
     """Yield the texts, numbers and flags of a payload, at any depth."""
-    todo = [found]
-    while todo:
-        one = todo.pop()
-        if isinstance(one, dict | list):
-            todo += _inside(one)
+    stack = [payload]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict | list):
+            stack += _children(value)
         else:
-            yield one
+            yield value
 
 
-def _inside(found: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    return found.values() if isinstance(found, dict) else found
+def _children(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value

@@ -1,4 +1,4 @@
-"""Values of the engine. Times are Unix times in milliseconds, payloads are JSON texts."""
+"""Values of background work. Times are Unix times in milliseconds, payloads are JSON texts."""
 
 from __future__ import annotations
 
@@ -12,44 +12,47 @@ _KEYS: Final = UUID("0f9d1a3e-5c0e-4a53-9a0b-6a1f4b1f7c11")
 """Namespace of `Claim.key`."""
 
 State = Literal["ready", "blocked", "later", "running", "held", "dead"]
-"""`ready` has its seat in its lane, `blocked` waits for one, `later` for a time."""
+"""`ready` has a seat in its lane, `blocked` waits for a seat, `later` for a time."""
 
 HIGH, NORMAL, LOW, BULK = 0, 1, 2, 3
-"""Priorities: a smaller one is claimed before others; BULK has seats of its own."""
+"""Priorities: smaller numbers are claimed first; BULK jobs have separate seats."""
 
 RESTORED: Final = "restored"
-"""Why jobs of a restored database are held."""
+"""The hold reason of jobs in a restored database."""
 
-REMOVED: Final = " any more"
-"""Ends why jobs are held whose trigger, task or function is gone; they are dropped after a week."""
+REMOVED_SUFFIX: Final = " any more"
+"""The end of the hold reason of jobs whose trigger, task or function was removed.
 
-MOST_DEPTH: Final = 16
-"""How many jobs may cause one another in a row."""
+Such jobs are dropped after a week.
+"""
+
+MAX_DEPTH: Final = 16
+"""The longest chain of jobs that cause one another."""
 
 DEEP: Final = "tooDeep"
-TOO_DEEP: Final = f"{MOST_DEPTH} jobs in a row have caused one another"
+TOO_DEEP: Final = f"{MAX_DEPTH} jobs in a row have caused one another"
 
 
 AT: Final = " at "
-"""Stands in a cause before the step, which is told by file and line."""
+"""Separates a job or request from its step, as file and line, in a cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Which job or request something comes from, and how many jobs caused one another up to it."""
+    """The job or request that caused an event or a job, and the length of the chain of jobs."""
 
     job: str = ""
     depth: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """What happened, as the log keeps it.
+class ProjectEvent:
+    """An event in the outbox or in the log.
 
     Attributes:
-        id: its number in the outbox, which nothing else ever has.
+        id: the id in the outbox, which is never used again.
         name: such as `order.paid`.
-        key: what it is about, empty where nobody says so.
+        key: the subject of the event; may be empty.
     """
 
     id: int
@@ -62,17 +65,17 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job to be made.
+    """A job that is not in the queue yet.
 
     Attributes:
-        uid: what no other job has, such as `orders@17`: two of one uid are one job.
-        work: the trigger, task or function that is to run.
-        lane: jobs of one lane take turns, in the order of commits; empty for none.
-        seats: how many of a lane may run at a time; beyond one there is no order.
-        run_at: not before.
-        is_debounced: one that still waits is replaced by the next of its uid.
-        unique: another job of this key is not made for `unique_ms`; empty for none.
-        created_at: when what it comes from happened; only of one that is unique.
+        uid: a unique name, such as `orders@17`; a second job with the same uid is not created.
+        work: the trigger, task or function to run.
+        lane: jobs in a lane run one after another, in the order of commits; may be empty.
+        seats: the number of jobs in the lane that run at a time; with more than one, unordered.
+        run_at: the earliest start.
+        is_debounced: while the job waits, the next job with its uid replaces it.
+        unique: a key for which no other job is created for `unique_ms`; may be empty.
+        created_at: the time of the event, for a job with `unique`.
     """
 
     uid: str
@@ -89,21 +92,21 @@ class NewJob:
     created_at: int = 0
 
 
-Route = Callable[[Event], Iterable[NewJob]]
-"""Says which jobs an event makes."""
+Route = Callable[[ProjectEvent], Iterable[NewJob]]
+"""Returns the jobs that an event creates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A job that this worker runs: `fence` is another one once somebody else has it.
+    """A worker's claim of a job. When another worker claims the job, its `fence` changes.
 
     Attributes:
         attempt: 1 for the first.
-        code: the digest of what it has begun with; empty before the first step.
-        seq: the event's place in the log; 0 without one.
-        is_bulk: it has a seat of those that no other job has.
-        due_at: when it was made, or could run at the earliest.
-        created_at: when it was made, in milliseconds since 1970.
+        code: the digest of the code that the job began with; empty before the first step.
+        seq: the event's position in the log; 0 without an event.
+        is_bulk: the job uses one of the seats for BULK jobs.
+        due_at: the creation of the job, or its `run_at` if that is later.
+        created_at: the creation of the job.
     """
 
     id: int
@@ -122,7 +125,7 @@ class Claim:
 
     @property
     def key(self) -> str:
-        """A name for other services: the same in each attempt, and no other job's."""
+        """An idempotency key for other services: the same in each attempt, unique to the job."""
         return str(uuid5(_KEYS, f"{self.uid} {self.created_at}"))
 
 
@@ -130,8 +133,8 @@ Outcome = Literal["done", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """A job as people see it; `state` is its outcome once it has ended."""
+class JobSummary:
+    """A job in a list. When it has ended, `state` is its outcome."""
 
     uid: str
     work: str
@@ -144,17 +147,17 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
-    """What is known of one job.
+class JobDetails:
+    """A job with its payload, causes and steps.
 
     Attributes:
         payload: JSON.
-        causes: what caused it, what caused that, and so on, as far as that is known.
-        steps: what it has done, by file and line.
-        waits: what it waits for; nothing where it does not.
+        causes: the job's cause, the cause of that job, and so on, as far as they are stored.
+        steps: the completed steps, by file and line.
+        waits: descriptions of what the job waits for.
     """
 
-    job: Listed
+    job: JobSummary
     payload: str
     causes: Sequence[str]
     steps: Sequence[str]
@@ -163,7 +166,7 @@ class Story:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A time at which a task was to run; another `schedule` counts anew."""
+    """The next time of a task. When `schedule` changes, the time is computed again."""
 
     task: str
     at: int
@@ -172,15 +175,15 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class TickDue:
-    """What a tick makes.
+    """The runs of a due tick, and the task's next tick.
 
     Attributes:
-        times: at which the task was to run, and did not.
-        coming: its next tick; None where the task is gone.
-        overlap: `skip` leaves out what comes while a job of the task is there, `queue` lets one
-            wait for it, `allow` lets them run side by side.
-        delay_ms: how much later than its time it runs.
-        missed: times at which it was to run, and which nothing makes up for; the newest last.
+        times: the due times for which the task runs now.
+        coming: the next tick; None if the task was removed.
+        overlap: while a job of the task has not ended, `skip` creates no job, `queue` lets one
+            job wait, and `allow` runs jobs concurrently.
+        delay_ms: the delay of each run.
+        missed: due times for which the task does not run, oldest first.
     """
 
     times: Sequence[int] = ()
@@ -194,20 +197,20 @@ Counts = Mapping[State, int]
 
 
 class FencedError(Exception):
-    """Somebody else has the job: what was to be written is undone, and the run ends."""
+    """Another worker has claimed the job: the write is rolled back and the run ends."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
-    """What a job waits for at one of its steps.
+class JobWait:
+    """A job's wait for a time or an event, at one of its steps.
 
     Attributes:
-        path: of the step.
-        until: when it goes on in any case.
-        event: the event that it waits for; empty where it waits for the time alone.
-        value: what an event must hold somewhere to be of interest, as `runtime.work.triggers`
-            writes it; empty where any may be.
-        since: it has looked at the events up to this one.
+        path: the path of the step.
+        until: the deadline.
+        event: the name of the event; empty for a time alone.
+        value: a value that the event's payload contains, as `runtime.work.triggers` writes it;
+            empty for any payload.
+        since: the position in the log up to which the job has read events.
     """
 
     path: str
@@ -218,22 +221,24 @@ class Wait:
 
 
 class AsleepError(BaseException):
-    """A job waits: its run ends here and goes on from the record. No step can catch it.
+    """The job waits: this run ends, and a later run continues from the record.
+
+    It is a BaseException, so that no step catches it.
 
     Attributes:
-        waits: what for; several where branches wait at the same time.
+        waits: one wait for each waiting branch of the job.
     """
 
-    def __init__(self, *waits: Wait) -> None:
+    def __init__(self, *waits: JobWait) -> None:
         super().__init__()
         self.waits = waits
 
 
 class LaterError(Exception):
-    """A job is not to run before a time, which is no failed attempt.
+    """The job must not run before `at`. This does not use an attempt.
 
     Attributes:
-        at: the time in milliseconds since 1970.
+        at: in milliseconds since 1970.
     """
 
     def __init__(self, at: int) -> None:
@@ -242,17 +247,17 @@ class LaterError(Exception):
 
 
 class HeldError(Exception):
-    """A job cannot go on by itself: nobody guesses. Its text is the reason."""
+    """The job needs a decision by a user before it can continue. The message is the reason."""
 
 
-def shown_time(at: int) -> str:
-    """Return a time as people read it, such as `2026-03-01T02:30:00Z`."""
-    found = datetime.fromtimestamp(at // 1000, UTC).isoformat().removesuffix("+00:00")
-    return f"{found}.{at % 1000:03}Z" if at % 1000 else f"{found}Z"
+def format_time(at: int) -> str:
+    """Return a time in ISO 8601, such as `2026-03-01T02:30:00Z`."""
+    text = datetime.fromtimestamp(at // 1000, UTC).isoformat().removesuffix("+00:00")
+    return f"{text}.{at % 1000:03}Z" if at % 1000 else f"{text}Z"
 
 
-ENTITY: Final = "bbops"
-"""Of all of them."""
+RESERVED_PREFIX: Final = "bbops"
+"""The first part of the names of bbops's own events."""
 
 JOB_DEAD: Final = "bbops.job-dead"
 TASK_MISSED: Final = "bbops.task-missed"
@@ -263,25 +268,25 @@ OWN_EVENTS: Final[Mapping[str, Sequence[str]]] = {
     TASK_MISSED: ("task", "first", "last", "count"),
     RECEIVER_DISABLED: ("webhook", "receiver", "reason"),
 }
-"""The fields of what each of them brings."""
+"""The payload fields of bbops's own events."""
 
 
 def is_reserved(event: str) -> bool:
     """Return whether only bbops may emit an event."""
-    return event.partition(".")[0] == ENTITY
+    return event.partition(".")[0] == RESERVED_PREFIX
 
 
 JITTER: Final = 0.2
-"""By default: what failed together comes back apart."""
+"""The default jitter: jobs that failed together are retried at different times."""
 
 
 @dataclass(frozen=True, slots=True)
-class Retry:
-    """How often a job is tried, and the pauses in between; the default is that of the language.
+class RetryPolicy:
+    """A job's number of attempts and the pauses between them. Defaults as in the language.
 
     Attributes:
-        pauses: seconds after each attempt, in the place of those that grow.
-        jitter: of a pause, how much it may be shorter or longer.
+        pauses: fixed pauses in seconds, instead of exponential ones.
+        jitter: the fraction by which a pause may be shorter or longer.
     """
 
     attempts: int = 5
@@ -292,11 +297,11 @@ class Retry:
     jitter: float = JITTER
 
     def pause_ms(self, attempt: int, chance: float) -> int | None:
-        """Return how long to wait after an attempt has failed, None when it was the last.
+        """Return the pause after a failed attempt, None after the last one.
 
         Args:
             attempt: 1 for the first.
-            chance: from 0 to 1, drawn for this pause.
+            chance: a random number from 0 to 1.
         """
         if attempt >= self.attempts:
             return None

@@ -11,17 +11,17 @@ import msgspec
 from bbops.base.host import Database, Host
 from bbops.runtime.values.failures import Thrown
 from bbops.runtime.work.engine import now_ms
-from bbops.runtime.work.signature_schemes import Headers, Taken, read_json
-from bbops.runtime.work.signatures import Signature, kept_name, read_headers
+from bbops.runtime.work.signature_schemes import AcceptedDelivery, Headers, read_json
+from bbops.runtime.work.signatures import WebhookSignature, read_headers, stored_name
 from bbops.runtime.work.statements import EMIT, Statement
 
-MOST_BYTES: Final = 1_000_000
-"""Of a body."""
+MAX_BODY_BYTES: Final = 1_000_000
+"""The largest body of a webhook."""
 
-AGAIN_MS: Final = 7 * 86_400_000
-"""So long a delivery of the same name counts as the same."""
+DUPLICATE_MS: Final = 7 * 86_400_000
+"""The time for which a delivery with the same name is a duplicate."""
 
-_TAKE: Final = (
+_INSERT_DELIVERY: Final = (
     "INSERT INTO _bbops_received (hook, name, received_at, headers, body) VALUES (?, ?, ?, ?, ?)"
     " ON CONFLICT (hook, name) DO UPDATE SET received_at = excluded.received_at,"
     " headers = excluded.headers, body = excluded.body"
@@ -35,108 +35,108 @@ _EVENT: Final = "webhook/"
 
 
 def webhook_event(name: str) -> str:
-    """Return the name under which what a trigger receives is in the outbox."""
+    """Return the event name of a webhook trigger."""
     return f"{_EVENT}{name}"
 
 
-def shown_event(name: str) -> str:
-    """Return the name of an event as a function sees it; of a webhook, its trigger's."""
+def display_name(name: str) -> str:
+    """Return the name of an event for a function: for a webhook, the name of its trigger."""
     return name.removeprefix(_EVENT)
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryName:
-    """Where a delivery has its name: at a path in its JSON, or in a header."""
+    """The location of a delivery's name: a path in its JSON body, or a header."""
 
     body: str | None = None
     header: str | None = None
 
     def read(self, headers: Headers, body: bytes) -> str:
-        """Return the name; empty where the delivery has none."""
+        """Return the name of a delivery; empty if it is missing."""
         if self.header is not None:
-            return kept_name(headers.get(self.header.lower(), ""))
-        found = read_json(body)
+            return stored_name(headers.get(self.header.lower(), ""))
+        value = read_json(body)
         for key in (self.body or "").split("."):
-            found = found.get(key) if type(found) is dict else None
-        return kept_name(str(found)) if type(found) in {str, int} else ""
+            value = value.get(key) if type(value) is dict else None
+        return stored_name(str(value)) if type(value) in {str, int} else ""
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivedWebhook:
-    """A trigger that other services start.
+    """A trigger that other services call.
 
     Attributes:
-        name: the trigger's.
-        id: where a delivery has its name; None for the name that its scheme knows.
+        name: the name of the trigger.
+        id: the location of a delivery's name; None for the location of the scheme.
     """
 
     name: str
-    signature: Signature
+    signature: WebhookSignature
     id: DeliveryName | None = None
 
-    async def take(
-        self, host: Host, given: Sequence[tuple[bytes, bytes]], body: bytes, url: str = ""
-    ) -> Taken:
-        """Keep a delivery, and make its job, in one commit; one that came before changes nothing.
+    async def receive(
+        self, host: Host, headers: Sequence[tuple[bytes, bytes]], body: bytes, url: str = ""
+    ) -> AcceptedDelivery:
+        """Store a delivery and enqueue its job, in one commit; ignore a duplicate.
 
         Args:
-            host: of the release.
-            given: its headers.
-            body: as it came.
-            url: where it came to, as its sender knows it.
+            host: the host of the release.
+            headers: the raw headers.
+            body: the raw body.
+            url: the URL that the service calls.
 
         Returns:
-            What becomes of it: what its service wants to hear is in it.
+            The accepted delivery, with the response to the service.
 
         Raises:
-            Thrown: 401, it is not signed; 503, nothing runs jobs here.
-            FlowError: a secret is not what the scheme wants.
-            Failure: it cannot be written.
+            Thrown: 401, the signature is not valid; 503, jobs do not run here.
+            FlowError: a secret is not valid for the scheme.
+            Failure: the database rejected the write.
         """
         now = host.clock.now().timestamp()
-        headers = read_headers(given)
-        name = self.signature.verify(headers, body, now, url)
+        by_name = read_headers(headers)
+        name = self.signature.verify(by_name, body, now, url)
         if self.id is not None:
-            name = self.id.read(headers, body)
-        found = self.signature.take(headers, body, url)
-        if found.is_handshake:
-            return found
+            name = self.id.read(by_name, body)
+        accepted = self.signature.parse(by_name, body, url)
+        if accepted.is_handshake:
+            return accepted
         if host.events is None:
             raise Thrown(503, "no webhooks are taken here")
         await host.events.require_room()
-        payload, at, name = found.payload, round(1000 * now), name or host.random.uuid()
-        taken = self.name, name, at, self._headers(given), payload, at - AGAIN_MS
-        emitted = webhook_event(self.name), name, payload, at
+        payload, at, name = accepted.payload, round(1000 * now), name or host.random.uuid()
+        delivery = self.name, name, at, self._write_headers(headers), payload, at - DUPLICATE_MS
+        event = webhook_event(self.name), name, payload, at
 
-        def once(results: list[list[tuple[Any, ...]]]) -> Sequence[object]:
-            return *emitted, len(results[0])
+        def parameters(results: list[list[tuple[Any, ...]]]) -> Sequence[object]:
+            return *event, len(results[0])
 
-        statements: list[Statement] = [(_TAKE, taken), (_EMIT, once)]
+        statements: list[Statement] = [(_INSERT_DELIVERY, delivery), (_EMIT, parameters)]
         await host.database.write_all(statements)
         await host.events.committed()
-        return found
+        return accepted
 
-    def _headers(self, given: Sequence[tuple[bytes, bytes]]) -> str:
-        """Return headers as they are kept: name, value, and whether it is the signature."""
-        told = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in given]
-        kept = [(name, value, self.signature.is_in(name)) for name, value in told]
-        return msgspec.json.encode(kept).decode()
+    def _write_headers(self, headers: Sequence[tuple[bytes, bytes]]) -> str:
+        """Return headers as JSON: name, value, and whether it is the signature."""
+        texts = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
+        rows = [(name, value, self.signature.is_in(name)) for name, value in texts]
+        return msgspec.json.encode(rows).decode()
 
 
 TRIGGERS: Final = "triggers/"
-"""Begins the name of a delivery that was received."""
+"""Prefix of the id of a received delivery."""
 
-_RECEIVED: Final = "SELECT hook, name, received_at FROM _bbops_received"
-_OF: Final = "WHERE hook = ? AND name = ?"
+_SELECT_RECEIVED: Final = "SELECT hook, name, received_at FROM _bbops_received"
+_WHERE_NAME: Final = "WHERE hook = ? AND name = ?"
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
-    """A delivery that another service has sent.
+class ReceivedDelivery:
+    """A delivery from another service.
 
     Attributes:
         id: such as `triggers/paid@evt_1`.
-        at: when it came, in milliseconds since 1970.
+        at: the time of its arrival, in milliseconds since 1970.
     """
 
     id: str
@@ -145,52 +145,54 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True)
-class ReceivedStory:
-    """All that is kept of one; of each header its name, value, and whether it is the signature."""
+class ReceivedDetails:
+    """A received delivery with its body, and headers as name, value, and is-the-signature."""
 
-    delivery: Received
+    delivery: ReceivedDelivery
     headers: Sequence[tuple[str, str, bool]]
     body: str
 
 
 class ReceivedLog:
-    """What a project has received in the last 30 days."""
+    """The received deliveries of the last 30 days."""
 
     def __init__(self, database: Database, *, now: Callable[[], int] = now_ms) -> None:
         self._database, self._now = database, now
 
-    async def list(self, most: int) -> list[Received]:
-        """Return deliveries, the newest first."""
-        sql = f"{_RECEIVED} ORDER BY received_at DESC LIMIT ?"
-        return [_received(row) for row in await self._database.read(sql, (most,))]
+    async def list(self, limit: int) -> list[ReceivedDelivery]:
+        """Return deliveries, newest first."""
+        sql = f"{_SELECT_RECEIVED} ORDER BY received_at DESC LIMIT ?"
+        return [_read_delivery(row) for row in await self._database.read(sql, (limit,))]
 
-    async def show(self, delivery: str) -> ReceivedStory | None:
-        """Return what is kept of a delivery; None where there is none of the name."""
-        sql = f"SELECT hook, name, received_at, headers, body FROM _bbops_received {_OF}"
+    async def show(self, delivery: str) -> ReceivedDetails | None:
+        """Return a delivery with its headers and body; None if it does not exist."""
+        sql = f"SELECT hook, name, received_at, headers, body FROM _bbops_received {_WHERE_NAME}"
         rows = await self._database.read(sql, _split(delivery))
         if not rows:
             return None
-        *head, headers, body = rows[0]
-        found = msgspec.json.decode(headers, type=list[tuple[str, str, bool]])
-        return ReceivedStory(_received(head), found, body)
+        *summary, headers, body = rows[0]
+        decoded = msgspec.json.decode(headers, type=list[tuple[str, str, bool]])
+        return ReceivedDetails(_read_delivery(summary), decoded, body)
 
     async def replay(self, delivery: str) -> str | None:
-        """Run a delivery again, as a new job; return its name, None without the delivery."""
+        """Run a delivery again as a new job; return the job's uid, None without the delivery."""
         hook, name = _split(delivery)
-        rows = await self._database.read(f"SELECT body FROM _bbops_received {_OF}", (hook, name))
+        rows = await self._database.read(
+            f"SELECT body FROM _bbops_received {_WHERE_NAME}", (hook, name)
+        )
         if not rows:
             return None
-        given = webhook_event(hook), name, rows[0][0], self._now(), "", 0
-        ((number,),) = await self._database.write(f"{EMIT} RETURNING id", given)
-        return f"{TRIGGERS}{hook}@{number}"
+        event = webhook_event(hook), name, rows[0][0], self._now(), "", 0
+        ((event_id,),) = await self._database.write(f"{EMIT} RETURNING id", event)
+        return f"{TRIGGERS}{hook}@{event_id}"
 
 
-def _received(row: Sequence[Any]) -> Received:
+def _read_delivery(row: Sequence[Any]) -> ReceivedDelivery:
     hook, name, at = row
-    return Received(f"{TRIGGERS}{hook}@{name}", hook, at)
+    return ReceivedDelivery(f"{TRIGGERS}{hook}@{name}", hook, at)
 
 
 def _split(delivery: str) -> tuple[str, str]:
-    """Return the trigger of a delivery, and what its service calls it."""
+    """Return the trigger of a delivery, and the service's name of the delivery."""
     hook, _, name = delivery.removeprefix(TRIGGERS).partition("@")
     return hook, name

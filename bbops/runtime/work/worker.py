@@ -1,4 +1,4 @@
-"""The worker of a project: claim, run and retry jobs."""
+"""The worker of a project: claim, run and retry jobs, within the seats of a process."""
 
 from __future__ import annotations
 
@@ -19,71 +19,72 @@ from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.values import (
     AsleepError,
     Claim,
-    Event,
     FencedError,
     HeldError,
     LaterError,
     NewJob,
-    Retry,
+    ProjectEvent,
+    RetryPolicy,
     Route,
     Tick,
     TickDue,
 )
 
-MOST_IN_A_PROCESS: Final = 100
+MAX_JOBS_IN_PROCESS: Final = 100
 
 
 class Seats:
-    """A number of seats. A worker that gets too few waits: its event is set when some are free.
+    """The seats of a process, which its workers share.
 
-    While workers wait, each takes at most an equal part of the seats, the longest waiting first,
-    so a project with a long queue keeps no other from its jobs.
+    A worker that gets too few seats waits, and its event is set when seats are free. While workers
+    wait, each gets at most an equal share, the longest waiting first. So a project with a long
+    queue does not block other projects.
     """
 
-    def __init__(self, most: int = MOST_IN_A_PROCESS) -> None:
-        self._most = most
+    def __init__(self, limit: int = MAX_JOBS_IN_PROCESS) -> None:
+        self._limit = limit
         self._taken = Counter[asyncio.Event]()
         self._waiting = dict[asyncio.Event, None]()
-        """Workers in the order in which they wait."""
+        """Waiting workers, longest waiting first."""
 
-    def reserve(self, woken: asyncio.Event, wanted: int) -> int:
-        """Take at most so many seats for a worker; return how many it has got.
+    def reserve(self, woken: asyncio.Event, count: int) -> int:
+        """Reserve up to `count` seats for a worker; return the number of reserved seats.
 
         Args:
-            woken: the worker's event, which names it.
-            wanted: how many jobs it could begin.
+            woken: the worker's event, which identifies it.
+            count: the number of jobs that the worker could begin.
         """
-        room = self._most - self._taken.total()
+        room = self._limit - self._taken.total()
         others = self._waiting.keys() - {woken}
         if others:
-            busy = {worker for worker, count in self._taken.items() if count}
-            share = max(1, self._most // len(busy | others | {woken}))
+            busy = {worker for worker, taken in self._taken.items() if taken}
+            share = max(1, self._limit // len(busy | others | {woken}))
             ahead = takewhile(lambda worker: worker is not woken, self._waiting)
             room -= sum(self._taken[worker] < share for worker in [*ahead])
             room = min(room, share - self._taken[woken])
-        got = max(0, min(wanted, room))
-        self._taken[woken] += got
-        if got:
-            self._waiting.pop(woken, None)  # to the end of the queue, if it wants more
-        if got < wanted:
+        reserved = max(0, min(count, room))
+        self._taken[woken] += reserved
+        if reserved:
+            self._waiting.pop(woken, None)  # if it waits for more, it moves to the end
+        if reserved < count:
             self._waiting.setdefault(woken)
-        return got
+        return reserved
 
     def free(self, woken: asyncio.Event, count: int) -> None:
-        """Give seats of a worker back, and wake the other workers that wait for some."""
+        """Free seats of a worker, and wake the other waiting workers."""
         self._taken[woken] -= count
         if count:
             self._wake_others(woken)
 
-    def rest(self, woken: asyncio.Event) -> None:
-        """Let a worker wait no more: it has no job to begin."""
+    def stop_waiting(self, woken: asyncio.Event) -> None:
+        """Remove a worker without ready jobs from the waiting workers."""
         if woken in self._waiting:
             del self._waiting[woken]
             self._wake_others(woken)
 
     def leave(self, woken: asyncio.Event) -> None:
-        """Forget a worker that has ended."""
-        self.rest(woken)
+        """Remove a worker that has ended, and free its seats."""
+        self.stop_waiting(woken)
         self.free(woken, self._taken[woken])
         del self._taken[woken]
 
@@ -93,13 +94,13 @@ class Seats:
 
 
 @dataclass(frozen=True, slots=True)
-class Ticked:
-    """The time of a task has come.
+class TickReport:
+    """A due task.
 
     Attributes:
         task: its name, such as `tasks/nightly`.
-        runs: how many runs were due; one that overlaps may still be left out.
-        missed: how many were left out, because no server ran at their time.
+        runs: the number of due runs; `overlap` may still drop some.
+        missed: the number of dropped runs, because no server ran at their time.
     """
 
     task: str
@@ -108,12 +109,12 @@ class Ticked:
 
 
 @dataclass(frozen=True, slots=True)
-class Logged:
-    """An event has reached the log.
+class EventReport:
+    """An event that was moved into the log.
 
     Attributes:
         event: its name.
-        jobs: what it starts, such as `triggers/order-paid`.
+        jobs: the work that it starts, such as `triggers/order-paid`.
     """
 
     event: str
@@ -121,83 +122,83 @@ class Logged:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
-    """An attempt of a job has begun.
+class AttemptStart:
+    """The start of an attempt.
 
     Attributes:
-        waited_ms: since the job was made, or could run at the earliest.
+        waited_ms: the time since the job was due.
     """
 
     job: Claim
     waited_ms: int = 0
 
 
-Happening: TypeAlias = Ticked | Logged | Started
+WorkActivity: TypeAlias = TickReport | EventReport | AttemptStart
 
 
-class NotedRoute:
-    """A route that remembers what each event starts, until the move of the events is committed."""
+class RecordingRoute:
+    """A route that records an EventReport for each event, to publish after the commit."""
 
     def __init__(self, route: Route) -> None:
-        self._route, self.noted = route, list[Logged]()
+        self._route, self.reports = route, list[EventReport]()
 
-    def __call__(self, event: Event) -> list[NewJob]:
+    def __call__(self, event: ProjectEvent) -> list[NewJob]:
         """Return the jobs of an event."""
         jobs = list(self._route(event))
-        self.noted.append(Logged(event.name, tuple(one.work for one in jobs)))
+        self.reports.append(EventReport(event.name, tuple(job.work for job in jobs)))
         return jobs
 
 
-class NotedDue:
-    """Says what ticks make, and remembers it until they are committed."""
+class RecordingDue:
+    """A function of due ticks that records a TickReport for each, to publish after the commit."""
 
     def __init__(self, due: Callable[[Tick, int], TickDue]) -> None:
-        self._due, self.noted = due, list[Ticked]()
+        self._due, self.reports = due, list[TickReport]()
 
     def __call__(self, tick: Tick, now: int) -> TickDue:
-        """Return what a tick makes."""
+        """Return the runs of a tick."""
         due = self._due(tick, now)
         if due.times or due.missed:
-            self.noted.append(Ticked(tick.task, len(due.times), len(due.missed)))
+            self.reports.append(TickReport(tick.task, len(due.times), len(due.missed)))
         return due
 
 
-LOOK_SECONDS: Final = 1.0
-"""Between two looks where nobody says that something has happened."""
+POLL_SECONDS: Final = 1.0
+"""The interval between two polls of the database without a wake-up."""
 
 CRASHED: Final = "the process that ran it ended each time before it did"
-"""Why a job is given up that takes its process along."""
+"""The error of a job that has crashed its process in each attempt."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What a release says of its work.
+class WorkPlan:
+    """The functions of a release that route events, run jobs, and expand ticks.
 
     Attributes:
-        route: which jobs an event makes.
-        run: does a job; returns what is kept of what it returned, as JSON.
-        due: says of a tick, and the time, what it makes.
-        retry: how often work of a name is tried.
-        arrange: gives a job that a step made its lane and priority.
+        route: returns the jobs of an event.
+        run: runs a job; returns its result as JSON, None if the result is not stored.
+        due: returns the runs of a tick at a time.
+        retry: returns the retry policy of work.
+        arrange: returns an enqueued job with its lane and priority.
     """
 
     route: Route
     run: Callable[[RunRecord], Awaitable[str | None]]
     due: Callable[[Tick, int], TickDue]
-    retry: Callable[[str], Retry] = lambda _: Retry()
+    retry: Callable[[str], RetryPolicy] = lambda _: RetryPolicy()
     arrange: Callable[[NewJob], NewJob] = lambda job: job
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """How an attempt of a job went.
+    """The outcome of an attempt.
 
     Attributes:
         outcome: `done`, `waiting` in a step, `retrying` later, `dead`, `held`.
-        error: the failure, None for one that is done.
-        reason: why it failed or is held.
+        error: the exception; None without a failure.
+        reason: the reason of the failure or the hold.
     """
 
     job: Claim
@@ -208,20 +209,23 @@ class Attempt:
 
 
 async def run_attempt(
-    engine: Engine, job: Claim, plan: Plan, chance: Callable[[], float]
+    engine: Engine, job: Claim, plan: WorkPlan, chance: Callable[[], float]
 ) -> Attempt:
-    """Run a job that was claimed, and write how that went.
+    """Run an attempt of a claimed job, and write its outcome.
 
     Args:
-        chance: gives a number from 0 to 1, for the pause before the next attempt.
+        engine: the queue.
+        job: the claim.
+        plan: the plan of the release.
+        chance: returns a random number from 0 to 1, for the pause before the next attempt.
 
     Raises:
-        FencedError: somebody else has the job.
-        LaterError: it is not to run yet.
+        FencedError: another worker has claimed the job.
+        LaterError: the job must not run yet.
     """
     began = perf_counter()
     if job.attempt > plan.retry(job.work).attempts:
-        await written(lambda: engine.fail(job, CRASHED, None))
+        await write_outcome(lambda: engine.fail(job, CRASHED, None))
         return Attempt(job, "dead", perf_counter() - began, reason=CRASHED)
     try:
         outcome = await _run(engine, job, plan)
@@ -229,94 +233,102 @@ async def run_attempt(
         raise
     except HeldError as held:
         reason = str(held)
-        await written(lambda: engine.hold(job, reason))
+        await write_outcome(lambda: engine.hold(job, reason))
         return Attempt(job, "held", perf_counter() - began, held, reason)
-    except Exception as error:  # noqa: BLE001 - one job takes no other along
+    except Exception as error:  # noqa: BLE001 - a failing job must not stop other jobs
         reason = _reason(error)
-        retry = Retry(attempts=1) if isinstance(error, PayloadFailure) else plan.retry(job.work)
-        is_over = await _failed(engine, job, retry, reason, chance())
+        retry = (
+            RetryPolicy(attempts=1) if isinstance(error, PayloadFailure) else plan.retry(job.work)
+        )
+        is_dead = await _retry_or_fail(engine, job, retry, reason, chance())
         seconds = perf_counter() - began
-        return Attempt(job, "dead" if is_over else "retrying", seconds, error, reason)
+        return Attempt(job, "dead" if is_dead else "retrying", seconds, error, reason)
     return Attempt(job, outcome, perf_counter() - began)
 
 
-async def _run(engine: Engine, job: Claim, plan: Plan) -> Literal["done", "waiting"]:
-    """Run a job until its end, or until it has to wait; return which."""
+async def _run(engine: Engine, job: Claim, plan: WorkPlan) -> Literal["done", "waiting"]:
+    """Run a job until it ends or waits; return the outcome."""
     known = await engine.steps(job) if job.attempt > 1 or job.fence > 1 else {}
-    recorded = RunRecord(engine, job, known)
+    record = RunRecord(engine, job, known)
     try:
-        result = await plan.run(recorded)
+        result = await plan.run(record)
     except AsleepError as asleep:
-        await recorded.sleep(asleep.waits)
+        await record.sleep(asleep.waits)
         return "waiting"
     await engine.end(job, result=result)
     return "done"
 
 
-async def _failed(engine: Engine, job: Claim, retry: Retry, reason: str, chance: float) -> bool:
-    """Try a job again, or give it up; return which."""
+async def _retry_or_fail(
+    engine: Engine, job: Claim, retry: RetryPolicy, reason: str, chance: float
+) -> bool:
+    """Retry a job, or mark it dead after its last attempt; return whether it is dead."""
     pause = retry.pause_ms(job.attempt, chance)
-    again_at = None if pause is None else engine.now() + pause
-    await written(lambda: engine.fail(job, reason, again_at))
-    return again_at is None
+    retry_at = None if pause is None else engine.now() + pause
+    await write_outcome(lambda: engine.fail(job, reason, retry_at))
+    return retry_at is None
 
 
-async def written(write: Callable[[], Awaitable[object]]) -> None:
-    """Write how an attempt ended, as soon as the database takes it: until then nobody else runs."""
+async def write_outcome(write: Callable[[], Awaitable[object]]) -> None:
+    """Write the outcome of an attempt, and retry until the database accepts it."""
     while True:
         try:
             await write()
         except Failure as failure:
             _log.warning("the end of a job cannot be written yet: %s", failure.message)
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
         else:
             return
 
 
 def _reason(error: Exception) -> str:
-    """Return why an attempt failed, without any value of a mistake of ours."""
+    """Return the reason of a failure. Unexpected errors show only their type, not their values."""
     if not isinstance(error, Failure):
         return f"unexpected {type(error).__name__}"
     message = error.message or f"it failed with status {error.status}"
     return f"{message} [{error.code}]" if isinstance(error, JobFailure) else message
 
 
-MOST_AT_A_TIME: Final = 50
-"""Jobs of one project that run in one process."""
+MAX_CONCURRENT_JOBS: Final = 50
+"""The most concurrent jobs of a project in a process."""
 
-MOST_BULK: Final = 20
-"""Jobs beside them of the priority BULK, which wait for others most of the time."""
+MAX_BULK_JOBS: Final = 20
+"""The most additional concurrent jobs of priority BULK, which mostly wait for servers."""
 
 
-def _untold(attempt: Attempt) -> None:
-    """Tell nobody."""
+def _ignore(attempt: Attempt) -> None:
+    """Do nothing with an attempt."""
 
 
 class Worker:
-    """Runs jobs until it is cancelled; `woken` is set by whoever has committed something.
+    """Runs jobs until it is cancelled. Set `woken` after a commit of events or jobs.
 
     Attributes:
-        plan: of the release that is live. Jobs that run go on with the one they began with.
+        plan: the plan of the live release. Running jobs continue with their own plan.
         may_begin: cleared while no job may begin.
-        most: how many jobs run at a time.
+        limit: the number of concurrent jobs.
     """
 
     def __init__(
-        self, engine: Engine, plan: Plan, chance: Callable[[], float], *,
-        most: int = MOST_AT_A_TIME, tell: Callable[[Attempt], None] = _untold,
-        moved: Callable[[], None] = lambda: None,
-        notice: Callable[[Happening], None] = lambda _: None, seats: Seats | None = None,
+        self, engine: Engine, plan: WorkPlan, chance: Callable[[], float], *,
+        limit: int = MAX_CONCURRENT_JOBS, on_attempt: Callable[[Attempt], None] = _ignore,
+        on_moved: Callable[[], None] = lambda: None,
+        on_activity: Callable[[WorkActivity], None] = lambda _: None, seats: Seats | None = None,
     ) -> None:  # fmt: skip
-        """Begin nothing yet.
+        """Create a worker; `run` starts it.
 
         Args:
-            tell: is called with each attempt that has ended.
-            moved: is called once events were moved into the log.
-            notice: is called with what else happens.
-            seats: of the process, which its other workers share; its own if left out.
+            engine: the queue.
+            plan: the plan of the live release.
+            chance: returns a random number from 0 to 1, for pauses between attempts.
+            limit: the number of concurrent jobs.
+            on_attempt: is called with each ended attempt.
+            on_moved: is called when events were moved into the log.
+            on_activity: is called with due tasks, logged events and started attempts.
+            seats: the seats of the process; by default, the worker has its own.
         """
-        self.engine, self.plan, self._chance, self.most = engine, plan, chance, most
-        self._tell, self._moved, self._notice = tell, moved, notice
+        self.engine, self.plan, self._chance, self.limit = engine, plan, chance, limit
+        self._on_attempt, self._on_moved, self._on_activity = on_attempt, on_moved, on_activity
         self._running: dict[int, asyncio.Task[None]] = {}
         self._bulk, self._seats = set[int](), seats or Seats()
         self._due: int | None = None
@@ -325,28 +337,28 @@ class Worker:
 
     @property
     def running(self) -> int:
-        """How many jobs run now."""
+        """The number of running jobs."""
         return len(self._running)
 
     async def run(self) -> None:
-        """Work until cancelled; then what runs is cancelled, too, and another worker goes on."""
+        """Work until cancelled. Then running jobs are cancelled and requeued for other workers."""
         loop = asyncio.get_running_loop()
-        looked = -LOOK_SECONDS
+        polled_at = -POLL_SECONDS
         try:
             while True:
                 if not self.may_begin.is_set():
-                    self._seats.rest(self.woken)
+                    self._seats.stop_waiting(self.woken)
                 await self.may_begin.wait()
                 self.woken.clear()
                 if not self._running and (idle := await self.engine.idle_until()) is not None:
                     self._due = idle
-                    self._seats.rest(self.woken)
+                    self._seats.stop_waiting(self.woken)
                     await self._wait()
                     continue
-                if loop.time() - looked >= LOOK_SECONDS:
-                    looked = loop.time()
-                    await self._look()
-                if await self._turn():
+                if loop.time() - polled_at >= POLL_SECONDS:
+                    polled_at = loop.time()
+                    await self._poll()
+                if await self._work_once():
                     await asyncio.sleep(0)
                 else:
                     await self._wait()
@@ -356,71 +368,71 @@ class Worker:
             await asyncio.gather(*self._running.values(), return_exceptions=True)
             self._seats.leave(self.woken)
 
-    async def _look(self) -> None:
-        """Do what time and other workers ask for."""
+    async def _poll(self) -> None:
+        """Reclaim jobs of dead workers, renew leases, and create the jobs of due tasks."""
         lost = await self.engine.reclaim()
         if lost:
             _log.warning("%d jobs go on: the process that ran them has ended", len(lost))
-            if self.engine.holds:
+            if self.engine.hold_reason:
                 await self.engine.hold_waiting()
         await self.engine.renew()
-        due = NotedDue(self.plan.due)
+        due = RecordingDue(self.plan.due)
         if await self.engine.tick(due):
-            self._note(due.noted)
+            self._report(due.reports)
 
-    def _note(self, happenings: Iterable[Happening]) -> None:
-        for one in happenings:
-            self._notice(one)
+    def _report(self, activities: Iterable[WorkActivity]) -> None:
+        for activity in activities:
+            self._on_activity(activity)
 
-    async def _turn(self) -> bool:
-        """Move events and begin jobs; return whether there may be more at once."""
-        route = NotedRoute(self.plan.route)
+    async def _work_once(self) -> bool:
+        """Move events and begin jobs; return whether there may be more work now."""
+        route = RecordingRoute(self.plan.route)
         moved = await self.engine.pump(route, self.plan.arrange)
         if moved:
-            self._moved()
-            self._note(route.noted)
-        self._due = None if self.engine.holds else await self.engine.wake_due()
+            self._on_moved()
+            self._report(route.reports)
+        self._due = None if self.engine.hold_reason else await self.engine.wake_due()
         claimed = await self._claim()
         self._bulk |= {job.id for job in claimed if job.is_bulk}
         for job in claimed:
-            self._notice(Started(job, self.engine.now() - job.due_at))
-            task = asyncio.create_task(self._one(job))
+            self._on_activity(AttemptStart(job, self.engine.now() - job.due_at))
+            task = asyncio.create_task(self._run_job(job))
             self._running[job.id] = task
-            task.add_done_callback(partial(self._ended, job.id))
-        return bool(moved or (claimed and len(self._running) < self.most))
+            task.add_done_callback(partial(self._handle_end, job.id))
+        return bool(moved or (claimed and len(self._running) < self.limit))
 
     async def _claim(self) -> list[Claim]:
-        """Claim as many jobs as this worker and its process have room for."""
-        room = max(0, self.most - len(self._running) + len(self._bulk))
+        """Claim as many jobs as the worker and its process may run."""
+        room = max(0, self.limit - len(self._running) + len(self._bulk))
         seats, taken = self._seats.reserve(self.woken, room), 0
         try:
-            claimed = await self.engine.claim(seats, bulk=MOST_BULK - len(self._bulk))
+            claimed = await self.engine.claim(seats, bulk=MAX_BULK_JOBS - len(self._bulk))
             taken = sum(not job.is_bulk for job in claimed)
         finally:
             self._seats.free(self.woken, seats - taken)
             if taken < seats:
-                self._seats.rest(self.woken)
+                self._seats.stop_waiting(self.woken)
         return claimed
 
     async def _wait(self) -> None:
-        if self.engine.holds and not self._running:  # whoever asks for something wakes it
+        if self.engine.hold_reason and not self._running:  # only a user's command starts jobs
             await self.woken.wait()
             return
-        seconds = LOOK_SECONDS
+        seconds = POLL_SECONDS
         if self._due is not None:
             seconds = max(0.001, min(seconds, self.engine.seconds_until(self._due)))
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.woken.wait()
 
-    def _ended(self, number: int, _task: asyncio.Task[None]) -> None:
-        self._running.pop(number, None)
-        if number not in self._bulk:
+    def _handle_end(self, job_id: int, _task: asyncio.Task[None]) -> None:
+        self._running.pop(job_id, None)
+        if job_id not in self._bulk:
             self._seats.free(self.woken, 1)
-        self._bulk.discard(number)
+        self._bulk.discard(job_id)
         self.woken.set()
 
-    async def _one(self, job: Claim) -> None:
+    async def _run_job(self, job: Claim) -> None:
         plan = self.plan
         try:
             attempt = await run_attempt(self.engine, job, plan, self._chance)
@@ -428,12 +440,12 @@ class Worker:
             _log.info("job %s goes on elsewhere", job.uid)
         except LaterError as later:
             at = later.at
-            await written(lambda: self.engine.sleep(job, at))
-        except asyncio.CancelledError:  # the worker ends; that is no failed attempt
-            with suppress(Exception):  # else it is found out that nobody runs it
+            await write_outcome(lambda: self.engine.sleep(job, at))
+        except asyncio.CancelledError:  # the worker ends; this does not use an attempt
+            with suppress(Exception):  # another worker reclaims the job then
                 await self.engine.sleep(job, self.engine.now())
             raise
         else:
-            if self.engine.holds and attempt.outcome in {"retrying", "waiting"}:
-                await written(lambda: self.engine.hold_waiting(job))
-            self._tell(attempt)
+            if self.engine.hold_reason and attempt.outcome in {"retrying", "waiting"}:
+                await write_outcome(lambda: self.engine.hold_waiting(job))
+            self._on_attempt(attempt)

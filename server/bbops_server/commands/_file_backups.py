@@ -29,10 +29,10 @@ class BackedUp:
 
     def put_in_place(self) -> None:
         """Let the unpacked files take the place of those that are there."""
-        from bbops_server.process.storage.archive import put_in_place  # noqa: PLC0415 - after --help
+        from bbops_server.process.storage.archive import replace_folder  # noqa: PLC0415 - after --help
 
         if self.archive is not None and self.keep is not None:
-            had = put_in_place(self.new, self.root, self.keep)
+            had = replace_folder(self.new, self.root, self.keep)
             self.keep = self.keep if had else None
 
     def told(self) -> Mapping[str, object]:
@@ -63,7 +63,7 @@ def back_up_files(state: Path, backup: Path) -> BackedUp:
     """
     from bbops_server.process.storage.archive import (  # noqa: PLC0415 - after --help
         FOLDER,
-        archive_of,
+        archive_path,
         has_files,
         pack,
     )
@@ -71,7 +71,7 @@ def back_up_files(state: Path, backup: Path) -> BackedUp:
     root = state / FOLDER
     if not has_files(root):
         return BackedUp()
-    archive = archive_of(backup)
+    archive = archive_path(backup)
     held = pack(root, archive)
     return BackedUp(archive, held.size_bytes, held.files)
 
@@ -85,11 +85,11 @@ def restoring_files(backup: Path, state: Path, time: str) -> Iterator[BackedUp]:
     """
     from bbops_server.process.storage.archive import (  # noqa: PLC0415 - after --help
         FOLDER,
-        archive_of,
+        archive_path,
         unpacked,
     )
 
-    archive, root = archive_of(backup), state / FOLDER
+    archive, root = archive_path(backup), state / FOLDER
     if not archive.is_file():
         yield BackedUp()
         return

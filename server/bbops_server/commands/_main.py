@@ -15,13 +15,13 @@ from bbops_server.accounts.set_up_mark import must_hold_accounts, note_fresh
 from bbops_server.commands._running import Following, Make, Running, Sockets
 from bbops_server.process.handover import place
 from bbops_server.process.handover.activated import take_sockets
-from bbops_server.process.handover.offering import Offer, Successor
-from bbops_server.process.handover.protocol import Handed
-from bbops_server.process.handover.seat import Seat
+from bbops_server.process.handover.offering import HandoverServer, Successor
+from bbops_server.process.handover.protocol import HandoverDescriptors
+from bbops_server.process.handover.seat import StateSeat
 from bbops_server.process.handover.taking import Predecessor
-from bbops_server.process.host.files import note_holder
+from bbops_server.process.host.files import record_holder
 from bbops_server.process.host.log import start_logging
-from bbops_server.process.printing.listening import printing
+from bbops_server.process.printing.listening import run_printer
 from bbops_server.process.sockets.binding import find_sockets, require_https
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.settings import Settings
@@ -34,7 +34,7 @@ RESTORE_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.1
 
 
-async def run(settings: Settings, load: Callable[[], Make], seat: Seat | None = None) -> None:
+async def run(settings: Settings, load: Callable[[], Make], seat: StateSeat | None = None) -> None:
     """Serve until SIGTERM, SIGINT or a successor, then drain and return.
 
     Args:
@@ -60,7 +60,7 @@ async def run(settings: Settings, load: Callable[[], Make], seat: Seat | None = 
         ports = sockets.data.getsockname()[1], sockets.control.getsockname()[1]
         browser = settings.browser
         async with (
-            printing(browser.program, sandbox=browser.sandbox) as printer,
+            run_printer(browser.program, sandbox=browser.sandbox) as printer,
             _offered(sockets, seat) as offer,
         ):
             found = replace(settings, port=ports[0], control_port=ports[1], printer=printer)
@@ -86,7 +86,7 @@ async def _start(running: Running) -> None:
 
 
 async def _take_over(
-    running: Running, seat: Seat, before: Predecessor, stopped: asyncio.Event
+    running: Running, seat: StateSeat, before: Predecessor, stopped: asyncio.Event
 ) -> None:
     """Be ready beside a server, then take its place.
 
@@ -101,7 +101,7 @@ async def _take_over(
             hint="the running server keeps serving",
         )
     await before.give_up()
-    note_holder(seat.lock)
+    record_holder(seat.lock)
     await running.until(following.warm())  # it may have published since
     await plane.own()
     await running.until(following.restored(), RESTORE_SECONDS)
@@ -111,7 +111,7 @@ async def _take_over(
     plane.alone.set()
 
 
-async def _serve(running: Running, stopped: asyncio.Event, offer: Offer | None) -> None:
+async def _serve(running: Running, stopped: asyncio.Event, offer: HandoverServer | None) -> None:
     """Serve until told to stop, or until a successor does; then end."""
     if offer is not None:
         offer.open()
@@ -127,7 +127,7 @@ async def _serve(running: Running, stopped: asyncio.Event, offer: Offer | None) 
 
 
 async def _find_successor(
-    running: Running, stopped: asyncio.Event, offer: Offer | None
+    running: Running, stopped: asyncio.Event, offer: HandoverServer | None
 ) -> Successor | None:
     """Serve until a successor is ready, and return it; None once this server is to end."""
     told = asyncio.create_task(stopped.wait())
@@ -135,7 +135,7 @@ async def _find_successor(
         await running.serve(told)
         told.cancel()
         return None
-    wanted = asyncio.create_task(offer.wanted())
+    wanted = asyncio.create_task(offer.wait_for_successor())
     await running.serve(told, wanted)
     is_wanted = wanted.done() and not told.done()
     for task in (told, wanted):
@@ -144,14 +144,18 @@ async def _find_successor(
 
 
 @asynccontextmanager
-async def _offered(sockets: Sockets, seat: Seat | None) -> AsyncIterator[Offer | None]:
+async def _offered(
+    sockets: Sockets, seat: StateSeat | None
+) -> AsyncIterator[HandoverServer | None]:
     """Let successors ask while the block runs."""
     if seat is None or seat.listening is None:
         yield None
         return
     data, control = sockets
-    handed = Handed(data.fileno(), control.fileno(), seat.lock, seat.listening.fileno())
-    offer = Offer(handed, seat.listening)
+    handed = HandoverDescriptors(
+        data.fileno(), control.fileno(), seat.lock, seat.listening.fileno()
+    )
+    offer = HandoverServer(handed, seat.listening)
     try:
         yield offer
     finally:
@@ -161,7 +165,7 @@ async def _offered(sockets: Sockets, seat: Seat | None) -> AsyncIterator[Offer |
             place.remove(seat.state)
 
 
-async def _find_sockets(settings: Settings, seat: Seat | None) -> Sockets:
+async def _find_sockets(settings: Settings, seat: StateSeat | None) -> Sockets:
     """Return the listening sockets of both planes.
 
     Raises:

@@ -13,7 +13,7 @@ import click
 from bbops.base.errors import ServerError
 from bbops.database.schema.place import Place, PostgresPlace, read_url
 from bbops_server.commands._options import require_platform
-from bbops_server.process.host.files import PLACE_FILE, note_holder
+from bbops_server.process.host.files import PLACE_FILE, record_holder
 
 where_state = click.option(
     "--state", type=click.Path(path_type=Path), metavar="DIR",
@@ -192,7 +192,7 @@ def lock_state(state: Path) -> int | None:
     except BlockingIOError:
         os.close(lock)
         return None
-    note_holder(lock)
+    record_holder(lock)
     return lock
 
 

@@ -54,13 +54,13 @@ def run_project(
     tell: ReportProject = print_json if as_json else Terminal(mode=settings.mode, tips=tips)
 
     def load() -> Make:
-        from bbops_server.process.webhooks.outbox import Outbox  # noqa: PLC0415
+        from bbops_server.process.webhooks.outbox import WebhookOutbox  # noqa: PLC0415
         from bbops_server.publish.projects.projects import ServerProjects  # noqa: PLC0415
         from bbops_server.publish.sources.context import PublishContext  # noqa: PLC0415 - see above
 
         def make(plane: Plane) -> ServerProjects:
             async def work(projects: ServerProjects) -> None:
-                projects.outbox = Outbox(lambda: plane.settings)
+                projects.outbox = WebhookOutbox(lambda: plane.settings)
                 answered = asyncio.Queue[Reported]()
                 plane.on_report = answered.put_nowait
                 followed = _followed(*file, plane) if file else None
@@ -109,7 +109,7 @@ def run_file(
     tell: ReportProject = print_json if as_json else Terminal(mode=settings.mode)
 
     def load() -> Make:
-        from bbops_server.process.webhooks.outbox import Outbox  # noqa: PLC0415
+        from bbops_server.process.webhooks.outbox import WebhookOutbox  # noqa: PLC0415
         from bbops_server.publish.projects.file_follower import FileFollower  # noqa: PLC0415 - see above
         from bbops_server.publish.projects.projects import ServerProjects  # noqa: PLC0415
 
@@ -122,12 +122,12 @@ def run_file(
                 shown = name_database(url) if url else ""
                 projects.announce(_serving(plane, str(options.path), shown))
 
-            async def send(outbox: Outbox) -> None:
+            async def send(outbox: WebhookOutbox) -> None:
                 await plane.owned.wait()
                 await outbox.run()
 
             async def work(projects: ServerProjects) -> None:
-                projects.outbox = Outbox(lambda: plane.settings)
+                projects.outbox = WebhookOutbox(lambda: plane.settings)
                 await asyncio.gather(
                     announce(projects), followed.run(projects), send(projects.outbox)
                 )

@@ -12,8 +12,8 @@ from bbops.base.errors import ServerError
 from bbops_server.commands._projects import hold_state, lock_state, read_holder
 from bbops_server.process.handover import place
 from bbops_server.process.handover.peer import end_process, has_open
-from bbops_server.process.handover.seat import Seat
-from bbops_server.process.handover.taking import Gone, Predecessor, Silent
+from bbops_server.process.handover.seat import StateSeat
+from bbops_server.process.handover.taking import NoPredecessor, Predecessor, UnresponsivePredecessor
 
 HELD: Final = (
     "stop it (process {process}), or take its place with 'bbops serve --replace',"
@@ -32,7 +32,7 @@ _LOOK_SECONDS: Final = 0.05
 _log = logging.getLogger(__name__)
 
 
-def take_seat(state: Path, *, replaces: bool = False, hands_over: bool = True) -> Seat:
+def take_seat(state: Path, *, replaces: bool = False, hands_over: bool = True) -> StateSeat:
     """Return a server's place in a state folder.
 
     Args:
@@ -49,18 +49,18 @@ def take_seat(state: Path, *, replaces: bool = False, hands_over: bool = True) -
     if lock is None:
         try:
             before = Predecessor.meet(state)
-        except Silent as silent:
+        except UnresponsivePredecessor as silent:
             lock, patience = _end_holder(state, silent), _FREE_SECONDS
-        except Gone:
+        except NoPredecessor:
             lock = _wait_for_lock(state, _GONE_SECONDS)
             if lock is None:  # it was not killed a moment ago
                 raise
         else:
-            return Seat(state, before.lock, before.listening, before)
-    return Seat(state, lock, _listen(state) if hands_over else None, patience_seconds=patience)
+            return StateSeat(state, before.lock, before.listening, before)
+    return StateSeat(state, lock, _listen(state) if hands_over else None, patience_seconds=patience)
 
 
-def _end_holder(state: Path, silent: Silent) -> int:
+def _end_holder(state: Path, silent: UnresponsivePredecessor) -> int:
     """Kill a server that does not answer; return its lock."""
     holder = read_holder(state)
     if not has_open(holder, state / "lock"):

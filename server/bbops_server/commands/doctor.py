@@ -142,7 +142,7 @@ def _browser(program: str, sandbox: bool) -> Check:
     from bbops_server.process.printing import finding  # noqa: PLC0415 - after --help
 
     found = finding.find_program(program)
-    trouble = finding.find_trouble(program, sandbox=sandbox)
+    trouble = finding.find_problem(program, sandbox=sandbox)
     if not found:
         return Check("Chromium", "optional", "it is not installed", trouble)
     if trouble:

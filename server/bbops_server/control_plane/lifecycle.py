@@ -20,8 +20,8 @@ from bbops_server.control_plane.web.state import ControlState
 from bbops_server.control_plane.web.unavailable import send_unavailable
 from bbops_server.git_http import repository
 from bbops_server.git_http.serving import GitHttp
-from bbops_server.process.host.files import CONTROL_FILE, note_schema
-from bbops_server.process.sockets.serving import Server
+from bbops_server.process.host.files import CONTROL_FILE, record_schema
+from bbops_server.process.sockets.serving import SocketServer
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.publish.projects.protocols import StatusSource
 
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 class Control:
     """The running control plane of a server; `setup_url` creates the first account."""
 
-    server: Server
+    server: SocketServer
     state: Path
     setup_url: str = ""
     book: Book | None = None
@@ -95,9 +95,9 @@ def open_control(
         book = _open_book(settings.state, accounts, must_exist=must_exist)
     except DatabaseError as error:
         _log.error("the control plane is closed: %s; %s", error.message, error.hint)
-        return Control(Server(send_unavailable), settings.state)
+        return Control(SocketServer(send_unavailable), settings.state)
     note_opened(settings.state)
-    note_schema(settings.state, accounts.schema if accounts else None, CONTROL_FILE)
+    record_schema(settings.state, accounts.schema if accounts else None, CONTROL_FILE)
     try:
         here, shown = settings.control_here, settings.control_url
         key = write_local_key(settings.state, here, shown, is_handed_over=is_handed_over)
@@ -107,7 +107,7 @@ def open_control(
     control = ControlState(projects, book, lambda: plane.settings, key, is_set_up=must_exist)
     git = control.git = GitHttp(plane.build, projects, settings.state / "git", book.proposals)
     membership = control.membership = DraftMembership(book, plane.awake.admit)
-    server = Server(create_control(control))
+    server = SocketServer(create_control(control))
     return Control(server, settings.state, control.setup_url, book, git, membership)
 
 

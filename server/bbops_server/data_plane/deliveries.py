@@ -12,8 +12,8 @@ from bbops.base.diagnostics import suggest
 from bbops.base.errors import ServerError
 from bbops.base.json_deliveries import Delivery, DeliveryStory, DeliveryTry, JsonReceiver
 from bbops.runtime.flow.masking import MASK, is_hidden
-from bbops.runtime.work.sent_webhooks import WEBHOOKS, Sent, SentLog
-from bbops.runtime.work.webhooks import TRIGGERS, Received, ReceivedLog
+from bbops.runtime.work.sent_webhooks import WEBHOOKS, DeliveryLog, DeliverySummary
+from bbops.runtime.work.webhooks import TRIGGERS, ReceivedDelivery, ReceivedLog
 from bbops_server.data_plane.jobs import answers_about, database_of
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.deliveries import (
@@ -122,11 +122,11 @@ def show_url(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{'/…' if has_more else ''}"
 
 
-def _received(one: Received) -> Delivery:
+def _received(one: ReceivedDelivery) -> Delivery:
     return Delivery(one.id, "received", f"{TRIGGERS}{one.trigger}", one.at / 1000, "received")
 
 
-def _sent(live: Live, one: Sent) -> Delivery:
+def _sent(live: Live, one: DeliverySummary) -> Delivery:
     return Delivery(
         one.id, "sent", f"{WEBHOOKS}{one.webhook}", one.at / 1000, one.state, one.event,
         show_url(one.receiver), one.tries, _masked(live, one.error),
@@ -142,5 +142,5 @@ def _log(live: Live) -> ReceivedLog:
     return ReceivedLog(database_of(live))
 
 
-def _sent_log(live: Live) -> SentLog:
-    return SentLog(database_of(live), live.release.sent if live.release else {})
+def _sent_log(live: Live) -> DeliveryLog:
+    return DeliveryLog(database_of(live), live.release.sent if live.release else {})

@@ -11,10 +11,10 @@ from bbops.base.diagnostics import suggest
 from bbops.base.errors import ServerError
 from bbops.base.json_events import LoggedEvent
 from bbops.database.open import work_dialect
-from bbops.runtime.work.events import MOST_AGAIN, EventLog
+from bbops.runtime.work.events import MAX_REPLAYED, EventLog
 from bbops.runtime.work.rows import is_row_event
-from bbops.runtime.work.values import ENTITY, Event, is_reserved
-from bbops.runtime.work.webhooks import shown_event
+from bbops.runtime.work.values import RESERVED_PREFIX, ProjectEvent, is_reserved
+from bbops.runtime.work.webhooks import display_name
 from bbops_server.data_plane.jobs import answers_about, database_of
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.events import (
@@ -48,7 +48,7 @@ async def _list(live: Live, request: ListEvents) -> ListEventsAnswer:
 
 async def _emit(live: Live, request: EmitEvent) -> EmitEventAnswer:
     if is_reserved(request.event):
-        hint = f"give the event an entity of your own, not '{ENTITY}'"
+        hint = f"give the event an entity of your own, not '{RESERVED_PREFIX}'"
         raise ServerError(f"only bbops emits '{request.event}'", hint=hint)
     log = _log(live)
     if live.release is None or not live.release.has_work:
@@ -62,8 +62,8 @@ async def _replay(live: Live, request: ReplayEvents) -> ReplayEventsAnswer:
     log, since = _log(live), round(1000 * request.since)
     events = _events_of(live, request.trigger)
     count = await log.count(events, since)
-    if count > MOST_AGAIN:
-        hint = f"one replay runs {MOST_AGAIN:,} at most: take a later '--since'"
+    if count > MAX_REPLAYED:
+        hint = f"one replay runs {MAX_REPLAYED:,} at most: take a later '--since'"
         raise ServerError(f"there are {count:,} events", hint=hint)
     if request.counts:
         return ReplayEventsAnswer(count)
@@ -88,9 +88,9 @@ def _events_of(live: Live, trigger: str) -> Sequence[str]:
     return every[trigger]
 
 
-def _shown(live: Live, one: Event) -> LoggedEvent:
+def _shown(live: Live, one: ProjectEvent) -> LoggedEvent:
     payload = _masked(live, one.payload)
-    name = shown_event(one.name)
+    name = display_name(one.name)
     return LoggedEvent(one.id, name, one.at / 1000, one.key, payload, one.cause.job)
 
 

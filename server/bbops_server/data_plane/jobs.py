@@ -15,9 +15,9 @@ from bbops.database.open import Opened, work_dialect
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.engine import now_ms
-from bbops.runtime.work.events import unheard
+from bbops.runtime.work.events import unwrap
 from bbops.runtime.work.schedules import list_ticks
-from bbops.runtime.work.values import RESTORED, Listed
+from bbops.runtime.work.values import RESTORED, JobSummary
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.jobs import (
     ChangeJobs,
@@ -88,7 +88,7 @@ def database_of(live: Live) -> Opened:
     """
     if live.release is None:
         raise ServerError("the project has no live release", hint="'bbops status' says why")
-    found: Opened = unheard(live.release.answering.host.database)
+    found: Opened = unwrap(live.release.answering.host.database)
     return found
 
 
@@ -105,10 +105,10 @@ async def _count(live: Live, request: CountJobs) -> JobCounts:
 async def _list(live: Live, request: ListJobs) -> ListJobsAnswer:
     control = _control(live)
     if request.state == "ended":
-        found = await control.ended(most=request.most)
+        found = await control.ended(limit=request.most)
     else:
         state: Any = request.state or None
-        found = await control.jobs(state=state, most=request.most)
+        found = await control.jobs(state=state, limit=request.most)
     ticks = [TaskTime(one.task, one.at / 1000) for one in await control.ticks()]
     return ListJobsAnswer([_job(live, one) for one in found], await control.counts(), ticks)
 
@@ -124,7 +124,7 @@ async def _list_ticks(live: Live, request: ListTicks) -> ListTicksAnswer:
 
 
 async def _show(live: Live, request: ShowJob) -> ShowJobAnswer:
-    found = await _control(live).story(request.job)
+    found = await _control(live).details(request.job)
     if found is None:
         return ShowJobAnswer(None)
     story = JobStory(
@@ -170,7 +170,7 @@ async def _change(live: Live, request: ChangeJobs) -> ChangeJobsAnswer:
             return ChangeJobsAnswer(1, job)
 
 
-def _job(live: Live, one: Listed) -> Job:
+def _job(live: Live, one: JobSummary) -> Job:
     error = live.release.answering.mask.text(one.error) if live.release else ""
     return Job(
         one.uid, one.work, one.state, one.attempts, one.run_at / 1000, one.created_at / 1000,

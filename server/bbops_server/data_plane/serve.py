@@ -31,7 +31,7 @@ from bbops_server.data_plane.realtime.fanout.end import End
 from bbops_server.data_plane.realtime.fanout.stream import RemoteEnd
 from bbops_server.data_plane.realtime.limits import MOST_FRAME_BYTES
 from bbops_server.process.host.clock import SystemClock
-from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
 from bbops_server.process.host.interpreter import share_interpreter
 from bbops_server.process.host.log import start_logging
@@ -66,7 +66,7 @@ from bbops_server.process.messages.projects import (
 from bbops_server.process.messages.reports import ReportRequests
 from bbops_server.process.messages.request import DoneAnswer
 from bbops_server.process.messages.service import Handlers, RequestService
-from bbops_server.process.sockets.serving import Server
+from bbops_server.process.sockets.serving import SocketServer
 
 ORPHAN_GRACE_SECONDS = 10.0
 """How long requests may still take when the parent has died."""
@@ -85,8 +85,8 @@ class DataProcess:
         self._plane = DataPlane(directory, drafts)
         self._server = self._serve(self._plane)
 
-    def _serve(self, app: Any) -> Server:
-        return Server(app, most_frame_bytes=MOST_FRAME_BYTES)
+    def _serve(self, app: Any) -> SocketServer:
+        return SocketServer(app, max_frame_bytes=MOST_FRAME_BYTES)
 
     @property
     def service(self) -> RequestService:
@@ -164,7 +164,7 @@ class DataProcess:
     # ---- which projects and drafts there are
     async def _arrange(self, request: ArrangeProjects) -> DoneAnswer:
         self._directory.arrange(request.projects)
-        self._http.allow(Egress(request.egress), rows=Egress(request.receivers))
+        self._http.allow(EgressPolicy(request.egress), rows=EgressPolicy(request.receivers))
         self._plane.proxies = Proxies(request.proxies) if request.proxies else None
         return DoneAnswer()
 

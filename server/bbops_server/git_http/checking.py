@@ -23,7 +23,7 @@ from bbops_server.git_http.refs import (
     find_complaint,
 )
 from bbops_server.git_http.repository import Follower, Repository
-from bbops_server.process.children import LivingChild
+from bbops_server.process.children import SupervisedChild
 from bbops_server.process.messages.builds import CheckedPush, CheckPush
 from bbops_server.process.messages.repositories import CheckDirty, MeasurePush, ReadTrees
 from bbops_server.publish.processes.draft_build import DraftBuild
@@ -41,7 +41,7 @@ class Check:
     """The check of one push; its objects are in quarantine until it is accepted."""
 
     def __init__(
-        self, build: LivingChild, repository: Repository, quarantine: str, say: Say
+        self, build: SupervisedChild, repository: Repository, quarantine: str, say: Say
     ) -> None:
         self._build, self._repository, self._say = build, repository, say
         self._quarantine = quarantine
@@ -149,7 +149,11 @@ class Check:
         return list({trees[one.new]: one for one in updates if one.new in trees}.values())
 
     async def _ask(
-        self, follower: Follower, update: Update, seconds: float, build: LivingChild | DraftBuild
+        self,
+        follower: Follower,
+        update: Update,
+        seconds: float,
+        build: SupervisedChild | DraftBuild,
     ) -> CheckedPush:
         """Let a build process check a commit as it would build it."""
         at, source = follower.reconciler.context, follower.source

@@ -17,7 +17,7 @@ from bbops_server.git_http.publishing import Waiting
 from bbops_server.git_http.reach import Asking
 from bbops_server.git_http.refs import Rights, Update, read_target, read_updates
 from bbops_server.git_http.repository import Repository
-from bbops_server.process.children import LivingChild
+from bbops_server.process.children import SupervisedChild
 from bbops_server.publish.proposals.workflow import ProposalWorkflow, propose
 
 IsSame = Callable[[], Awaitable[bool]]
@@ -33,8 +33,8 @@ class Push:
     """What somebody pushes to a repository."""
 
     def __init__(
-        self, build: LivingChild, repository: Repository, caller: Caller, control: ProposalWorkflow,
-        is_same: IsSame,
+        self, build: SupervisedChild, repository: Repository, caller: Caller,
+        control: ProposalWorkflow, is_same: IsSame,
     ) -> None:  # fmt: skip
         self._build, self._repository, self._caller, self._proposing = (
             build,

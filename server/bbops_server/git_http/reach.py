@@ -13,7 +13,7 @@ from typing import Final
 from bbops.source.git.parts import Part
 from bbops_server.accounts.rules import Caller, Permission, may
 from bbops_server.git_http.repository import Repository
-from bbops_server.process.children import LivingChild
+from bbops_server.process.children import SupervisedChild
 from bbops_server.process.messages.repositories import FindChangedParts
 
 REACH_SECONDS: Final = 60.0
@@ -23,7 +23,7 @@ REACH_SECONDS: Final = 60.0
 class Asking:
     """Somebody who wants to do something, and the repository it is about."""
 
-    build: LivingChild
+    build: SupervisedChild
     repository: Repository
     caller: Caller
     permission: Permission

@@ -25,7 +25,7 @@ from bbops_server.git_http.push import IsSame, Push
 from bbops_server.git_http.repository import Projects, Repository
 from bbops_server.git_http.request import GitRequest
 from bbops_server.git_http.unpacking import Unpacking
-from bbops_server.process.children import LivingChild
+from bbops_server.process.children import SupervisedChild
 from bbops_server.publish.proposals.merge_status import MergeChecker
 from bbops_server.publish.proposals.parts import HostedProject, ImpactReader
 from bbops_server.publish.proposals.proposal_tests import ProposalTests
@@ -53,7 +53,7 @@ class GitHttp:
     """Answers git clients; who they are, and whether they may, was found out before."""
 
     def __init__(
-        self, build: LivingChild, projects: Projects, folder: Path, records: Proposals
+        self, build: SupervisedChild, projects: Projects, folder: Path, records: Proposals
     ) -> None:
         """`folder` is for the hooks."""
         self.projects, self.build, self._records = projects, build, records

@@ -1,4 +1,4 @@
-"""A Litestar application that answers with msgspec's types alone."""
+"""A Litestar application that supports only msgspec types."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from litestar.plugins.core import MsgspecDIPlugin
 
 
 class Application(Litestar):
-    """Litestar without its plugins for pydantic and attrs, which take longer to import than it."""
+    """Litestar without its plugins for pydantic and attrs, which are slow to import."""
 
     @staticmethod
     def _get_default_plugins(plugins: list[PluginProtocol]) -> list[PluginProtocol]:

@@ -1,4 +1,4 @@
-"""Children of the server: ask them, hear of their death, replace them."""
+"""Child processes of the server: send them requests, and replace them when they end or hang."""
 
 from __future__ import annotations
 
@@ -40,32 +40,33 @@ from bbops_server.process.messages.request import (
 _log = logging.getLogger(__name__)
 E = TypeVar("E", bound=EventMessage)
 
-_EXIT_SECONDS = 2.0  # for what a child does after it has answered `stop`
-_LONGEST_PAUSE_SECONDS = 5.0
+_EXIT_SECONDS = 2.0  # for the exit of a child after its answer to `Stop`
+_MAX_PAUSE_SECONDS = 5.0
 
 
 class ChildGone(ServerError):
-    """The process ended before it answered."""
+    """The process ended before it sent its answer."""
 
 
-class ChildSilent(ServerError):
-    """The process has not answered in time; it may still be at it."""
+class ChildTimeout(ServerError):
+    """The process did not answer in time. It may still work on the request."""
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
-    """When a process that lives is replaced anyway."""
+class HealthPolicy:
+    """The limits above which a running process is replaced."""
 
-    word_seconds: float = 2.0
-    """It is asked for a word that long after the last one."""
-    silence_seconds: float = 10.0
-    most_bytes: int = 2 << 30
-    """Of memory, where the system tells it; a process above it ends its requests and leaves."""
+    ping_seconds: float = 2.0
+    """The interval between two pings."""
+    timeout_seconds: float = 10.0
+    """A process that does not answer a ping for this time is killed."""
+    max_bytes: int = 2 << 30
+    """Memory, if the system reports it. A larger process finishes its requests and ends."""
     grace_seconds: float = 10.0
 
 
-class Running(Protocol):
-    """A process, whoever has started it."""
+class RunningProcess(Protocol):
+    """A process that this one or a zygote has started."""
 
     @property
     def pid(self) -> int:
@@ -73,19 +74,19 @@ class Running(Protocol):
         ...
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the process."""
         ...
 
     async def wait(self) -> int:
-        """Return the exit status once it has ended."""
+        """Wait for the end of the process, and return its exit status."""
         ...
 
 
 class Child:
-    """One process that answers requests. It ends by itself when this process does."""
+    """A process that answers requests. It ends when this process ends."""
 
-    def __init__(self, module: str, process: Running, channel: ProcessChannel) -> None:
-        """Use `start`."""
+    def __init__(self, module: str, process: RunningProcess, channel: ProcessChannel) -> None:
+        """Wrap a process that is running already; `start` starts one."""
         self._module, self._process, self._channel = module, process, channel
         self._numbers = count(1)
         self._waiting: dict[int, asyncio.Future[msgspec.Raw]] = {}
@@ -101,18 +102,18 @@ class Child:
     ) -> Child:  # fmt: skip
         """Start `python -m module CONTROL_FD *fds *words`; it inherits these descriptors.
 
-        It gets a session of its own, so Ctrl-C in a terminal reaches only the parent, who decides;
-        and the environment, without what opens the stored secrets, unless `env` is given.
+        It gets its own session, so that Ctrl-C in a terminal reaches only the parent, which stops
+        its children. Without `env`, it gets the environment except the key of the secrets.
 
         Raises:
-            ServerError: the system starts no more processes.
+            ServerError: the system cannot start another process.
         """
         ours, theirs = socket.socketpair()
         with theirs:
             passed = (theirs.fileno(), *fds)
             try:
                 process = await asyncio.create_subprocess_exec(
-                    # -P: a package in the current folder must not take the place of ours
+                    # -P: a package in the current folder must not replace a package of the server
                     *(sys.executable, "-P", "-m", module, *map(str, passed), *words),
                     stdin=asyncio.subprocess.DEVNULL,
                     pass_fds=passed,
@@ -123,7 +124,7 @@ class Child:
                 ours.close()
                 raise ServerError(f"cannot start a process: {error.strerror}") from None
         if nice:
-            # before it makes threads: on Linux each has a niceness of its own
+            # before it starts threads: on Linux each thread has its own niceness
             with suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, process.pid, nice)
         return cls(module, process, await ProcessChannel.open(ours))
@@ -134,12 +135,12 @@ class Child:
         return self._process.pid
 
     async def ask(self, request: RequestMessage[A], *, timeout_seconds: float) -> A:
-        """Return the answer to a request; several may be under way.
+        """Send a request and return its answer. Several requests may run concurrently.
 
         Raises:
-            BbopsError: the child's own error, or its answer is malformed.
-            ChildGone: the process ended instead.
-            ChildSilent: no answer in time.
+            BbopsError: the error that the child returned, or a malformed answer.
+            ChildGone: the process ended before it answered.
+            ChildTimeout: the process did not answer in time.
         """
         number = next(self._numbers)
         answer: asyncio.Future[msgspec.Raw] = asyncio.get_running_loop().create_future()
@@ -151,7 +152,7 @@ class Child:
                 await self._channel.write(RequestFrame(number, encode(request)))
                 return read_answer(request, await answer, f"process '{self._module}'")
         except TimeoutError:
-            raise ChildSilent(
+            raise ChildTimeout(
                 f"process '{self._module}' did not answer '{type(request).__name__}' within"
                 f" {timeout_seconds:g} seconds"
             ) from None
@@ -161,49 +162,49 @@ class Child:
             self._waiting.pop(number).cancel()
 
     @property
-    def is_asked(self) -> bool:
-        """Whether an answer is waited for."""
+    def is_busy(self) -> bool:
+        """Whether a request is running."""
         return bool(self._waiting)
 
-    async def is_silent(self, seconds: float) -> bool:
-        """Return whether it says nothing; any answer is a word, a refusal too."""
+    async def is_unresponsive(self, seconds: float) -> bool:
+        """Return whether the process does not answer pings. An error counts as an answer."""
         with suppress(BbopsError):
-            # asked twice: where we ourselves stood still, the first answer is here but unread
+            # two pings: if this process was suspended, the first answer is here but unread
             for share in (0.8, 0.2):
                 try:
                     await self.ask(Ping(), timeout_seconds=share * seconds)
-                except ChildSilent:
+                except ChildTimeout:
                     continue
                 return False
             return True
         return False
 
     def kill(self) -> None:
-        """End the process at once, whatever it is at."""
+        """Kill the process, whether it is idle or busy."""
         with suppress(ProcessLookupError):
             self._process.kill()
 
     def on_event(self, kind: type[E], callback: Callable[[E], None]) -> None:
-        """Call back with each event of a kind; those that nobody waits for are passed over."""
+        """Call back with each event of a kind. Events without a callback are ignored."""
         self._on_events[kind] = callback
         self._events = MessageReader("the server", self._on_events)
 
     def on_exit(self, callback: Callable[[Child], None]) -> None:
-        """Call back once the process has ended; soon, if it has already."""
+        """Call back when the process has ended; soon, if it has ended already."""
         if self._listening.done():
             asyncio.get_running_loop().call_soon(callback, self)
         else:
             self._callbacks.append(callback)
 
     async def wait(self) -> int:
-        """Return the exit status once the process has ended; negative is a signal."""
+        """Wait for the end of the process, and return its exit status; a signal is negative."""
         await asyncio.shield(self._listening)
         return await self._process.wait()
 
     async def stop(self, grace_seconds: float) -> int:
-        """End the process and return its exit status; never takes much longer than the grace.
+        """Stop the process and return its exit status, not much later than the grace period.
 
-        It finishes what it is at, at most for `grace_seconds`, and is killed if that fails.
+        It may finish its requests within `grace_seconds`, and is killed afterwards.
         """
         with suppress(BbopsError):
             await self.ask(Stop(grace_seconds), timeout_seconds=grace_seconds + _EXIT_SECONDS)
@@ -215,38 +216,38 @@ class Child:
         return await self.wait()
 
     async def leave(self) -> int:
-        """Let the process read an end, which is its own; return its exit status."""
+        """Close the channel, which ends the process; return its exit status."""
         await self._channel.close()
         return await self.wait()
 
     async def _listen(self) -> None:
         try:
             while (frame := await self._channel.read()) is not None:
-                self._take(frame)
+                self._handle(frame)
         except ServerError:
             _log.exception("process '%s' sent an invalid message and will be killed", self._module)
             self.kill()
-        finally:  # also where the loop ends: the process does when it reads an end
+        finally:  # also on cancellation: the process ends when its channel is closed
             await self._channel.close()
         self._fail_waiting()
         await self._process.wait()
         for callback in self._callbacks:
             callback(self)
 
-    def _take(self, frame: Frame) -> None:
+    def _handle(self, frame: Frame) -> None:
         match frame:
             case EventFrame():
-                self._hear(frame.event)
+                self._call_back(frame.event)
             case AnswerFrame() if waiting := self._find_waiting(frame.number):
                 waiting.set_result(frame.answer)
             case ErrorFrame() if waiting := self._find_waiting(frame.number):
                 waiting.set_exception(unpack_error(frame))
 
     def _find_waiting(self, number: int) -> asyncio.Future[msgspec.Raw] | None:
-        found = self._waiting.get(number)
-        return found if found and not found.done() else None  # whoever asked may have given up
+        answer = self._waiting.get(number)
+        return answer if answer and not answer.done() else None  # the caller may be cancelled
 
-    def _hear(self, data: msgspec.Raw) -> None:
+    def _call_back(self, data: msgspec.Raw) -> None:
         if self._events is not None:
             event = self._events.read(data)
             self._on_events[type(event)](event)
@@ -260,23 +261,27 @@ class Child:
         return ChildGone(f"process '{self._module}' ended before it answered")
 
 
-class LivingChild:
-    """A child that is replaced whenever it dies or hangs: what is asked goes to the one that lives.
-
-    `prepare` readies each new process before anything else is asked of it. With `is_quiet_at_work`
-    it is not expected to say a word while it is asked something else.
-    """
+class SupervisedChild:
+    """A child process that is replaced when it ends or hangs."""
 
     def __init__(
         self,
         start: Callable[[], Awaitable[Child]],
         prepare: Callable[[Child], Awaitable[None]] | None = None,
         *,
-        health: Health | None = None,
-        is_quiet_at_work: bool = False,
+        health: HealthPolicy | None = None,
+        skips_pings_when_busy: bool = False,
     ) -> None:
+        """Create a supervisor; `start` of it starts the first process.
+
+        Args:
+            start: starts a process.
+            prepare: sends the first requests to each new process.
+            health: the limits of the process.
+            skips_pings_when_busy: the process cannot answer pings while a request is running.
+        """
         self._start, self._prepare = start, prepare
-        self._health, self._is_quiet_at_work = health or Health(), is_quiet_at_work
+        self._health, self._skips_pings_when_busy = health or HealthPolicy(), skips_pings_when_busy
         self.replaced = 0
         self._living = asyncio.Event()
         self._child: Child | None = None
@@ -292,27 +297,28 @@ class LivingChild:
         """Start the first process.
 
         Raises:
-            BbopsError: it does not start, or ends at once; then none is kept.
+            BbopsError: the process does not start, or ends at once; it is not replaced then.
         """
         child = await self._make()
         self._keeping = asyncio.create_task(self._keep(child))
 
     async def ask(self, request: RequestMessage[A], *, timeout_seconds: float) -> A:
-        """As `Child.ask`, but waits for a process that is being replaced, within the same time.
+        """Send a request as `Child.ask`; while the process is being replaced, wait within the time.
 
-        A request whose process dies under it is asked once more, so it must bear that.
+        If the process ends during the request, the request is sent once more, so it must be
+        idempotent.
         """
         until = asyncio.get_running_loop().time() + timeout_seconds
         child = await self._current(until)
         try:
-            return await child.ask(request, timeout_seconds=_left(until))
+            return await child.ask(request, timeout_seconds=_seconds_until(until))
         except ChildGone:
             await child.wait()
         child = await self._current(until)
-        return await child.ask(request, timeout_seconds=_left(until))
+        return await child.ask(request, timeout_seconds=_seconds_until(until))
 
     async def stop(self, grace_seconds: float) -> None:
-        """Stop the process and replace it no more; nobody waits for another one."""
+        """Stop the process and do not replace it. Waiting requests fail."""
         self._is_stopped = True
         if self._keeping is not None:
             self._keeping.cancel()
@@ -344,12 +350,12 @@ class LivingChild:
         except BaseException:
             await child.stop(0)
             raise
-        child.on_exit(self._forget)
+        child.on_exit(self._handle_exit)
         self._child = child
         self._living.set()
         return child
 
-    def _forget(self, child: Child) -> None:
+    def _handle_exit(self, child: Child) -> None:
         if self._child is child:
             self._child = None
             self._living.clear()
@@ -368,20 +374,20 @@ class LivingChild:
             child = await self._replace(pause_seconds=0.0 if lived > 1 else 0.5)
 
     async def _watch(self, child: Child) -> None:
-        """End a process that says nothing, or has grown too large."""
+        """Kill an unresponsive process, and stop a process with too much memory."""
         health = self._health
         while True:
-            await asyncio.sleep(health.word_seconds)  # whether another process hangs, nobody tells
-            if self._is_quiet_at_work and child.is_asked:
+            await asyncio.sleep(health.ping_seconds)  # the system does not report hanging processes
+            if self._skips_pings_when_busy and child.is_busy:
                 continue
-            if await child.is_silent(health.silence_seconds):
-                if self._is_quiet_at_work and child.is_asked:
+            if await child.is_unresponsive(health.timeout_seconds):
+                if self._skips_pings_when_busy and child.is_busy:
                     continue
-                seconds = health.silence_seconds
+                seconds = health.timeout_seconds
                 _log.error("process %d did not respond for %g s and is killed", child.pid, seconds)
                 child.kill()
                 return
-            if (size := memory_bytes(child.pid)) > health.most_bytes:
+            if (size := memory_bytes(child.pid)) > health.max_bytes:
                 _log.error("process %d has %d MiB of memory and ends", child.pid, size >> 20)
                 await child.stop(health.grace_seconds)
                 return
@@ -393,12 +399,12 @@ class LivingChild:
                 return await self._make()
             except BbopsError as error:
                 _log.error("cannot replace a process: %s", error)
-            pause_seconds = min(2 * pause_seconds + 0.1, _LONGEST_PAUSE_SECONDS)
+            pause_seconds = min(2 * pause_seconds + 0.1, _MAX_PAUSE_SECONDS)
 
 
 def _environment() -> dict[str, str]:
     return {name: text for name, text in os.environ.items() if name != KEY_VARIABLE}
 
 
-def _left(until: float) -> float:
+def _seconds_until(until: float) -> float:
     return until - asyncio.get_running_loop().time()

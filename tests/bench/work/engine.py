@@ -14,7 +14,7 @@ from bbops.runtime.work.engine import Engine
 from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.statements import emit, enqueue
 from bbops.runtime.work.values import NewJob, Tick, TickDue
-from bbops.runtime.work.worker import Plan, Worker
+from bbops.runtime.work.worker import Worker, WorkPlan
 from tests.bench.figures import Figure
 from tests.bench.work.cpu import Meter, Used
 from tests.support.work_storm import opened, route
@@ -77,12 +77,12 @@ async def two_steps(work: RunRecord) -> None:
     work.begin()
     for step in ("0", "1"):
         work.enter(step)
-        await work.once(call)
+        await work.perform(call)
 
 
 async def drain(engine: Engine) -> None:
     """Run what there is."""
-    plan = Plan(lambda _: (), two_steps, lambda _, __: TickDue())
+    plan = WorkPlan(lambda _: (), two_steps, lambda _, __: TickDue())
     working = asyncio.create_task(Worker(engine, plan, lambda: 0.5).run())
     left = "SELECT 1 FROM _bbops_jobs WHERE state <> 'later' LIMIT 1"
     while await engine.database.read(left):

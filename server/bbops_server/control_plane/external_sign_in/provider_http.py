@@ -13,7 +13,7 @@ import msgspec
 from bbops.base.host import HttpRequest
 from bbops.runtime.values.failures import HttpFailure
 from bbops_server.accounts.errors import AccountError
-from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
 
 TIMEOUT_SECONDS: Final = 10.0
@@ -35,7 +35,7 @@ class ProviderHttp:
 
     def __init__(self, name: str, url: str) -> None:
         self._name = name
-        self._client = OutsideHttp(Egress([urlsplit(url).hostname or ""]))
+        self._client = OutsideHttp(EgressPolicy([urlsplit(url).hostname or ""]))
 
     async def get(self, url: str, token: str = "") -> Any:
         """Return the JSON at a URL.

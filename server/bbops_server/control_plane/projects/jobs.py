@@ -10,7 +10,7 @@ from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.base.errors import ServerError
 from bbops.base.json_jobs import ChangedJobs, JobList, JobStory, TaskTicks
-from bbops.runtime.work.schedules import MOST_TICKS
+from bbops.runtime.work.schedules import MAX_TICKS
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT, VisitedProject
 from bbops_server.control_plane.web.refusals import refuse
@@ -129,7 +129,7 @@ async def release_jobs(
 async def list_ticks(
     visit: Here, name: FromPath[str],
     task: Annotated[str, QueryParameter(max_length=400)] = "",
-    count: Annotated[int, QueryParameter(ge=1, le=MOST_TICKS)] = 5,
+    count: Annotated[int, QueryParameter(ge=1, le=MAX_TICKS)] = 5,
 ) -> list[TaskTicks]:  # fmt: skip
     """The next ticks of a task, or of all live tasks."""
     project = VisitedProject.open(visit, name)

@@ -13,7 +13,7 @@ import msgspec
 
 from bbops.base.addresses import split
 from bbops.runtime.flow.run import code_of
-from bbops_server.process.sockets.request_bounds import find_trouble
+from bbops_server.process.sockets.request_bounds import find_problem
 from bbops_server.settings import is_loopback
 
 _PUBLIC_POST_PATHS: Final = frozenset({"/oauth/token", "/oauth/register", "/oauth/revoke"})
@@ -56,7 +56,7 @@ class BrowserGuard:
             return
         url = scope["litestar_app"].state.control.settings.control_url
         reason, add_headers = find_reason(scope, url), _adding_headers(send, scope["path"], url)
-        violation = find_trouble(scope) if scope["type"] == "http" else None
+        violation = find_problem(scope) if scope["type"] == "http" else None
         if violation is not None:
             await _refuse(add_headers, *violation)
             return

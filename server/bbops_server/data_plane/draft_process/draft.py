@@ -30,7 +30,7 @@ from bbops_server.data_plane.live.swap import Live, Quota
 from bbops_server.data_plane.work.project import ProjectWork
 from bbops_server.process.forks import limits
 from bbops_server.process.host.clock import SystemClock
-from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
 from bbops_server.process.host.interpreter import share_interpreter
 from bbops_server.process.host.log import JsonLog, start_logging
@@ -108,7 +108,7 @@ class DraftProcess:
 
     def _bound(self) -> None:
         """Reach what the server may, of that only the draft's hosts."""
-        self._http.allow(Egress(self._egress, only=self._hosts))
+        self._http.allow(EgressPolicy(self._egress, only=self._hosts))
 
     async def _link(self, request: LinkRelease) -> LinkReleaseAnswer:
         self._hosts = request.hosts or ()
@@ -187,7 +187,7 @@ def run(request: ForkDraft) -> None:
 
 async def _run(request: ForkDraft) -> None:
     start_logging()
-    http = OutsideHttp(Egress(request.egress, only=()))  # until it is told which
+    http = OutsideHttp(EgressPolicy(request.egress, only=()))  # until it is told which
     log = BoundedLog(JsonLog(), limits.DRAFT_LOG_BYTES)
     live = Live(clock=SystemClock(), random=SystemRandom(), log=log, http=http, streams=http,
                 quota=_QUOTA)  # fmt: skip

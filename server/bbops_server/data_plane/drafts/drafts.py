@@ -38,7 +38,7 @@ from bbops_server.data_plane.live.directory import read_host
 from bbops_server.data_plane.pages.frontend import wants_page
 from bbops_server.data_plane.realtime.serving import PATH as REALTIME
 from bbops_server.data_plane.realtime.serving import refuse_socket
-from bbops_server.process.forks.limits import MOST_REQUESTS
+from bbops_server.process.forks.limits import MAX_REQUESTS
 from bbops_server.process.messages.drafts import DraftPlace
 
 MARK: Final = "/~drafts/"
@@ -264,7 +264,7 @@ class Drafts:
             draft.told_at = 0.0
             message = "this draft is starting; try again in a moment"
             await _send(sending, 503, _say("draftSleeps", message), [(b"retry-after", b"1")])
-        elif draft.is_busy or draft.in_flight >= MOST_REQUESTS:
+        elif draft.is_busy or draft.in_flight >= MAX_REQUESTS:
             message = "this draft exceeds its share of the server; try again later"
             later = (b"retry-after", b"%d" % _BUSY_SECONDS)
             await _send(sending, 429, _say("draftBusy", message), [later])

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 from bbops_server.process.forks.limits import (
     CPU_SHARE,
     CPU_WINDOW_SECONDS,
-    ENOUGH_SECONDS,
-    LONGEST_WAIT_SECONDS,
+    MAX_RESPONSE_SECONDS,
+    RESPONSE_CPU_SECONDS,
 )
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
@@ -59,8 +59,8 @@ class Usage:
     def is_hanging(self, used: Used) -> bool:
         """Return whether a silent process hangs, or is only kept waiting by others."""
         since = self.silent_since or used
-        has_computed = used.cpu_seconds - since.cpu_seconds > ENOUGH_SECONDS
-        return has_computed or not used.is_runnable or used.at - since.at > LONGEST_WAIT_SECONDS
+        has_computed = used.cpu_seconds - since.cpu_seconds > RESPONSE_CPU_SECONDS
+        return has_computed or not used.is_runnable or used.at - since.at > MAX_RESPONSE_SECONDS
 
     def _is_over(self) -> bool:
         """Return whether it has used more over the whole window, or since it took a rest."""

@@ -27,7 +27,7 @@ from bbops_server.data_plane.realtime.serving import (
     serve_socket,
 )
 from bbops_server.process.application import Application
-from bbops_server.process.sockets.request_bounds import Trouble, find_trouble
+from bbops_server.process.sockets.request_bounds import RequestProblem, find_problem
 
 _OF_PROJECTS = frozenset((CONFIG, JWKS))
 _JSON = (b"content-type", b"application/json")
@@ -59,7 +59,7 @@ class DataPlane(Application):
                 await super().__call__(scope, receive, send)
             return
         live = self._directory.only
-        trouble = find_trouble(scope)
+        trouble = find_problem(scope)
         if trouble is not None:
             await _refuse(scope, send, live, trouble)
             return
@@ -92,7 +92,7 @@ class DataPlane(Application):
         if self.proxies is not None:
             self.proxies.apply(scope)
         live = self._directory.only or self._directory.find(scope)
-        if find_trouble(scope) is not None:
+        if find_problem(scope) is not None:
             await refuse_socket(send, 404, "no topics here")
         elif self._drafts is not None and self._drafts.are_asked(scope):
             await self._drafts.serve_socket(scope, receive, send)
@@ -130,7 +130,7 @@ def _health() -> dict[str, str]:
     return {"status": "ok"}
 
 
-async def _refuse(scope: Any, send: Any, live: Live | None, trouble: Trouble) -> None:
+async def _refuse(scope: Any, send: Any, live: Live | None, trouble: RequestProblem) -> None:
     status, message = trouble
     body = msgspec.json.encode({"error": {"code": code_of(status), "message": message}})
     # what follows the request cannot be trusted either

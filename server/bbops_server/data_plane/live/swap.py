@@ -26,7 +26,7 @@ from bbops.runtime.linking.release import Release, link_in_slices
 from bbops.runtime.realtime.linking import link_topics
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.engine import now_ms
-from bbops.runtime.work.events import Outbox, Room
+from bbops.runtime.work.events import EventOutbox, QueueLimit
 from bbops.runtime.work.jobs import HAS_JOBS
 from bbops_server.data_plane.live.artifact import fill_env, read_artifact
 from bbops_server.data_plane.live.history import History, RestingHistory
@@ -135,8 +135,8 @@ class Live:
             files = await self._keep_files(history.parent) if history else None
             events = None
             if self.ring is not None:
-                dialect, room = work_dialect(opened), Room(opened, now_ms)
-                events = Outbox(opened, dialect, now_ms, self.ring, room=room)
+                dialect, room = work_dialect(opened), QueueLimit(opened, now_ms)
+                events = EventOutbox(opened, dialect, now_ms, self.ring, room=room)
             self.realtime.place = database
             realtime = self.realtime.publisher()
             storage = kept and self._storages.find(kept)

@@ -41,7 +41,7 @@ from bbops_server.data_plane.realtime.limits import (
 )
 from bbops_server.data_plane.realtime.rooms import Subscription, Told, client_info
 from bbops_server.data_plane.realtime.tokens import EARLY_SECONDS, has_expired
-from bbops_server.process.sockets.websocket import Outlet
+from bbops_server.process.sockets.websocket import WebsocketWriter
 
 CLIENT_BYTES: Final = 8
 
@@ -69,7 +69,7 @@ class Session(Connection):
             handed: the token that came with the handshake, where its page may use that.
         """
         self._hub, self.identity, self._handed = hub, identity, handed
-        self._out = Outlet(send, messages=MOST_WAITING, size_bytes=MOST_WAITING_BYTES)
+        self._out = WebsocketWriter(send, messages=MOST_WAITING, size_bytes=MOST_WAITING_BYTES)
         self.client = secrets.token_hex(CLIENT_BYTES)
         self.subscriptions: dict[str, Subscription] = {}
         self.is_connected = self._closing = False

@@ -11,7 +11,7 @@ from bbops.database.schema.place import Place
 from bbops.runtime.linking.work import Work
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.engine import now_ms
-from bbops.runtime.work.worker import Plan
+from bbops.runtime.work.worker import WorkPlan
 from bbops_server.data_plane.work.pinned import LinkOld, PinnedWork
 from bbops_server.data_plane.work.pins import Pins
 
@@ -27,7 +27,7 @@ class Assigned:
     place: Place
     pins: Pins
 
-    def plan(self, link_old: LinkOld) -> Plan:
+    def plan(self, link_old: LinkOld) -> WorkPlan:
         """Return how its jobs run: each on the code that it began with."""
         pinned = PinnedWork(self.work, self.pins, link_old, self.database)
         return replace(self.work.plan, run=pinned.run)
@@ -35,6 +35,6 @@ class Assigned:
     async def sweep(self, control: WorkControl, keep_seconds: float) -> None:
         """Forget what is older than it is kept, and old code that no job needs."""
         await control.sweep(round(1000 * keep_seconds))
-        needed = [one.code for one in await control.begun()]
+        needed = [one.code for one in await control.code_in_use()]
         before = now_ms() / 1000 - _PINS_SPARED_SECONDS
         await asyncio.to_thread(self.pins.sweep, [*needed, *self.work.codes.items()], before)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from bbops.runtime.work.sent_webhooks import WEBHOOKS
-from bbops.runtime.work.worker import Attempt, Happening, Started, Ticked
+from bbops.runtime.work.worker import Attempt, AttemptStart, TickReport, WorkActivity
 from bbops_server.process.messages.lifecycle import MetricSample
 
 BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 600.0, 3600.0)
@@ -59,13 +59,13 @@ class WorkCounts:
         if work.startswith(WEBHOOKS) and attempt.job.is_bulk:
             self._sent[project, work.removeprefix(WEBHOOKS), attempt.outcome] += 1
 
-    def happened(self, project: str, happening: Happening) -> None:
+    def happened(self, project: str, happening: WorkActivity) -> None:
         """Count what happened other than the end of an attempt."""
         match happening:
-            case Started(job, waited_ms) if job.attempt == job.fence == 1:
+            case AttemptStart(job, waited_ms) if job.attempt == job.fence == 1:
                 seconds = max(0, waited_ms) / 1000
                 _histogram(self._waited, (project, job.work)).add(seconds)
-            case Ticked(task, _, missed) if missed:
+            case TickReport(task, _, missed) if missed:
                 self._missed[project, task] += missed
 
     def samples(self) -> Iterator[MetricSample]:

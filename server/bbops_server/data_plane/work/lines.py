@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bbops.runtime.http.responses import blame
-from bbops.runtime.work.worker import Attempt, Happening, Logged, Started, Ticked
+from bbops.runtime.work.worker import Attempt, AttemptStart, EventReport, TickReport, WorkActivity
 from bbops_server.data_plane.live.lines import Lines
 from bbops_server.process.messages.reports import EventLogged, JobEnded, JobStarted, TaskTicked
 
@@ -11,14 +11,14 @@ from bbops_server.process.messages.reports import EventLogged, JobEnded, JobStar
 class WorkLines(Lines):
     """What the work process reports."""
 
-    def happened(self, happening: Happening) -> None:
+    def happened(self, happening: WorkActivity) -> None:
         """Report what happened other than the end of an attempt."""
         match happening:
-            case Ticked(task, runs, missed):
+            case TickReport(task, runs, missed):
                 self.tell(TaskTicked(task, runs, missed))
-            case Logged(event, works):
+            case EventReport(event, works):
                 self.tell(EventLogged(event.replace(":", " "), list(works)))
-            case Started(job):
+            case AttemptStart(job):
                 self.tell(JobStarted(job.work, job.uid, job.attempt))
 
     def ended(self, attempt: Attempt) -> None:

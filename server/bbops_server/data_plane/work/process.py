@@ -15,7 +15,7 @@ import uvloop
 from msgspec.structs import replace
 
 from bbops.base.errors import ServerError
-from bbops.runtime.work.worker import Attempt, Happening, Seats
+from bbops.runtime.work.worker import Attempt, Seats, WorkActivity
 from bbops_server.data_plane.live.bell import listen
 from bbops_server.data_plane.live.directory import Directory
 from bbops_server.data_plane.live.linking import link
@@ -29,7 +29,7 @@ from bbops_server.data_plane.work.exchanges import Exchanges
 from bbops_server.data_plane.work.lines import WorkLines, place_of
 from bbops_server.data_plane.work.project import ProjectWork
 from bbops_server.process.host.clock import SystemClock
-from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
 from bbops_server.process.host.interpreter import share_interpreter
 from bbops_server.process.host.log import start_logging
@@ -165,7 +165,7 @@ class WorkProcess:
         self._settings = WorkSettings(request.concurrency, request.keep_seconds)
         for project in self._projects.values():
             project.configure(self._settings)
-        self._http.allow(Egress(request.egress), rows=Egress(request.receivers))
+        self._http.allow(EgressPolicy(request.egress), rows=EgressPolicy(request.receivers))
         return DoneAnswer()
 
     async def _report(self, request: ReportRequests) -> DoneAnswer:
@@ -208,7 +208,7 @@ class WorkProcess:
             reason = release.answering.mask.text(attempt.reason) if release else ""
             _log.warning("job %s %s: %s", named, said, reason)
 
-    def _notice(self, project: str, happening: Happening) -> None:
+    def _notice(self, project: str, happening: WorkActivity) -> None:
         self._counts.happened(project, happening)
         if self._lines is not None:
             self._lines.happened(happening)

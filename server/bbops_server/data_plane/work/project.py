@@ -17,10 +17,10 @@ from bbops.database.sqlite.work import SqliteWork
 from bbops.runtime.linking.work import Work, link_work
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.control import WorkControl, read_sizes, read_snapshot_age
-from bbops.runtime.work.events import unheard
+from bbops.runtime.work.events import unwrap
 from bbops.runtime.work.sql_engine import SqlEngine
-from bbops.runtime.work.statements import Dialect
-from bbops.runtime.work.worker import Attempt, Happening, Seats, Worker
+from bbops.runtime.work.statements import WorkDialect
+from bbops.runtime.work.worker import Attempt, Seats, WorkActivity, Worker
 from bbops_server.data_plane.live.artifact import read_artifact
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.data_plane.work.assigned import Assigned
@@ -40,7 +40,7 @@ class ProjectWork:
 
     def __init__(
         self, live: Live, tell: Callable[[Attempt], None], *, tell_row: Tell, holds: str = "",
-        notice: Callable[[Happening], None] = lambda _: None, seats: Seats | None = None,
+        notice: Callable[[WorkActivity], None] = lambda _: None, seats: Seats | None = None,
     ) -> None:  # fmt: skip
         """Do nothing yet.
 
@@ -73,7 +73,7 @@ class ProjectWork:
         work, pins = link_work(data, release), Pins(artifact.parent.with_name("pins"))
         await asyncio.to_thread(pins.keep, artifact, work.codes.items())
         place = read_place(request.database)
-        database = unheard(release.answering.host.database)
+        database = unwrap(release.answering.host.database)
         self._linked[request.name] = Assigned(work, database, place, pins)
 
     async def swap(self, name: str) -> None:
@@ -110,7 +110,7 @@ class ProjectWork:
         """Run so many jobs at a time from now on, and keep ended ones so long."""
         self._settings = settings
         if self._worker is not None:
-            self._worker.most = settings.concurrency
+            self._worker.limit = settings.concurrency
             self._worker.woken.set()
 
     def wake(self) -> None:
@@ -194,8 +194,8 @@ class ProjectWork:
                     plan = assigned.plan(self._link_old)
                     tail = self._tail = RowTail(begun.database, dialect, self._tell_row)
                     worker = Worker(
-                        engine, plan, _chance, most=self._settings.concurrency,
-                        tell=self._tell, moved=tail.woken.set, notice=self._notice,
+                        engine, plan, _chance, limit=self._settings.concurrency,
+                        on_attempt=self._tell, on_moved=tail.woken.set, on_activity=self._notice,
                         seats=self._seats,
                     )  # fmt: skip
                     await self._begin(worker)
@@ -217,13 +217,13 @@ class ProjectWork:
 
     async def _set_plan(self, worker: Worker, assigned: Assigned) -> None:
         work, engine = assigned.work, worker.engine
-        worker.plan, engine.holds = assigned.plan(self._link_old), self._holds
-        engine.names_cause, engine.hears_dead = work.hears_rows, work.hears_dead
-        engine.hears_missed = work.hears_missed
-        engine.keeps = work.keeps
+        worker.plan, engine.hold_reason = assigned.plan(self._link_old), self._holds
+        engine.records_cause, engine.dead_job_triggers = work.hears_rows, work.hears_dead
+        engine.reports_missed = work.hears_missed
+        engine.logged_columns = work.keeps
         if self._tail is not None:
             self._tail.tables = work.kept_rows
-        await WorkControl(assigned.database, engine.dialect).carry_over(work.renamed)
+        await WorkControl(assigned.database, engine.dialect).rename_ticks(work.renamed)
         await engine.set_ticks([] if self._holds else work.tasks.first(engine.now()))
         worker.woken.set()
 
@@ -243,7 +243,7 @@ def _chance() -> float:
 
 
 @asynccontextmanager
-async def _living(place: Place, owner: str) -> AsyncIterator[tuple[Dialect, asyncio.Event]]:
+async def _living(place: Place, owner: str) -> AsyncIterator[tuple[WorkDialect, asyncio.Event]]:
     """Show others that a worker lives; yields the dialect, and what is set when it does not."""
     if isinstance(place, Path):  # one process works on a file, so nobody asks
         yield SqliteWork(), asyncio.Event()

@@ -15,7 +15,7 @@ from bbops.base.host import Database
 from bbops.runtime.realtime.rows import EPOCH
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.rows import NO_ROWS, OPERATIONS, row_event
-from bbops.runtime.work.statements import Dialect
+from bbops.runtime.work.statements import WorkDialect
 
 LOOK_SECONDS: Final = 1.0
 """Between two looks where nobody says that something has happened: another server may have."""
@@ -40,7 +40,7 @@ def names_of(tables: Mapping[str, float]) -> list[str]:
 class RowTail:
     """The end of the log of one project. `woken` is set once something was written into it."""
 
-    def __init__(self, database: Database, dialect: Dialect, tell: Tell) -> None:
+    def __init__(self, database: Database, dialect: WorkDialect, tell: Tell) -> None:
         """`tell` takes each change of a table in `tables`."""
         self._database, self._dialect, self._tell = database, dialect, tell
         self.woken = asyncio.Event()

@@ -15,7 +15,7 @@ from bbops_server.mcp.oauth.authlib_request import Answer, Asked, Sender
 from bbops_server.mcp.oauth.client import Client, OddClient
 from bbops_server.mcp.oauth.core import Core
 from bbops_server.mcp.oauth.documents import LASTS, is_document, read_document
-from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.egress import EgressPolicy
 
 
 class Unsafe(Exception):
@@ -67,7 +67,7 @@ class Consents:
         known = await asyncio.to_thread(clients.find, client_id)
         if known is not None and clients.is_fresh(known, LASTS):
             return
-        found = await read_document(client_id, Egress(settings.egress))
+        found = await read_document(client_id, EgressPolicy(settings.egress))
         told = msgspec.json.encode(found).decode()
         await asyncio.to_thread(clients.keep_document, client_id, told)
 

@@ -17,7 +17,7 @@ from bbops.base.host import HttpRequest
 from bbops.runtime.values.failures import HttpFailure
 from bbops_server.accounts.grant_tables import CLIENT_LENGTH
 from bbops_server.mcp.oauth.client import Metadata, OddClient, read_metadata
-from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
 
 MOST_BYTES: Final = 5 << 10
@@ -31,7 +31,7 @@ def is_document(client_id: str) -> bool:
     return client_id.startswith("https://")
 
 
-async def read_document(address: str, egress: Egress) -> Metadata:
+async def read_document(address: str, egress: EgressPolicy) -> Metadata:
     """Return what a document says.
 
     Args:
@@ -52,7 +52,7 @@ async def read_document(address: str, egress: Egress) -> Metadata:
     return read_metadata(said)
 
 
-async def _fetch(address: str, egress: Egress) -> Any:
+async def _fetch(address: str, egress: EgressPolicy) -> Any:
     http = OutsideHttp(egress, max_body_bytes=MOST_BYTES, max_redirects=0)
     headers = {"accept": "application/json"}
     try:

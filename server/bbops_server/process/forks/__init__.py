@@ -1,1 +1,1 @@
-"""Processes for code that nobody has reviewed: forked from a warm one, limited, ended by us."""
+"""Processes for unreviewed code: forked from a warm process, limited, and killed when needed."""

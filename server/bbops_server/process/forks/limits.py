@@ -1,7 +1,7 @@
-"""What a process that runs code nobody has reviewed may use. The figures are all in this table.
+"""The limits of processes that run unreviewed code, in one table.
 
-The limits of the system need no rights. Memory is bounded where Linux counts it; elsewhere the
-parent's look at the process is the bound.
+The system's limits need no privileges. Linux limits memory; elsewhere the parent polls the memory
+of the process.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ _MIB: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What one process may use.
+class ProcessLimits:
+    """The limits of a process.
 
     Attributes:
-        memory_bytes: that it may write; above, Python raises MemoryError.
-        file_bytes: the largest file.
-        nice: how far it stands back, 19 at most.
-        session_nice: how far all of its kind together do, where Linux divides by sessions.
-        files: open at a time, sockets too.
-        cpu_seconds: altogether; None for a process that lives on.
-        thread_stack_bytes: they count as memory.
+        memory_bytes: writable memory; above it, Python raises MemoryError.
+        file_bytes: the size of a file.
+        nice: the niceness of the process, at most 19.
+        session_nice: the niceness of the session, on Linux with autogroups.
+        files: open files and sockets.
+        cpu_seconds: CPU time; None without a limit.
+        thread_stack_bytes: the stack of a thread, which counts as memory.
     """
 
     memory_bytes: int
@@ -40,8 +40,10 @@ class Limits:
     thread_stack_bytes: int = _MIB
 
 
-DRAFT: Final = Limits(memory_bytes=256 * _MIB, file_bytes=192 * _MIB, nice=19, session_nice=19)
-TRIAL: Final = Limits(
+DRAFT: Final = ProcessLimits(
+    memory_bytes=256 * _MIB, file_bytes=192 * _MIB, nice=19, session_nice=19
+)
+TEST_RUN: Final = ProcessLimits(
     memory_bytes=512 * _MIB,
     file_bytes=192 * _MIB,
     nice=10,
@@ -49,63 +51,63 @@ TRIAL: Final = Limits(
     files=512,
     cpu_seconds=240,
 )
-"""Of one run of a project's tests: a publication waits for them."""
+"""A run of a project's tests, for which a publication waits."""
 
-DRAFT_BUILD: Final = Limits(
+DRAFT_BUILD: Final = ProcessLimits(
     memory_bytes=1024 * _MIB,
     file_bytes=192 * _MIB,
     nice=10,
     session_nice=10,
 )
-"""Of the process that builds and migrates drafts, one after the other."""
+"""The process that builds and migrates drafts, one after another."""
 DRAFT_BUILD_SECONDS: Final = 30.0
-"""What one draft may take for one step of its way, such as its tables."""
+"""The timeout of one step of a draft's build, such as its tables."""
 
 DRAFT_DATABASE_BYTES: Final = 128 * _MIB
 DRAFT_UPLOADS_BYTES: Final = 64 * _MIB
-"""Of the files of all runs under way."""
+"""The uploaded files of all running requests."""
 DRAFT_FILES_BYTES: Final = 128 * _MIB
 DRAFT_FILES: Final = 10_000
-"""Of what the addon localStorage keeps."""
+"""The most files of the addon localStorage."""
 DRAFT_HISTORY_BYTES: Final = 32 * _MIB
 DRAFT_FOLDER_BYTES: Final = 512 * _MIB
-"""Of everything that lies in a draft's folder; above it the process is ended."""
+"""The size of a draft's folder. Above it, the process is ended."""
 DRAFT_LOG_BYTES: Final = 256 << 10
-"""Of lines of the server's log, each minute."""
+"""The bytes that a draft may write to the server's log in a minute."""
 
-MOST_MEMORY_BYTES: Final = 2 * DRAFT.memory_bytes
-"""Resident, with what is shared: a process above it is ended."""
+MAX_MEMORY_BYTES: Final = 2 * DRAFT.memory_bytes
+"""Resident memory, including shared memory. Above it, the process is ended."""
 CPU_SHARE: Final = 0.5
-"""Of a core, on average over `CPU_WINDOW_SECONDS`: above it, new requests are answered 429."""
+"""The share of a core over `CPU_WINDOW_SECONDS`. Above it, new requests get status 429."""
 CPU_WINDOW_SECONDS: Final = 30.0
-SILENCE_SECONDS: Final = 10.0
-"""A process that does not answer for so long is ended, unless others keep it from that."""
-ENOUGH_SECONDS: Final = 1.0
-"""Of the processor, in which a process that does not hang would have answered."""
-LONGEST_WAIT_SECONDS: Final = 60.0
-"""However busy the machine is, a process that says nothing for so long is ended."""
-MOST_REQUESTS: Final = 64
-"""Requests to one draft that are under way at a time in one data process; more are answered 429."""
-MOST_DEATHS: Final = 3
-"""Of one commit; then the draft is told as failed."""
+UNRESPONSIVE_SECONDS: Final = 10.0
+"""A process that does not answer for this time is ended, unless it got too little CPU time."""
+RESPONSE_CPU_SECONDS: Final = 1.0
+"""The CPU time within which a process that does not hang answers."""
+MAX_RESPONSE_SECONDS: Final = 60.0
+"""A process that does not answer for this time is ended, even on a busy machine."""
+MAX_REQUESTS: Final = 64
+"""The concurrent requests to a draft in a data process. More get status 429."""
+MAX_CRASHES: Final = 3
+"""The crashes of a commit after which the draft has failed."""
 BACKOFF_SECONDS: Final = (0.0, 1.0, 5.0)
-"""Before a process takes the place of one that ended, by how many have."""
+"""The pause before a process is replaced, by the number of earlier crashes."""
 
 
-def apply(limits: Limits) -> None:
-    """Bind this process, and what it starts, for good."""
+def apply(limits: ProcessLimits) -> None:
+    """Apply limits to this process and its children. They cannot be raised again."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for kind, most in (
+    for kind, limit in (
         (resource.RLIMIT_DATA, limits.memory_bytes),
         (resource.RLIMIT_FSIZE, limits.file_bytes),
         (resource.RLIMIT_NOFILE, limits.files),
         (resource.RLIMIT_CPU, limits.cpu_seconds),
     ):
-        if most is not None:
-            with suppress(OSError, ValueError):  # a lower one is there already
-                resource.setrlimit(kind, (most, most))
+        if limit is not None:
+            with suppress(OSError, ValueError):  # a lower limit is set already
+                resource.setrlimit(kind, (limit, limit))
     threading.stack_size(limits.thread_stack_bytes)
     os.setpriority(os.PRIO_PROCESS, 0, limits.nice)
     with suppress(OSError):
-        # the first to go where the machine has no memory left
+        # the kernel kills it first when the machine runs out of memory
         Path("/proc/self/oom_score_adj").write_text("1000")

@@ -1,1 +1,1 @@
-"""One server takes the place of another on the same machine, and nobody is refused meanwhile."""
+"""Replacement of a running server by another one on the same machine, without refused requests."""

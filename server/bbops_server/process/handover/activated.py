@@ -1,4 +1,4 @@
-"""Sockets that a service manager has opened for this process, as systemd hands them over.
+"""Sockets that a service manager such as systemd has opened for this process.
 
 Source: sd_listen_fds(3).
 """
@@ -14,11 +14,11 @@ _VARIABLES: Final = ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")
 
 
 def take_sockets() -> list[socket.socket]:
-    """Return the listening sockets that are handed over, the first time; none without any."""
-    told = {name: os.environ.pop(name, "") for name in _VARIABLES}
-    if told["LISTEN_PID"] != str(os.getpid()) or not told["LISTEN_FDS"].isdecimal():
+    """Return the passed listening sockets on the first call, and no sockets on later calls."""
+    variables = {name: os.environ.pop(name, "") for name in _VARIABLES}
+    if variables["LISTEN_PID"] != str(os.getpid()) or not variables["LISTEN_FDS"].isdecimal():
         return []
-    return [_adopt(_FIRST + number) for number in range(int(told["LISTEN_FDS"]))]
+    return [_adopt(_FIRST + number) for number in range(int(variables["LISTEN_FDS"]))]
 
 
 def _adopt(descriptor: int) -> socket.socket:

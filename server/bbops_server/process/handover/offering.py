@@ -1,4 +1,4 @@
-"""The old server's side: hand over to one successor at a time."""
+"""The running server's side of a handover: hand over to one successor at a time."""
 
 from __future__ import annotations
 
@@ -11,14 +11,20 @@ from typing import Final
 
 import bbops
 from bbops_server.process.handover.peer import end_process, find_process, is_same_user
-from bbops_server.process.handover.protocol import PROTOCOL, Handed, Word, hear, say
-from bbops_server.process.host.files import note_holder
+from bbops_server.process.handover.protocol import (
+    PROTOCOL,
+    HandoverDescriptors,
+    HandoverMessage,
+    receive_message,
+    send_message,
+)
+from bbops_server.process.host.files import record_holder
 
-FIRST_WORD_SECONDS: Final = 10.0
+FIRST_MESSAGE_SECONDS: Final = 10.0
 READY_SECONDS: Final = 900.0
-"""How long a successor may take to be ready: what is live may have to be built again."""
+"""The timeout for a successor to be ready: it may have to build live releases again."""
 TAKE_SECONDS: Final = 60.0
-"""How long a successor may take to serve once everything was given up."""
+"""The timeout for a successor to serve after this server has given up."""
 
 _log = logging.getLogger(__name__)
 
@@ -31,14 +37,14 @@ class Successor:
         self.is_done, self.serves = asyncio.Event(), False
 
     async def takes_over(self) -> bool:
-        """Say that everything is given up; return whether it serves, False when it has ended.
+        """Report that this server has given up; return whether the successor serves.
 
-        Where it serves, it waits for the end of this process.
+        A successor that serves waits for the end of this process. False means that it has ended.
         """
         try:
-            say(self._end, {"done": "given up"})
+            send_message(self._end, {"done": "given up"})
             async with asyncio.timeout(TAKE_SECONDS):
-                self.serves = await hear(self._end) == {"do": "leave"}
+                self.serves = await receive_message(self._end) == {"do": "leave"}
         except TimeoutError:
             _log.error("process %d took over, but hangs and is killed", self._pid)
             end_process(self._pid)
@@ -53,22 +59,25 @@ class Successor:
         return self.serves
 
     async def _outlast(self) -> bool:
-        """Return whether it serves after all, once it has said so or has ended.
+        """Wait until the killed successor reports that it serves, or has ended; return which.
 
-        Never before: two servers would change the same state.
+        Before that, two servers could change the same state.
         """
         with suppress(OSError):
-            return await hear(self._end) == {"do": "leave"}
+            return await receive_message(self._end) == {"do": "leave"}
         return False
 
 
-class Offer:
-    """Listens for successors; what they get are descriptors of the same sockets and lock.
+class HandoverServer:
+    """Listens for successors, and passes them the descriptors of the sockets and the lock.
 
-    It answers from the start on, and hands over while `is_ready`; `is_taken` when it has.
+    Attributes:
+        is_ready: this server may hand over; if not, successors are rejected.
+        has_served: `open` was called.
+        is_taken: a successor has taken over.
     """
 
-    def __init__(self, handed: Handed, listening: socket.socket) -> None:
+    def __init__(self, handed: HandoverDescriptors, listening: socket.socket) -> None:
         self._handed, self._listening = handed, listening
         self._ready: asyncio.Queue[Successor] = asyncio.Queue()
         self.is_ready = self.has_served = self.is_taken = False
@@ -77,20 +86,20 @@ class Offer:
         self._accepting = asyncio.create_task(self._accept())
 
     def open(self) -> None:
-        """Hand over from now on."""
+        """Accept successors from now on."""
         self.is_ready = self.has_served = True
 
     @property
     def is_in_use(self) -> bool:
-        """Whether there is a successor, be it one that is still getting ready."""
+        """Whether a successor has taken over, or is getting ready."""
         return self.is_taken or bool(self._taken_by)
 
-    async def wanted(self) -> Successor:
-        """Return a successor once one is ready."""
+    async def wait_for_successor(self) -> Successor:
+        """Wait until a successor is ready, and return it."""
         return await self._ready.get()
 
     async def close(self) -> None:
-        """Hand over to nobody any more; one that was getting ready goes on alone."""
+        """Stop accepting successors. A successor that is getting ready continues alone."""
         tasks = (self._accepting, *self._meetings)
         for task in tasks:
             task.cancel()
@@ -107,12 +116,12 @@ class Offer:
     async def _meet(self, end: socket.socket) -> None:
         with end, suppress(OSError, TimeoutError):
             end.setblocking(False)  # noqa: FBT003 - its only argument
-            async with asyncio.timeout(FIRST_WORD_SECONDS):
-                asked = await hear(end) if is_same_user(end) else None
-            if asked is None:
+            async with asyncio.timeout(FIRST_MESSAGE_SECONDS):
+                request = await receive_message(end) if is_same_user(end) else None
+            if request is None:
                 return
-            if refusal := self._refuse(asked):
-                say(end, refusal)
+            if refusal := self._refuse(request):
+                send_message(end, refusal)
                 return
             self._taken_by = find_process(end) or -1
             try:
@@ -120,11 +129,11 @@ class Offer:
             finally:
                 self._taken_by = 0
 
-    def _refuse(self, asked: Word) -> Word | None:
-        if asked.get("protocol") != PROTOCOL or asked.get("do") != "take over":
+    def _refuse(self, request: HandoverMessage) -> HandoverMessage | None:
+        if request.get("protocol") != PROTOCOL or request.get("do") != "take over":
             return {
                 "refused": f"the server that runs hands over by protocol {PROTOCOL}, and was asked"
-                f" for '{asked.get('protocol')}'",
+                f" for '{request.get('protocol')}'",
                 "hint": "stop it, then start this server",
             }
         if not self.is_ready:
@@ -142,13 +151,13 @@ class Offer:
 
     async def _hand_over(self, end: socket.socket, pid: int) -> None:
         greeting = {"protocol": PROTOCOL, "pid": os.getpid(), "version": bbops.__version__}
-        say(end, greeting, self._handed)
+        send_message(end, greeting, self._handed)
         async with asyncio.timeout(READY_SECONDS):
-            is_ready = await hear(end) == {"do": "give up"}
+            is_ready = await receive_message(end) == {"do": "give up"}
         if is_ready:
             successor = Successor(end, pid)
             self._ready.put_nowait(successor)
             await successor.is_done.wait()
             self.is_taken = successor.serves
             if not self.is_taken:
-                note_holder(self._handed.lock)
+                record_holder(self._handed.lock)

@@ -1,4 +1,4 @@
-"""Where a server can be asked to hand over: a socket in its state folder, for its user alone."""
+"""The socket for handover requests: a file in the state folder that only its user can open."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pathlib import Path
 from typing import Final
 
 NAME: Final = "handover"
-_LONGEST: Final = 100
-"""Bytes in the path of a socket; systems allow 104 and 108."""
+_MAX_PATH: Final = 100
+"""The longest path of a socket in bytes; systems allow 104 and 108."""
 _BACKLOG: Final = 8
 
 
 def listen(state: Path) -> socket.socket:
-    """Return a socket that listens in a state folder, in the place of one that was left there.
+    """Return a socket that listens in a state folder, and replace an old socket file.
 
     Raises:
-        OSError: the file system has no sockets, or cannot be written.
+        OSError: the file system does not support sockets, or cannot be written.
     """
     listening = socket.socket(socket.AF_UNIX)
     try:
         (state / NAME).unlink(missing_ok=True)
-        with _short(state) as path:
+        with _short_path(state) as path:
             listening.bind(path)
-        (state / NAME).chmod(0o600)  # before it listens nobody can connect
+        (state / NAME).chmod(0o600)  # clients cannot connect before `listen`
         listening.listen(_BACKLOG)
     except OSError:
         listening.close()
@@ -37,15 +37,15 @@ def listen(state: Path) -> socket.socket:
 
 
 def connect(state: Path, seconds: float) -> socket.socket:
-    """Return a connection to the server of a state folder; each of its calls may take so long.
+    """Connect to the server of a state folder. `seconds` is the timeout of each later call.
 
     Raises:
-        OSError: nobody listens there.
+        OSError: no server listens there.
     """
     end = socket.socket(socket.AF_UNIX)
     end.settimeout(seconds)
     try:
-        with _short(state) as path:
+        with _short_path(state) as path:
             end.connect(path)
     except OSError:
         end.close()
@@ -54,19 +54,19 @@ def connect(state: Path, seconds: float) -> socket.socket:
 
 
 def remove(state: Path) -> None:
-    """Remove the socket of a server that ends."""
+    """Remove the socket file."""
     with suppress(OSError):
         (state / NAME).unlink()
 
 
 @contextmanager
-def _short(state: Path) -> Iterator[str]:
-    """Yield a path of the socket that is short enough: through a link, where the folder's is not.
+def _short_path(state: Path) -> Iterator[str]:
+    """Yield a path of the socket that is short enough, if needed through a temporary link.
 
-    The link is needed only while a socket is bound, or a connection is made.
+    The link is only needed while binding or connecting.
     """
     path = str(state / NAME)
-    if len(os.fsencode(path)) <= _LONGEST:
+    if len(os.fsencode(path)) <= _MAX_PATH:
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="bbops-", dir="/tmp") as folder:

@@ -1,14 +1,14 @@
-"""What two servers say to each other: lines of JSON, the first answer with descriptors.
+"""The protocol of a handover between two servers: lines of JSON, the first answer with descriptors.
 
-The two may be of different versions, so this is small, and stays as it is:
+The servers may have different versions, so the protocol is small and does not change:
 
     new: {"protocol": 1, "do": "take over", "pid": 7}
-    old: {"protocol": 1, "pid": 3, "version": "0.1.0"} and the four descriptors of `Handed`,
-         or {"refused": "why", "hint": "cure"}
-    new: {"do": "give up"}, once it is ready
-    old: {"done": "given up"}; it still answers projects, and changes nothing any more
-    new: {"do": "leave"}, once it answers
-    old: ends; where the new one has ended without that word, the old one takes all of it back
+    old: {"protocol": 1, "pid": 3, "version": "0.1.0"} with `HandoverDescriptors`,
+         or {"refused": "reason", "hint": "fix"}
+    new: {"do": "give up"}, when it is ready
+    old: {"done": "given up"}; it still answers requests to projects, but changes no state
+    new: {"do": "leave"}, when it serves
+    old: ends; if the new server has ended without "leave", the old server continues
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 PROTOCOL: Final = 1
-_MOST_BYTES: Final = 4096
+_MAX_BYTES: Final = 4096
 
-Word = dict[str, Any]
+HandoverMessage = dict[str, Any]
 
 
-class Handed(NamedTuple):
-    """The descriptors that are handed over, in this order; a later version may add to them."""
+class HandoverDescriptors(NamedTuple):
+    """The passed descriptors, in this order. Later versions may append descriptors."""
 
     data: int
     control: int
@@ -35,30 +35,32 @@ class Handed(NamedTuple):
     handover: int
 
 
-def say(end: socket.socket, word: Mapping[str, Any], descriptors: Sequence[int] = ()) -> None:
-    """Say a word. Raises: OSError: the other one has ended."""
-    socket.send_fds(end, [json.dumps(word).encode() + b"\n"], list(descriptors))
+def send_message(
+    end: socket.socket, message: Mapping[str, Any], descriptors: Sequence[int] = ()
+) -> None:
+    """Send a message. Raises: OSError: the other server has ended."""
+    socket.send_fds(end, [json.dumps(message).encode() + b"\n"], list(descriptors))
 
 
-def hear_descriptors(end: socket.socket) -> tuple[Word | None, list[int]]:
-    """Return the next word and what came with it; None at the end. Blocks.
+def receive_descriptors(end: socket.socket) -> tuple[HandoverMessage | None, list[int]]:
+    """Return the next message and its descriptors; None at the end. Blocks.
 
     Raises:
-        TimeoutError: nothing came in the time that the connection has.
+        TimeoutError: no message arrived within the timeout of the connection.
     """
-    data, descriptors, _, _ = socket.recv_fds(end, _MOST_BYTES, len(Handed._fields) * 2)
+    data, descriptors, _, _ = socket.recv_fds(end, _MAX_BYTES, len(HandoverDescriptors._fields) * 2)
     return _read(data), list(descriptors)
 
 
-async def hear(end: socket.socket) -> Word | None:
-    """Return the next word; None when the other one has ended, or says what is none."""
+async def receive_message(end: socket.socket) -> HandoverMessage | None:
+    """Return the next message; None if the other server has ended, or the message is malformed."""
     with suppress(OSError):
-        return _read(await asyncio.get_running_loop().sock_recv(end, _MOST_BYTES))
+        return _read(await asyncio.get_running_loop().sock_recv(end, _MAX_BYTES))
     return None
 
 
-def _read(data: bytes) -> Word | None:
+def _read(data: bytes) -> HandoverMessage | None:
     with suppress(ValueError):
-        word = json.loads(data)
-        return word if isinstance(word, dict) else None
+        message = json.loads(data)
+        return message if isinstance(message, dict) else None
     return None

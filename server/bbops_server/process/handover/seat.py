@@ -1,4 +1,4 @@
-"""The place in a state folder that one server has at a time."""
+"""A server's exclusive use of a state folder."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from bbops_server.process.handover.taking import Predecessor
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
-    """What a server has before it starts.
+class StateSeat:
+    """The lock of a state folder, with the predecessor that shares it.
 
     Attributes:
-        state: the folder.
-        lock: descriptor of the lock on it, which its predecessor may hold as well.
-        listening: where a successor asks; None of a server that hands over to nobody.
-        predecessor: the server whose place it takes, None without one.
-        patience_seconds: how long ports may be taken by what is left of a server that was killed.
+        state: the state folder.
+        lock: the descriptor of its lock, which the predecessor may hold as well.
+        listening: the socket for successors; None if the server does not hand over.
+        predecessor: the server to replace; None without one.
+        patience_seconds: the time for which children of a killed server may still use the ports.
     """
 
     state: Path

@@ -1,4 +1,4 @@
-"""The new server's side: take over from the one that runs on the same state folder."""
+"""The new server's side of a handover: take over from the server on the same state folder."""
 
 from __future__ import annotations
 
@@ -12,31 +12,37 @@ from typing import Any, Final, Self
 from bbops.base.errors import ServerError
 from bbops_server.process.handover.peer import end_process
 from bbops_server.process.handover.place import connect
-from bbops_server.process.handover.protocol import PROTOCOL, Handed, hear, hear_descriptors, say
+from bbops_server.process.handover.protocol import (
+    PROTOCOL,
+    HandoverDescriptors,
+    receive_descriptors,
+    receive_message,
+    send_message,
+)
 
-HELLO_SECONDS: Final = 15.0
-"""How long the server that runs may take for its first word."""
+GREETING_SECONDS: Final = 15.0
+"""The timeout for the running server's first message."""
 
 GIVE_UP_SECONDS: Final = 90.0
-"""More than it takes to answer what is under way, and to finish a publication."""
+"""Longer than running requests and a publication take."""
 
 LEAVE_SECONDS: Final = 60.0
 _END_SECONDS: Final = 10.0
 _log = logging.getLogger(__name__)
 
 
-class Silent(ServerError):
-    """The server that runs does not answer: it hangs, or is stopped."""
+class UnresponsivePredecessor(ServerError):
+    """The running server does not answer: it hangs, or is suspended."""
 
 
-class Gone(ServerError):
-    """Nobody hands over there: the server that ran has ended, or something else runs."""
+class NoPredecessor(ServerError):
+    """No server hands over: it has ended, or another command uses the state folder."""
 
 
 class Predecessor:
-    """The server whose place is taken. One that hangs or dies meanwhile is not waited for."""
+    """The server to replace. If it hangs or ends during the handover, the handover continues."""
 
-    def __init__(self, end: socket.socket, pid: int, handed: Handed) -> None:
+    def __init__(self, end: socket.socket, pid: int, handed: HandoverDescriptors) -> None:
         self._end, self.pid = end, pid
         for descriptor in handed:
             os.set_inheritable(descriptor, False)  # noqa: FBT003 - its signature
@@ -47,12 +53,12 @@ class Predecessor:
 
     @classmethod
     def meet(cls, state: Path) -> Self:
-        """Return the server that runs on a state folder. Blocks until it has answered.
+        """Connect to the server of a state folder. Blocks until it has answered.
 
         Raises:
-            Silent: it does not.
-            Gone: there is none, or it has ended meanwhile.
-            ServerError: it cannot hand over, or does not want to; says why.
+            UnresponsivePredecessor: it does not answer.
+            NoPredecessor: there is no server, or it has ended.
+            ServerError: it cannot hand over, or refuses to; with its reason.
         """
         if not hasattr(socket, "send_fds"):
             raise ServerError(
@@ -60,9 +66,9 @@ class Predecessor:
                 hint="stop the running server, then start this server",
             )
         try:
-            end = connect(state, HELLO_SECONDS)
+            end = connect(state, GREETING_SECONDS)
         except OSError:
-            raise Gone(
+            raise NoPredecessor(
                 f"what uses the state folder '{state}' cannot hand over: it is 'bbops dev', another"
                 " command, or a version before 'serve --replace'",
                 hint="stop it, then start this server",
@@ -74,23 +80,23 @@ class Predecessor:
             raise
 
     async def give_up(self) -> None:
-        """Let it change nothing any more; returns when it does not. Projects are still answered."""
+        """Make it stop changing state. It still answers requests to projects."""
         await self._do("give up", GIVE_UP_SECONDS)
 
     async def leave(self) -> None:
-        """Let it answer what is under way and end; returns when it has."""
+        """Make it finish running requests and end; wait for its end."""
         await self._do("leave", LEAVE_SECONDS)
         if not await self._ends():
             _log.error("process %d has given up, but does not end", self.pid)
         self._end.close()
 
-    async def _do(self, what: str, seconds: float) -> None:
+    async def _do(self, command: str, seconds: float) -> None:
         try:
             async with asyncio.timeout(seconds):
-                say(self._end, {"do": what})
-                await hear(self._end)
+                send_message(self._end, {"do": command})
+                await receive_message(self._end)
         except TimeoutError:
-            _log.error("process %d hangs at '%s' and is killed", self.pid, what)
+            _log.error("process %d hangs at '%s' and is killed", self.pid, command)
             end_process(self.pid)
             if not await self._ends():
                 raise ServerError(
@@ -101,10 +107,10 @@ class Predecessor:
             _log.warning("process %d has ended before it could hand over", self.pid)
 
     async def _ends(self) -> bool:
-        """Return whether it ends soon, as the connection says that it holds."""
+        """Return whether its end of the connection is closed soon."""
         try:
             async with asyncio.timeout(_END_SECONDS):
-                while await hear(self._end) is not None:
+                while await receive_message(self._end) is not None:
                     pass
         except TimeoutError:
             return False
@@ -113,27 +119,32 @@ class Predecessor:
         return True
 
 
-def _greet(end: socket.socket) -> tuple[int, Handed]:
+def _greet(end: socket.socket) -> tuple[int, HandoverDescriptors]:
     try:
-        say(end, {"protocol": PROTOCOL, "do": "take over", "pid": os.getpid()})
-        told, descriptors = hear_descriptors(end)
+        send_message(end, {"protocol": PROTOCOL, "do": "take over", "pid": os.getpid()})
+        message, descriptors = receive_descriptors(end)
     except TimeoutError:
-        message = f"the server that runs has not answered for {HELLO_SECONDS:g} seconds"
-        raise Silent(message) from None
+        raise UnresponsivePredecessor(
+            f"the server that runs has not answered for {GREETING_SECONDS:g} seconds"
+        ) from None
     except OSError:
-        told, descriptors = None, []
-    handed = Handed._make(descriptors[:4]) if len(descriptors) >= len(Handed._fields) else None
-    if told is None:
-        raise Gone("the running server has just stopped", hint="start this one again")
+        message, descriptors = None, []
+    handed = (
+        HandoverDescriptors._make(descriptors[:4])
+        if len(descriptors) >= len(HandoverDescriptors._fields)
+        else None
+    )
+    if message is None:
+        raise NoPredecessor("the running server has just stopped", hint="start this one again")
     if handed is None:
-        raise _refused(told)
-    pid = told.get("pid")
+        raise _refusal_error(message)
+    pid = message.get("pid")
     return pid if isinstance(pid, int) else 0, handed
 
 
-def _refused(told: dict[str, Any]) -> ServerError:
-    why = str(told.get("refused", "the running server does not support handover"))
-    return ServerError(why, hint=str(told.get("hint", "stop it, then start this server")))
+def _refusal_error(message: dict[str, Any]) -> ServerError:
+    reason = str(message.get("refused", "the running server does not support handover"))
+    return ServerError(reason, hint=str(message.get("hint", "stop it, then start this server")))
 
 
 def _adopt(descriptor: int) -> socket.socket:

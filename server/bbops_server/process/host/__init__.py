@@ -1,1 +1,1 @@
-"""The real doors of `bbops.base.host`, one file each."""
+"""Implementations of the interfaces in `bbops.base.host`, one file each."""

@@ -1,4 +1,4 @@
-"""The time, as this machine tells it."""
+"""The system clock."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 
 class SystemClock:
-    """The door `bbops.base.host.Clock`."""
+    """Implements `bbops.base.host.Clock`."""
 
     __slots__ = ()
 
     def now(self) -> datetime:
         """Return the aware UTC time, to the microsecond."""
-        return datetime.now(UTC)  # noqa: TID251 - this is the door
+        return datetime.now(UTC)  # noqa: TID251 - the implementation of the clock

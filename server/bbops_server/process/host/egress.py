@@ -1,4 +1,4 @@
-"""Which addresses a project may reach: public ones, and those that the settings allow."""
+"""The addresses that a project may connect to: public and allowed addresses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
-SPECIAL: Final[tuple[tuple[str, str], ...]] = (
+SPECIAL_NETWORKS: Final[tuple[tuple[str, str], ...]] = (
     ("0.0.0.0/8", "RFC 791: this network"),
     ("10.0.0.0/8", "RFC 1918: private"),
     ("100.64.0.0/10", "RFC 6598: shared with a provider"),
@@ -27,62 +27,62 @@ SPECIAL: Final[tuple[tuple[str, str], ...]] = (
     ("2002::/16", "RFC 7526: 6to4, which wraps an IPv4 address"),
     ("3fff::/20", "RFC 9637: documentation"),
 )
-"""What is not public, with the source that says so.
+"""Networks that are not public, with their sources.
 
-Of IPv6 also all that is not `GLOBAL_UNICAST`: loopback, unique local (RFC 4193), link-local,
-site-local (RFC 3879), discard-only (RFC 6666), segment routing (RFC 9602), local-use translation
-(RFC 8215), multicast. Python's `ipaddress` is not asked: what it calls global differs between its
-versions.
+IPv6 addresses outside of `GLOBAL_UNICAST` are not public either: loopback, unique local (RFC 4193),
+link-local, site-local (RFC 3879), discard-only (RFC 6666), segment routing (RFC 9602), local-use
+translation (RFC 8215), multicast. Python's `ipaddress` is not used: its definition of global
+differs between versions.
 """
 
 GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
-"""RFC 4291 section 2.4, and all that IANA has ever assigned of it."""
+"""RFC 4291 section 2.4: all addresses that IANA has assigned."""
 
 TRANSLATED: Final = IPv6Network("64:ff9b::/96")
-"""RFC 6052: an IPv4 address in its last 32 bits, public when that one is."""
+"""RFC 6052: the last 32 bits are an IPv4 address, which must be public."""
 
-_USUAL_PORTS: Final = frozenset({80, 443})
-_NETWORKS: Final = tuple(ip_network(network) for network, _ in SPECIAL)
+_DEFAULT_PORTS: Final = frozenset({80, 443})
+_NETWORKS: Final = tuple(ip_network(network) for network, _ in SPECIAL_NETWORKS)
 
 
-class Egress:
-    """Which addresses may be connected to: public ones, and those that the settings allow."""
+class EgressPolicy:
+    """The rules for outgoing connections: public addresses, and addresses in the settings."""
 
     def __init__(self, allow: Iterable[str] = (), *, only: Iterable[str] | None = None) -> None:
-        """Take what is allowed.
+        """Create rules.
 
         Args:
-            allow: addresses, networks such as 10.0.0.0/8, names of hosts.
-            only: the only hosts that may be reached, `*.` for all below a name; None for any. One
-                without a port (`name:8443`) is reached at the default ports of HTTP and HTTPS.
+            allow: addresses, networks such as 10.0.0.0/8, and host names.
+            only: the only allowed hosts, `*.` for all below a name; None for all hosts. A host
+                without a port (as in `name:8443`) has the default ports of HTTP and HTTPS.
         """
-        self.only = None if only is None else frozenset(one.lower() for one in only)
+        self.only = None if only is None else frozenset(host.lower() for host in only)
         self.networks: list[IPv4Network | IPv6Network] = []
         self.names: set[str] = set()
-        for one in allow:
+        for entry in allow:
             try:
-                self.networks.append(ip_network(one))
+                self.networks.append(ip_network(entry))
             except ValueError:
-                self.names.add(one.lower())
+                self.names.add(entry.lower())
 
     def knows(self, host: str, port: int) -> bool:
-        """Return whether a host may be asked at a port at all, whatever its addresses are."""
+        """Return whether `only` contains a host and port. Addresses are not checked."""
         if self.only is None:
             return True
-        ends = (f":{port}", "") if port in _USUAL_PORTS else (f":{port}",)
-        names = [*_stands_for(host.lower().strip("[]"))]
+        ends = (f":{port}", "") if port in _DEFAULT_PORTS else (f":{port}",)
+        names = [*_covering_names(host.lower().strip("[]"))]
         return any(name + end in self.only for name in names for end in ends)
 
     def allows(self, host: str, address: str) -> bool:
-        """Return whether `host` may be connected to at an address that its name stands for."""
+        """Return whether connections to `host` at one of its addresses are allowed."""
         ip = ip_address(address.partition("%")[0])
         if host.lower() in self.names or any(ip in network for network in self.networks):
             return True
         return is_public(address)
 
 
-def _stands_for(name: str) -> Iterator[str]:
-    """Yield a name, and each `*.` that covers it."""
+def _covering_names(name: str) -> Iterator[str]:
+    """Yield a name, and the `*.` patterns that match it."""
     yield name
     _, dot, above = name.partition(".")
     while dot:
@@ -91,7 +91,7 @@ def _stands_for(name: str) -> Iterator[str]:
 
 
 def is_public(address: str) -> bool:
-    """Return whether an address belongs to the internet, also where it wraps another one."""
+    """Return whether an address is public. IPv4 addresses inside of IPv6 ones are checked, too."""
     ip = ip_address(address.partition("%")[0])
     if isinstance(ip, IPv6Address):
         if ip.ipv4_mapped is not None:

@@ -1,4 +1,4 @@
-"""Keep a key in a file, and notes of where data is, for their owner's eyes only."""
+"""Files of a state folder that only its owner can read: keys, schema names, the lock's holder."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from bbops.base.errors import ServerError
 
 
 def keep_key(file: Path, make: Callable[[], bytes]) -> bytes:
-    """Return the key in a file; made on the first time, by one of several at once.
+    """Return the key in a file. The first call creates it, safely with concurrent processes.
 
     Raises:
-        ServerError: it cannot be read or written.
+        ServerError: the file cannot be read or written.
     """
     try:
         if not file.exists():
@@ -28,16 +28,16 @@ def keep_key(file: Path, make: Callable[[], bytes]) -> bytes:
 
 
 PLACE_FILE: Final = "database"
-"""Beside a project's data: the schema of PostgreSQL that holds it, where it is no file."""
+"""The file in a project's state folder with its PostgreSQL schema; without it, data is SQLite."""
 
 CONTROL_FILE: Final = "control"
-"""In the server's state folder: the schema that holds its accounts, in the same way."""
+"""The file in the server's state folder with the PostgreSQL schema of its accounts."""
 
 
-def note_schema(state: Path, schema: str | None, note: str = PLACE_FILE) -> None:
-    """Write down where the data is, for commands that run beside the server; never an address."""
+def record_schema(state: Path, schema: str | None, note: str = PLACE_FILE) -> None:
+    """Record the schema of the data for commands; never the URL of the database."""
     file = state / note
-    with suppress(OSError):  # a full disk is told of by who needs it
+    with suppress(OSError):  # the commands report a missing file
         if schema is None:
             file.unlink(missing_ok=True)
         else:
@@ -45,8 +45,8 @@ def note_schema(state: Path, schema: str | None, note: str = PLACE_FILE) -> None
             replace_file(file, schema.encode())
 
 
-def note_holder(lock: int) -> None:
-    """Write this process into the lock of a state folder, given its descriptor."""
-    with suppress(OSError):  # the disk is full, and the lock holds anyway
+def record_holder(lock: int) -> None:
+    """Write this process id into the lock file of a state folder."""
+    with suppress(OSError):  # on a full disk the lock is valid anyway
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)

@@ -1,4 +1,4 @@
-"""The door to other servers: never to this machine or its network, unless the settings say so."""
+"""HTTP and SMTP to other servers: public addresses, and those that the settings allow."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from bbops.base.addresses import split
 from bbops.base.host import HttpRequest, HttpResponse, MailRequest
 from bbops.runtime.values.failures import HttpFailure, Unavailable
 from bbops.runtime.vendors._deliver import deliver
-from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.egress import EgressPolicy
 
 MAX_BODY_BYTES: Final = 10_000_000
 MAX_REDIRECTS: Final = 5
-MOST_OPEN: Final = 200
-"""Answers that a process reads as they come at the same time; see `OutsideHttp.open`."""
-_TRIED: Final = 4
-_PACKED: Final = frozenset({"gzip", "x-gzip", "deflate"})
+MAX_OPEN: Final = 200
+"""The most streamed responses of a process; see `OutsideHttp.open`."""
+_MAX_ADDRESSES: Final = 4
+_COMPRESSED: Final = frozenset({"gzip", "x-gzip", "deflate"})
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_FOR_ANY_SERVER: Final = frozenset({"accept", "accept-language", "content-type", "user-agent"})
-"""Headers that say nothing of who asks: keys have many names."""
+_NEUTRAL_HEADERS: Final = frozenset({"accept", "accept-language", "content-type", "user-agent"})
+"""Headers that may follow a redirect to another origin. Others may contain credentials."""
 _NOT_FOLLOWED: Final = "it redirects, and redirects are not followed here"
 _SAFE: Final = "/%:@!$&'()*+,;=~-._?"
 
 
-class _Refused(Exception):
-    """A name stands for no address that may be asked."""
+class _PrivateAddress(Exception):
+    """None of the host's addresses is allowed."""
 
 
-class _Unknown(Exception):
-    """A draft may not reach a host."""
+class _ForbiddenHost(Exception):
+    """The draft may not connect to the host."""
 
 
 class _Progress:
-    """How far a request has come: it may be carried out once its first byte is sent."""
+    """Whether a request was sent: the other server may process it after its first byte."""
 
     __slots__ = ("is_sent",)
 
@@ -49,22 +49,22 @@ class _Progress:
         self.is_sent = False
 
     async def trace(self, event: str, _: Mapping[str, Any]) -> None:
-        """Take what the connection tells of itself."""
+        """Handle a trace event of httpcore."""
         if event.endswith("send_request_headers.started"):
             self.is_sent = True
 
 
-class _Guarded(httpcore.AsyncNetworkBackend):
-    """Looks a name up once, and connects to the very address it has checked."""
+class _CheckedBackend(httpcore.AsyncNetworkBackend):
+    """Resolves a name once, and connects to the address that it has checked."""
 
-    def __init__(self, egress: Egress) -> None:
+    def __init__(self, egress: EgressPolicy) -> None:
         self.egress, self.inner = egress, httpcore.AnyIOBackend()
 
     async def connect_tcp(
         self, host: str, port: int, timeout: float | None = None, local_address: str | None = None,  # noqa: ASYNC109 - its signature
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:  # fmt: skip
-        error: Exception = _Refused(host)
+        error: Exception = _PrivateAddress(host)
         for address in await self.addresses(host, port):
             try:
                 return await self.inner.connect_tcp(
@@ -75,162 +75,168 @@ class _Guarded(httpcore.AsyncNetworkBackend):
         raise error
 
     async def addresses(self, host: str, port: int) -> Sequence[str]:
-        """Return the addresses of a name that may be asked."""
+        """Return the allowed addresses of a host."""
         loop = asyncio.get_running_loop()
         try:
-            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            results = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError:
             raise httpcore.ConnectError(f"'{host}' has no address") from None
-        every = dict.fromkeys(str(one[4][0]) for one in found)
-        return [one for one in every if self.egress.allows(host, one)][:_TRIED]
+        addresses = dict.fromkeys(str(result[4][0]) for result in results)
+        allowed = [address for address in addresses if self.egress.allows(host, address)]
+        return allowed[:_MAX_ADDRESSES]
 
     async def connect_unix_socket(self, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
-        raise _Refused("a socket")
+        raise _PrivateAddress("a socket")
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
 
-class _Way:
-    """Connections under rules of their own: one that is open for some is not used for others."""
+class _CheckedPool:
+    """A connection pool with its own rules: connections are not shared with other pools."""
 
-    __slots__ = ("backend", "pool")
+    __slots__ = ("backend", "connections")
 
-    def __init__(self, egress: Egress, *, most: int = 100) -> None:
-        self.backend = _Guarded(egress)
-        self.pool = httpcore.AsyncConnectionPool(
-            max_connections=most, max_keepalive_connections=20, keepalive_expiry=30.0,
+    def __init__(self, egress: EgressPolicy, *, limit: int = 100) -> None:
+        self.backend = _CheckedBackend(egress)
+        self.connections = httpcore.AsyncConnectionPool(
+            max_connections=limit, max_keepalive_connections=20, keepalive_expiry=30.0,
             network_backend=self.backend,
         )  # fmt: skip
 
 
 class OutsideHttp:
-    """The door `bbops.base.host.Http`. Each address is checked as it is connected to."""
+    """Implements `bbops.base.host.Http`. Each address is checked when connecting to it."""
 
     def __init__(
-        self, egress: Egress | None = None, *, max_body_bytes: int = MAX_BODY_BYTES,
-        max_redirects: int = MAX_REDIRECTS, most_open: int = MOST_OPEN,
+        self, egress: EgressPolicy | None = None, *, max_body_bytes: int = MAX_BODY_BYTES,
+        max_redirects: int = MAX_REDIRECTS, max_open: int = MAX_OPEN,
     ) -> None:  # fmt: skip
-        """Make one.
+        """Create a client.
 
         Args:
-            egress: what may be asked; without it what is public.
-            most_open: answers that are read as they come at the same time, see `open`.
+            egress: the rules for connections; public addresses by default.
+            max_body_bytes: the size of a response's body, unless the request sets it.
+            max_redirects: the number of followed redirects.
+            max_open: the number of streamed responses, see `open`.
         """
         self._max_body_bytes, self._max_redirects = max_body_bytes, max_redirects
-        self._ways = {False: _Way(egress or Egress()), True: _Way(Egress())}
-        self._streams = _Way(egress or Egress(), most=most_open)
-        self._open, self._most_open = 0, most_open
+        self._pools = {
+            False: _CheckedPool(egress or EgressPolicy()),
+            True: _CheckedPool(EgressPolicy()),
+        }
+        self._streams = _CheckedPool(egress or EgressPolicy(), limit=max_open)
+        self._open, self._max_open = 0, max_open
 
     async def send(self, request: HttpRequest) -> HttpResponse:
-        """Return the answer; each redirect is a request of its own, checked like the first.
+        """Send a request and return the response. Redirects are checked like the first request.
 
         Raises:
             HttpFailure: `httpTimeout`, `httpUnreachable`, `httpRefused`, `httpTooLarge` or
                 `httpInvalid`.
         """
         progress = _Progress()
-        with _as_failures(request, progress):
+        with _translate_errors(request, progress):
             async with asyncio.timeout(request.timeout_seconds):
                 return await self._follow(request, progress)
 
-    async def open(self, request: HttpRequest) -> OpenAnswer:
-        """Return the answer once its headers are there; no redirect is followed.
+    async def open(self, request: HttpRequest) -> StreamedResponse:
+        """Send a request and return the response after its headers. Redirects are not followed.
 
-        Such answers have connections of their own: however long they go on, other requests wait
-        for none of them.
+        Streamed responses have their own connections, so that other requests do not wait for them.
 
         Raises:
             HttpFailure: as `send`.
-            Unavailable: as many answers are open as may be.
+            Unavailable: too many streamed responses are open.
         """
-        if self._open >= self._most_open:
+        if self._open >= self._max_open:
             raise Unavailable(
                 "tooManyStreams", "too many answers of other servers are read at the same time",
-                hint=f"a process reads {self._most_open} at the same time", retry_seconds=1,
+                hint=f"a process reads {self._max_open} at the same time", retry_seconds=1,
             )  # fmt: skip
         self._open += 1
         progress, closing = _Progress(), AsyncExitStack()
-        closing.callback(self._forget_open)
+        closing.callback(self._count_closed)
         try:
-            with _as_failures(request, progress):
+            with _translate_errors(request, progress):
                 ends_at = asyncio.get_running_loop().time() + request.timeout_seconds
                 async with asyncio.timeout_at(ends_at):
-                    asked = self._ask(request, progress, self._streams)
-                    response = await closing.enter_async_context(asked)
-                most = request.most_bytes or self._max_body_bytes
-                return OpenAnswer(request, response, ends_at, most, closing)
+                    stream = self._stream(request, progress, self._streams)
+                    response = await closing.enter_async_context(stream)
+                max_bytes = request.most_bytes or self._max_body_bytes
+                return StreamedResponse(request, response, ends_at, max_bytes, closing)
         except BaseException:
             await closing.aclose()
             raise
 
-    def _forget_open(self) -> None:
+    def _count_closed(self) -> None:
         self._open -= 1
 
     async def send_mail(self, request: MailRequest) -> Sequence[str]:
-        """Give mails to a server over SMTP; return the recipients that it refused.
+        """Send mails over SMTP; return the rejected recipients.
 
         Raises:
-            HttpFailure: it took nothing, or the address is not allowed.
+            HttpFailure: the server rejected all mails, or its address is not allowed.
         """
-        backend = self._ways[False].backend
+        backend = self._pools[False].backend
         if not backend.egress.knows(request.host, request.port):
-            raise _not_allowed(_Unknown(f"{request.host}:{request.port}"))
+            raise _not_allowed(_ForbiddenHost(f"{request.host}:{request.port}"))
         try:
             addresses = await backend.addresses(request.host, request.port)
         except (httpcore.ConnectError, UnicodeError):
             message = f"'{request.host}' cannot be reached"
             raise HttpFailure("httpUnreachable", message) from None
         if not addresses:
-            raise _not_allowed(_Refused(request.host))
+            raise _not_allowed(_PrivateAddress(request.host))
         return await deliver(request, addresses)
 
-    def allow(self, egress: Egress, rows: Egress | None = None) -> None:
-        """Let these be asked from now on; connections that are open stay so for half a minute.
+    def allow(self, egress: EgressPolicy, rows: EgressPolicy | None = None) -> None:
+        """Replace the rules. Open connections stay open for half a minute.
 
         Args:
-            egress: what a project's own files may ask.
-            rows: what addresses in rows may be; without it what is public.
+            egress: the rules for URLs in a project's files.
+            rows: the rules for URLs in rows; public addresses by default.
         """
-        self._ways[False].backend.egress = self._streams.backend.egress = egress
-        self._ways[True].backend.egress = rows or Egress(only=egress.only)
+        self._pools[False].backend.egress = self._streams.backend.egress = egress
+        self._pools[True].backend.egress = rows or EgressPolicy(only=egress.only)
 
     async def close(self) -> None:
         """Close the connections."""
-        for way in (*self._ways.values(), self._streams):
-            await way.pool.aclose()
+        for pool in (*self._pools.values(), self._streams):
+            await pool.connections.aclose()
 
     async def _follow(self, request: HttpRequest, progress: _Progress) -> HttpResponse:
-        answer = await self._send_once(request, progress)
-        most = left = self._max_redirects
-        while url := _target(request, answer):
+        response = await self._send_once(request, progress)
+        limit = left = self._max_redirects
+        while url := _redirect_url(request, response):
             if not left:
-                what = f"more than {most} redirects" if most else _NOT_FOLLOWED
-                raise HttpFailure("httpFailed", what, answered=answer.status)
+                message = f"more than {limit} redirects" if limit else _NOT_FOLLOWED
+                raise HttpFailure("httpFailed", message, answered=response.status)
             left -= 1
-            request = _redirected(request, answer.status, url)
-            answer = await self._send_once(request, progress)
-        return answer
+            request = _follow_redirect(request, response.status, url)
+            response = await self._send_once(request, progress)
+        return response
 
     async def _send_once(self, request: HttpRequest, progress: _Progress) -> HttpResponse:
-        way = self._ways[request.is_from_row]
-        async with self._ask(request, progress, way) as response:
-            most = request.most_bytes or self._max_body_bytes
-            body = await _read(response, most, request.keeps_bytes)
-        found = headers_of(response)
-        if request.keeps_bytes is None and found.get("content-encoding", "").lower() in _PACKED:
-            body = _unpacked(body, most)
-        return HttpResponse(response.status, found, body)
+        pool = self._pools[request.is_from_row]
+        async with self._stream(request, progress, pool) as response:
+            max_bytes = request.most_bytes or self._max_body_bytes
+            body = await _read(response, max_bytes, request.keeps_bytes)
+        headers = read_headers(response)
+        encoding = headers.get("content-encoding", "").lower()
+        if request.keeps_bytes is None and encoding in _COMPRESSED:
+            body = _decompress(body, max_bytes)
+        return HttpResponse(response.status, headers, body)
 
-    def _ask(
-        self, request: HttpRequest, progress: _Progress, way: _Way
+    def _stream(
+        self, request: HttpRequest, progress: _Progress, pool: _CheckedPool
     ) -> AbstractAsyncContextManager[httpcore.Response]:  # fmt: skip
-        host, port = _server_of(request.url)
-        # asked here, too: a connection may be open from a commit before
-        if not way.backend.egress.knows(host, port):
-            raise _Unknown(f"{host}:{port}")
+        host, port = _host_and_port(request.url)
+        # checked here, too: a connection may be open from an earlier release
+        if not pool.backend.egress.knows(host, port):
+            raise _ForbiddenHost(f"{host}:{port}")
         headers = {"accept-encoding": "gzip", "user-agent": "bbops", **request.headers}
-        return way.pool.stream(
+        return pool.connections.stream(
             request.method, _url(request.url), content=request.body or None,
             headers=[(name.encode("ascii"), value.encode("latin-1"))
                      for name, value in headers.items()],
@@ -238,41 +244,41 @@ class OutsideHttp:
         )  # fmt: skip
 
 
-class OpenAnswer:
-    """An answer whose body is read as it comes; what nobody reads waits at the other server."""
+class StreamedResponse:
+    """A response whose body is read in parts. Unread parts wait at the other server."""
 
     def __init__(
-        self, request: HttpRequest, response: httpcore.Response, ends_at: float, most_bytes: int,
+        self, request: HttpRequest, response: httpcore.Response, ends_at: float, max_bytes: int,
         closing: AsyncExitStack,
     ) -> None:  # fmt: skip
-        self.status, self.headers = response.status, headers_of(response)
+        self.status, self.headers = response.status, read_headers(response)
         self._request, self._parts = request, aiter(response.aiter_stream())
-        self._ends_at, self._left, self._most = ends_at, most_bytes, most_bytes
+        self._ends_at, self._left, self._max_bytes = ends_at, max_bytes, max_bytes
         self._closing, self._progress = closing, _Progress()
         self._progress.is_sent = True
 
     async def read(self) -> bytes:
-        """Return what has come since, once something has; nothing at the end.
+        """Return the next part of the body; empty at the end.
 
         Raises:
-            HttpFailure: it breaks off, takes longer than the request says, or is too large.
+            HttpFailure: the response breaks off, times out, or is too large.
         """
-        with _as_failures(self._request, self._progress):
+        with _translate_errors(self._request, self._progress):
             async with asyncio.timeout_at(self._ends_at):
                 part = await anext(self._parts, b"")
         self._left -= len(part)
         if self._left < 0:
-            raise _too_large(self._most)
+            raise _too_large(self._max_bytes)
         return part
 
     async def close(self) -> None:
-        """End the request, also in the middle of its answer."""
+        """Close the request, even before the end of the response."""
         await self._closing.aclose()
 
 
 @contextmanager
-def _as_failures(request: HttpRequest, progress: _Progress) -> Iterator[None]:
-    """Raise what goes wrong with a request as what a function can catch."""
+def _translate_errors(request: HttpRequest, progress: _Progress) -> Iterator[None]:
+    """Translate errors of a request into failures that a function can catch."""
     parts = split(request.url)
     host = parts.hostname if parts else ""
     try:
@@ -280,7 +286,7 @@ def _as_failures(request: HttpRequest, progress: _Progress) -> Iterator[None]:
     except (TimeoutError, httpcore.TimeoutException):
         message = f"'{host}' did not answer in time"
         raise HttpFailure("httpTimeout", message, is_sent=progress.is_sent) from None
-    except (_Refused, _Unknown) as failure:
+    except (_PrivateAddress, _ForbiddenHost) as failure:
         raise _not_allowed(failure, is_from_row=request.is_from_row) from None
     except (httpcore.NetworkError, httpcore.RemoteProtocolError, OSError):
         message = f"'{host}' cannot be reached"
@@ -289,17 +295,19 @@ def _as_failures(request: HttpRequest, progress: _Progress) -> Iterator[None]:
         raise HttpFailure("httpInvalid", "the request cannot be sent") from None
 
 
-def headers_of(response: httpcore.Response) -> dict[str, str]:
-    """Return the headers of an answer, names in lower case."""
-    found: dict[str, str] = {}
+def read_headers(response: httpcore.Response) -> dict[str, str]:
+    """Return the headers of a response, with names in lower case."""
+    headers: dict[str, str] = {}
     for name, value in response.headers:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
-        found[key] = f"{found[key]}, {text}" if key in found else text
-    return found
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+    return headers
 
 
-def _not_allowed(failure: _Refused | _Unknown, *, is_from_row: bool = False) -> HttpFailure:
-    if isinstance(failure, _Refused):
+def _not_allowed(
+    failure: _PrivateAddress | _ForbiddenHost, *, is_from_row: bool = False
+) -> HttpFailure:
+    if isinstance(failure, _PrivateAddress):
         setting = "egress.receivers" if is_from_row else "egress.allow"
         message = (
             f"address not allowed: '{failure}' is not public"
@@ -313,7 +321,7 @@ def _not_allowed(failure: _Refused | _Unknown, *, is_from_row: bool = False) -> 
     return HttpFailure("httpRefused", message)
 
 
-def _server_of(url: str) -> tuple[str, int]:
+def _host_and_port(url: str) -> tuple[str, int]:
     parts = urlsplit(url)
     return parts.hostname or "", parts.port or (80 if parts.scheme == "http" else 443)
 
@@ -331,23 +339,23 @@ def _url(url: str) -> httpcore.URL:
     )
 
 
-def _target(request: HttpRequest, answer: HttpResponse) -> str:
-    """Return where an answer leads; empty where it is no redirect that is to be followed."""
-    target = answer.headers.get("location")
-    if answer.status not in _REDIRECTS or not target or request.follows == "none":
+def _redirect_url(request: HttpRequest, response: HttpResponse) -> str:
+    """Return the URL of a redirect; empty if the response is not a redirect to follow."""
+    target = response.headers.get("location")
+    if response.status not in _REDIRECTS or not target or request.follows == "none":
         return ""
     url = urljoin(request.url, target)
     if _origin(url) == _origin(request.url):
         return url
-    keeps_body = request.body and not _becomes_get(request.method, answer.status)
+    keeps_body = request.body and not _becomes_get(request.method, response.status)
     return url if request.follows == "all" and not keeps_body else ""
 
 
-def _redirected(request: HttpRequest, status: int, url: str) -> HttpRequest:
-    """Return what a redirect asks for; another origin never gets what is for this one."""
+def _follow_redirect(request: HttpRequest, status: int, url: str) -> HttpRequest:
+    """Return the request of a redirect. Another origin gets neither credentials nor cookies."""
     headers, method, body = dict(request.headers), request.method, request.body
     if _origin(url) != _origin(request.url):
-        headers = {name: one for name, one in headers.items() if name in _FOR_ANY_SERVER}
+        headers = {name: value for name, value in headers.items() if name in _NEUTRAL_HEADERS}
     if _becomes_get(method, status):
         method, body = ("HEAD" if method == "HEAD" else "GET"), b""
         headers.pop("content-type", None)
@@ -363,28 +371,28 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
     return parts.scheme, parts.hostname, parts.port
 
 
-async def _read(response: httpcore.Response, most: int, keeps: int | None) -> bytes:
+async def _read(response: httpcore.Response, max_bytes: int, keeps: int | None) -> bytes:
     parts, size = [], 0
     async for part in response.aiter_stream():
         parts.append(part)
         size += len(part)
         if keeps is not None and size >= keeps:
             return b"".join(parts)[:keeps]
-        if size > most:
-            raise _too_large(most)
+        if size > max_bytes:
+            raise _too_large(max_bytes)
     return b"".join(parts)
 
 
-def _unpacked(body: bytes, most: int) -> bytes:
-    unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # gzip or zlib, as its head says
+def _decompress(body: bytes, max_bytes: int) -> bytes:
+    decompressor = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # gzip or zlib, by its header
     try:
-        found = unpack.decompress(body, most + 1)
+        data = decompressor.decompress(body, max_bytes + 1)
     except zlib.error:
         raise HttpFailure("httpUnreachable", "the response cannot be decompressed") from None
-    if len(found) > most:
-        raise _too_large(most)
-    return found
+    if len(data) > max_bytes:
+        raise _too_large(max_bytes)
+    return data
 
 
-def _too_large(most: int) -> HttpFailure:
-    return HttpFailure("httpTooLarge", f"the answer has more than {most:,} bytes")
+def _too_large(max_bytes: int) -> HttpFailure:
+    return HttpFailure("httpTooLarge", f"the answer has more than {max_bytes:,} bytes")

@@ -1,4 +1,4 @@
-"""Let a process's threads take turns at the interpreter often enough."""
+"""The switch interval of a process's threads."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import sys
 from typing import Final
 
 SWITCH_SECONDS: Final = 0.0005
-"""A thread that writes holds the gate of a SQLite file, for which every process waits.
+"""The switch interval of the interpreter.
 
-It needs the interpreter again after each statement and each row. While the event loop computes,
-it gets it a switch interval later, which is 5 ms by default: 50 ms for a commit.
-docs/decisions/0100 has the figures.
+A thread that writes holds the gate of a SQLite file, for which every process waits. It needs the
+interpreter after each statement and each row. While the event loop computes, the thread waits for
+a switch interval, by default 5 ms: 50 ms for a commit. docs/decisions/0100 has the figures.
 """
 
 
 def share_interpreter() -> None:
-    """Have the event loop give way to the threads of this process, for good."""
+    """Set the switch interval, so that threads get the interpreter sooner from the event loop."""
     sys.setswitchinterval(SWITCH_SECONDS)

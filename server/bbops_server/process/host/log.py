@@ -1,4 +1,4 @@
-"""The log: one JSON object a line on stderr, whatever a message holds."""
+"""The log: one JSON object per line on stderr."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _encode = msgspec.json.Encoder(enc_hook=repr).encode
 
 
 class JsonLog:
-    """The door `bbops.base.host.Log`. A line that cannot be written never fails a request."""
+    """Implements `bbops.base.host.Log`. A line that cannot be written does not fail a request."""
 
     def __init__(self, stream: BinaryIO | None = None) -> None:
         self._stream = stream or sys.stderr.buffer
         self._clock = SystemClock()
 
     def write(self, level: str, message: str, data: Mapping[str, Any]) -> None:
-        """Write one line: time, level, message, then `data`, which cannot hide these three."""
+        """Write a line: time, level, message, then `data`, which cannot replace these three."""
         head = {"time": self._clock.now(), "level": level, "message": message}
         line = render({**head, **data, **head})
-        with suppress(OSError, ValueError):  # whoever read the log is gone
+        with suppress(OSError, ValueError):  # the reader of the log has ended
             self._stream.write(line + b"\n")
             self._stream.flush()
 
 
 def render(line: Mapping[str, Any]) -> bytes:
-    """Return a line as JSON; what JSON cannot hold is told in words."""
+    """Return a line as JSON. Values that JSON does not support become text."""
     try:
         return _encode(line)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
@@ -47,14 +47,14 @@ def _plain(value: Any) -> str:
 
 
 class LogHandler(logging.Handler):
-    """Writes what libraries log in the same form."""
+    """Writes the log records of libraries in the same format."""
 
     def __init__(self, log: JsonLog) -> None:
         super().__init__()
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record; its traceback, if it has one, goes into `trace`."""
+        """Write a record, with its traceback in `trace`."""
         data = {"logger": record.name}
         if record.exc_info:
             data["trace"] = logging.Formatter().formatException(record.exc_info)

@@ -1,4 +1,4 @@
-"""How much memory a process has."""
+"""The memory of a process."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def memory_bytes(pid: int) -> int:
-    """Return the resident memory of a process, 0 where the system does not tell it so."""
+    """Return the resident memory of a process; 0 if the system does not report it."""
     try:
-        told = Path(f"/proc/{pid}/statm").read_bytes()
+        pages = Path(f"/proc/{pid}/statm").read_bytes()
     except OSError:
         return 0
-    return int(told.split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return int(pages.split()[1]) * os.sysconf("SC_PAGE_SIZE")

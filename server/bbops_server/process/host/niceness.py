@@ -1,4 +1,4 @@
-"""Let a session of processes stand back behind others."""
+"""The niceness of processes and sessions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def stand_back(pid: int, nice: int, *, session: int) -> None:
-    """Give a process a niceness, and its session another one.
+def lower_priority(pid: int, nice: int, *, session: int) -> None:
+    """Set the niceness of a process and of its session.
 
-    Linux may divide the processor by sessions first, where the niceness of a process counts within
-    its own session alone. Source: sched(7), "The autogroup feature".
+    Linux may divide CPU time between sessions first; then the niceness of a process applies only
+    within its session. Source: sched(7), "The autogroup feature".
     """
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, pid, nice)

@@ -1,4 +1,4 @@
-"""Chance that nobody can guess."""
+"""Random values that cannot be guessed."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import secrets
 import string
 from uuid import uuid4
 
-_SIGNS = string.ascii_lowercase + string.digits
+_CHARACTERS = string.ascii_lowercase + string.digits
 
 
 class SystemRandom:
-    """The door `bbops.base.host.Random`."""
+    """Implements `bbops.base.host.Random`."""
 
     __slots__ = ()
 
@@ -19,9 +19,9 @@ class SystemRandom:
         return str(uuid4())
 
     def token(self, length: int) -> str:
-        """Return `length` characters of a-z and 0-9: 5.17 bits each."""
-        return "".join([secrets.choice(_SIGNS) for _ in range(length)])
+        """Return `length` characters of a-z and 0-9, with 5.17 bits each."""
+        return "".join([secrets.choice(_CHARACTERS) for _ in range(length)])
 
     def integer(self, low: int, high: int) -> int:
-        """Return a whole number from `low` to `high`, both included."""
+        """Return a whole number from `low` to `high`, inclusive."""
         return low + secrets.randbelow(high - low + 1)

@@ -1,7 +1,7 @@
-"""Keep the files of a run in a folder of its own, which is gone when the run has ended.
+"""Temporary folders for the files of a run, removed at its end.
 
-Each process has a folder of its own for them, and holds a lock on it: what a process that died has
-left behind can be told from what another one uses.
+Each process has its own folder for them, and holds a lock on it. A folder without a lock belongs to
+a process that has ended.
 """
 
 from __future__ import annotations
@@ -22,53 +22,54 @@ from bbops.runtime.values.failures import Unavailable
 
 
 class RunFolders:
-    """The folders of a process, below `root`; nothing is made before it is needed."""
+    """The folders of a process below `root`, created when needed."""
 
-    def __init__(self, root: Path, most_bytes: int | None = None) -> None:
-        """Bytes of all runs together beyond `most_bytes` are refused, where that is given."""
-        self._root, self._most, self._used = root, most_bytes, 0
+    def __init__(self, root: Path, max_bytes: int | None = None) -> None:
+        """Args: `max_bytes`: the limit of all runs together; None without a limit."""
+        self._root, self._max_bytes, self._used = root, max_bytes, 0
         self._own: Path | None = None
         self._lock = -1
-        self._making = threading.Lock()
+        self._mutex = threading.Lock()
 
     def take(self, size_bytes: int) -> None:
-        """Count bytes that are about to be written, or negative ones that were removed.
+        """Count bytes before they are written; negative for removed bytes.
 
         Raises:
-            Unavailable: there are too many.
+            Unavailable: the limit is exceeded.
         """
-        with self._making:
-            if self._most is not None and size_bytes > 0 and self._used + size_bytes > self._most:
+        with self._mutex:
+            limit = self._max_bytes
+            if limit is not None and size_bytes > 0 and self._used + size_bytes > limit:
                 raise Unavailable(
-                    "storageFull", f"uploads take more than {self._most >> 20} MiB here",
+                    "storageFull", f"uploads take more than {limit >> 20} MiB here",
                     hint="drafts have a quota", retry_seconds=30,
                 )  # fmt: skip
             self._used += size_bytes
 
     def open(self) -> RunFolder:
-        """Return the folder of a run."""
+        """Return a folder for a run, which is created with its first file."""
         return RunFolder(self)
 
     def make(self) -> Path:
-        """Return a new folder. Blocks for a moment."""
-        with self._making:
+        """Create a folder. Blocks briefly."""
+        with self._mutex:
             if self._own is None:
                 self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
-                with _held(self._root):
+                with _locked(self._root):
                     self._own = Path(tempfile.mkdtemp(dir=self._root))
                     self._lock = os.open(self._own, os.O_RDONLY)
                     fcntl.flock(self._lock, fcntl.LOCK_EX)
         return Path(tempfile.mkdtemp(dir=self._own))
 
     def sweep(self) -> None:
-        """Remove what processes have left that are gone. Blocks for as long as that takes."""
-        with suppress(OSError), _held(self._root):
+        """Remove the folders of processes that have ended. Blocks."""
+        with suppress(OSError), _locked(self._root):
             for folder in self._root.iterdir():
-                if folder != self._own and _is_left(folder):
+                if folder != self._own and _is_abandoned(folder):
                     shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
-        """Remove everything."""
+        """Remove all folders of this process."""
         if self._own is not None:
             shutil.rmtree(self._own, ignore_errors=True)
             os.close(self._lock)
@@ -76,7 +77,7 @@ class RunFolders:
 
 
 class RunFolder:
-    """One run's files, by names of ours."""
+    """The files of a run, by names that the server chooses."""
 
     def __init__(self, folders: RunFolders) -> None:
         self._folders = folders
@@ -84,44 +85,44 @@ class RunFolder:
         self._used = 0
 
     async def append(self, name: str, data: bytes) -> None:
-        """Write behind what a file holds, off the event loop.
+        """Append to a file, in a thread.
 
         Raises:
             Unavailable: the disk is full, or cannot be written.
         """
-        await asyncio.to_thread(self._put, name, data, "ab")
+        await asyncio.to_thread(self._write, name, data, "ab")
 
     async def write(self, name: str, data: bytes) -> None:
-        """Make a file, in the place of one that is there. Raises as `append`."""
-        await asyncio.to_thread(self._put, name, data, "wb")
+        """Create or replace a file, in a thread. Raises as `append`."""
+        await asyncio.to_thread(self._write, name, data, "wb")
 
     async def size(self, name: str) -> int | None:
-        """Return the bytes of a file, off the event loop; None where there is none."""
+        """Return the size of a file, in a thread; None if it does not exist."""
         return await asyncio.to_thread(self._size, name)
 
     async def read(self, name: str, first: int, most: int) -> bytes:
-        """Return a part of a file, off the event loop.
+        """Return up to `most` bytes of a file from offset `first`, in a thread.
 
         Raises:
-            OSError: it is gone.
+            OSError: the file does not exist.
         """
         return await asyncio.to_thread(self._read, name, first, most)
 
     def open(self, name: str) -> BinaryIO:
-        """Return a file to read; blocks. Raises: OSError: it is gone."""
+        """Open a file for reading. Blocks. Raises: OSError: the file does not exist."""
         return self._find(name).open("rb")
 
     def remove(self) -> None:
-        """Remove the files, soon."""
+        """Remove the files soon, in a thread."""
         self._folders.take(-self._used)
         self._used = 0
         if self._path is not None:
             path, self._path = self._path, None
-            with suppress(RuntimeError):  # the process ends, and removes them all
+            with suppress(RuntimeError):  # the process ends and removes all files
                 asyncio.get_running_loop().run_in_executor(None, _remove, path)
 
-    def _put(self, name: str, data: bytes, mode: str) -> None:
-        self._folders.take(len(data))  # what is written over counts on, which no run notices
+    def _write(self, name: str, data: bytes, mode: str) -> None:
+        self._folders.take(len(data))  # replaced bytes stay counted, which does not matter
         self._used += len(data)
         with explain_disk("uploads"):
             if self._path is None:
@@ -131,9 +132,9 @@ class RunFolder:
 
     def _size(self, name: str) -> int | None:
         try:
-            found = self._find(name)
-            return found.stat().st_size if found.is_file() else None
-        except (OSError, ValueError, RuntimeError):  # no path at all, or links in a circle
+            path = self._find(name)
+            return path.stat().st_size if path.is_file() else None
+        except (OSError, ValueError, RuntimeError):  # not a path, or a loop of links
             return None
 
     def _read(self, name: str, first: int, most: int) -> bytes:
@@ -142,19 +143,19 @@ class RunFolder:
             return file.read(most)
 
     def _find(self, name: str) -> Path:
-        """Return where a file really lies, which is in this folder."""
+        """Return the path of a file. Raises: FileNotFoundError: it is not in this folder."""
         if self._path is None:
             raise FileNotFoundError(name)
         folder = self._path.resolve()
-        found = (folder / name).resolve(strict=True)
-        if not found.is_relative_to(folder):
+        path = (folder / name).resolve(strict=True)
+        if not path.is_relative_to(folder):
             raise FileNotFoundError(name)
-        return found
+        return path
 
 
 @contextmanager
 def explain_disk(what: str) -> Iterator[None]:
-    """Say why `what` cannot be written.
+    """Translate errors of the disk; `what` is written to it.
 
     Raises:
         Unavailable: the disk is full, or cannot be written.
@@ -180,8 +181,8 @@ def _remove(path: Path) -> None:
 
 
 @contextmanager
-def _held(root: Path) -> Iterator[None]:
-    """Let no other process make or sweep folders: one that is made is locked a moment later."""
+def _locked(root: Path) -> Iterator[None]:
+    """Lock the root, as a new folder is not locked for a moment, and could be swept."""
     lock = os.open(root, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -190,8 +191,8 @@ def _held(root: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _is_left(folder: Path) -> bool:
-    """Return whether no process holds the folder."""
+def _is_abandoned(folder: Path) -> bool:
+    """Return whether no process holds a lock on the folder."""
     lock = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,7 +1,7 @@
-"""Values of a project's env variables, encrypted at rest: they are never stored in git.
+"""Values of a project's env variables, encrypted at rest, and never stored in git.
 
-A value is read from this process's environment first, then from the store; a project among several
-reads no environment, for what stands there may belong to another.
+A value is read from the environment of the process first, then from the store. If a server has
+several projects, they do not read the environment, whose values may belong to another project.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ KEY_VARIABLE = "BBOPS_KEY"
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
 _GENERATED_BYTES = 32  # 43 url-safe characters
-_CHECK = ""  # no variable has this name: what it holds tells whether a key is the right one
+_CHECK = ""  # not the name of a variable: its value shows whether the key is correct
 
-Stamp = tuple[int, int, int] | None
+StoreStamp = tuple[int, int, int] | None
 
 
 class Secrets:
-    """The store of one state folder. Several processes may use it at once."""
+    """The store of a state folder. Several processes may use it concurrently."""
 
     def __init__(self, state: Path, environment: Mapping[str, str] = os.environ) -> None:
         self._state, self._file = state, state / "env.json"
@@ -42,10 +42,10 @@ class Secrets:
 
     @classmethod
     def open(cls, state: Path) -> Secrets:
-        """Open the store of a state folder; nothing is written before the first `set`.
+        """Open the store of a state folder. The first `set` writes the file.
 
         Raises:
-            BbopsError: the folder cannot be made.
+            BbopsError: the folder cannot be created.
         """
         try:
             state.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -60,27 +60,27 @@ class Secrets:
         return f"Secrets({str(self._state)!r})"
 
     def get(self, name: str) -> str | None:
-        """Return a stored value, None when there is none.
+        """Return a stored value, None without one.
 
         Raises:
-            BbopsError: the store or the key cannot be read, or the key is another one.
+            BbopsError: the store or the key cannot be read, or the key is not correct.
         """
         sealed = self._read()
         return self._decrypt(name, sealed) if name in sealed else None
 
     def has(self, name: str) -> bool:
-        """Return whether somebody has given a value; what has a default needs none."""
+        """Return whether a variable has a value in the environment or the store."""
         return bool(self._environment.get(name)) or (name != _CHECK and name in self._read())
 
     def set(self, name: str, value: str) -> None:
-        """Store a value; the key is made on the first one. Raises as `get`."""
+        """Store a value; the first one creates the key. Raises as `get`."""
         with self._changing() as sealed:
             key = self._key(sealed)
             sealed.setdefault(_CHECK, _seal(key, _CHECK, ""))
             sealed[name] = _seal(key, name, value)
 
     def unset(self, name: str) -> bool:
-        """Forget a value; return whether there was one."""
+        """Delete a value; return whether it existed."""
         with self._changing() as sealed:
             return sealed.pop(name, None) is not None
 
@@ -88,8 +88,8 @@ class Secrets:
         """Return the names of all stored values, sorted."""
         return tuple(sorted(name for name in self._read() if name != _CHECK))
 
-    def stamp(self) -> Stamp:
-        """Return what changes when the store changes. One `stat` call."""
+    def stamp(self) -> StoreStamp:
+        """Return a stamp that changes with the store. One `stat` call."""
         try:
             status = self._file.stat()
         except OSError:
@@ -99,28 +99,32 @@ class Secrets:
     def resolve(
         self, declared: Mapping[str, Mapping[str, Any]]
     ) -> tuple[dict[str, str | None], list[str]]:
-        """Return a value for every declared variable, and the names of required ones without any.
+        """Return the values of all declared variables, and the required variables without a value.
 
-        Asked in order: the environment (empty counts as unset), the store, `generate` (made once
-        and stored), the default.
+        The order is: the environment (empty counts as unset), the store, `generate` (once, then
+        stored), the default.
 
         Args:
-            declared: the `env` of an artifact: name → secret, default, generate, required, and
-                the algorithm of a key that `generate` makes.
+            declared: the `env` of an artifact: by name secret, default, generate, required, and
+                the algorithm of a generated key.
         """
         sealed = self._read()
-        values = {name: self._resolve(name, how, sealed) for name, how in declared.items()}
-        missing = [name for name, how in declared.items() if how["required"]]
-        return values, sorted(name for name in missing if values[name] is None)
+        values = {
+            name: self._resolve(name, variable, sealed) for name, variable in declared.items()
+        }
+        required = [name for name, variable in declared.items() if variable["required"]]
+        return values, sorted(name for name in required if values[name] is None)
 
-    def _resolve(self, name: str, how: Mapping[str, Any], sealed: Mapping[str, str]) -> str | None:
-        if given := self._environment.get(name):
-            return given
+    def _resolve(
+        self, name: str, variable: Mapping[str, Any], sealed: Mapping[str, str]
+    ) -> str | None:
+        if value := self._environment.get(name):
+            return value
         if name in sealed:
             return self._decrypt(name, sealed)
-        if how["generate"]:
-            return self._generate(name, how.get("makes"))
-        default: str | None = how["default"]
+        if variable["generate"]:
+            return self._generate(name, variable.get("makes"))
+        default: str | None = variable["default"]
         return default
 
     def _generate(self, name: str, algorithm: str | None) -> str:
@@ -137,7 +141,7 @@ class Secrets:
         return _unseal(self._key(sealed), name, sealed[name])
 
     def _key(self, sealed: Mapping[str, str]) -> bytes:
-        """Return the key; a new one only while nothing is stored."""
+        """Return the key. It is created only while the store is empty."""
         key = read_key(self._state, may_make=not sealed)
         if _CHECK in sealed:
             _unseal(key, _CHECK, sealed[_CHECK])
@@ -172,14 +176,14 @@ class Secrets:
 
 
 def read_key(state: Path, *, may_make: bool) -> bytes:
-    """Return the key of the environment, or of the key file, which is made if it may be.
+    """Return the key from the environment or the key file, which is created with `may_make`.
 
     Raises:
-        BbopsError: there is none, it is no key, or others could read it.
+        BbopsError: the key is missing or not valid, or other users can read it.
     """
-    given = os.environ.get(KEY_VARIABLE)
-    if given:
-        return _decode_key(given, KEY_VARIABLE)
+    from_environment = os.environ.get(KEY_VARIABLE)
+    if from_environment:
+        return _decode_key(from_environment, KEY_VARIABLE)
     path = _key_path(state)
     if may_make:
         _make_key(path)
@@ -215,7 +219,7 @@ def _key_path(state: Path) -> Path:
 
 
 def _make_key(path: Path) -> None:
-    """Make the key file unless it is there; of several at once, one wins."""
+    """Create the key file unless it exists, safely with concurrent processes."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():

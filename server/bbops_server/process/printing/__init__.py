@@ -1,1 +1,1 @@
-"""Pages become PDF files: one process of a server keeps one browser, and prints for the others."""
+"""Printing of pages to PDF files: one process of a server keeps a browser for all others."""

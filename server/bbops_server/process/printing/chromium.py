@@ -1,8 +1,8 @@
-"""One Chromium that has no network of its own, spoken to over a pipe.
+"""A Chromium process without network access, controlled over a pipe.
 
-No port is open that a page could reach. What a page asks for is paused and handed to whoever
-prints. What cannot be paused (WebSocket, WebRTC, look-ups of names) meets a resolver without
-names, a closed proxy, and on Linux a network without any connection.
+It has no open port that a page could connect to. Requests of a page are paused, and the printing
+code answers them. Traffic that cannot be paused (WebSocket, WebRTC, DNS) fails: the resolver knows
+no names, the proxy is closed, and on Linux the network namespace has no connections.
 Source: https://chromedevtools.github.io/devtools-protocol/
 """
 
@@ -25,9 +25,9 @@ import msgspec
 
 START_SECONDS: Final = 30.0
 _END_SECONDS: Final = 3.0
-_LONGEST_FOLDER: Final = 50
-"""Of the path in which it makes a socket: the system takes about 100 characters."""
-_MOST_MESSAGE: Final = 128 << 20
+_MAX_FOLDER: Final = 50
+"""The longest path of its folder: it creates a socket there, whose path is limited to about 100."""
+_MAX_MESSAGE_BYTES: Final = 128 << 20
 _OFF: Final = (
     "Translate,MediaRouter,OptimizationHints,DialMediaRouteProvider,NetworkPrediction,"
     "IsolateOrigins,site-per-process"
@@ -43,7 +43,7 @@ _FLAGS: Final = (
     "--disable-site-isolation-trials",
     f"--disable-features={_OFF}",
 )  # fmt: skip
-"""Frames of other sites stay in the process of their page, so that all that they ask is paused."""
+"""Frames of other sites stay in the process of their page, so that their requests are paused."""
 
 Listener = Callable[[str, Any], None]
 _decode = msgspec.json.Decoder().decode
@@ -55,45 +55,45 @@ class BrowserGone(Exception):
 
 
 class BrowserError(Exception):
-    """The browser does not do what it was told."""
+    """The browser rejected a command."""
 
 
-class Chromium:
-    """A process, in which each print has a context of its own."""
+class ChromiumProcess:
+    """A browser process. Each print has its own browser context."""
 
     def __init__(self, program: str, folder: str, *, sandbox: bool) -> None:
-        """Args: `folder`: in which it has one of its own while it runs."""
+        """Args: `folder`: the parent of its temporary folder."""
         self._program, self._sandbox, self._root = program, sandbox, folder
         self._waiting: dict[int, asyncio.Future[Any]] = {}
-        self._listening: dict[str, Listener] = {}
+        self._listeners: dict[str, Listener] = {}
         self._number = 0
         self._is_gone = False
 
     async def start(self) -> None:
-        """Start it, and wait until it answers.
+        """Start the browser, and wait for its first answer.
 
         Raises:
-            BrowserGone: it does not.
+            BrowserGone: it does not start.
         """
         self._folder = tempfile.mkdtemp(prefix="chromium-", dir=self._root)
-        its_commands, commands = os.pipe()
-        answers, its_answers = os.pipe()
+        command_reader, commands = os.pipe()
+        answers, answer_writer = os.pipe()
 
-        def place() -> None:  # Chromium reads commands from 3, and writes answers to 4
-            given, taken = os.dup(its_commands), os.dup(its_answers)
-            os.dup2(given, 3)
-            os.dup2(taken, 4)
+        def set_descriptors() -> None:  # Chromium reads commands from 3, and writes answers to 4
+            reader, writer = os.dup(command_reader), os.dup(answer_writer)
+            os.dup2(reader, 3)
+            os.dup2(writer, 4)
 
         try:
             self.process = await asyncio.create_subprocess_exec(
-                *_alone(), self._program, *self._words(),
+                *_isolation_command(), self._program, *self._arguments(),
                 stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.DEVNULL, env=self._environment(), close_fds=False,
-                preexec_fn=place, start_new_session=True,
+                preexec_fn=set_descriptors, start_new_session=True,
             )  # fmt: skip
         finally:
-            os.close(its_commands)
-            os.close(its_answers)
+            os.close(command_reader)
+            os.close(answer_writer)
         await self._connect(commands, answers)
         try:
             async with asyncio.timeout(START_SECONDS):
@@ -107,7 +107,7 @@ class Chromium:
 
     async def _connect(self, commands: int, answers: int) -> None:
         loop = asyncio.get_running_loop()
-        self._reader = asyncio.StreamReader(limit=_MOST_MESSAGE)
+        self._reader = asyncio.StreamReader(limit=_MAX_MESSAGE_BYTES)
         await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(self._reader), os.fdopen(answers, "rb", 0)
         )
@@ -117,38 +117,38 @@ class Chromium:
         self._writer = asyncio.StreamWriter(transport, protocol, None, loop)
         self._reading = asyncio.create_task(self._read())
 
-    def _words(self) -> list[str]:
-        words = [*_FLAGS, f"--user-data-dir={self._folder}"]
-        return words if self._sandbox else [*words, "--no-sandbox"]
+    def _arguments(self) -> list[str]:
+        arguments = [*_FLAGS, f"--user-data-dir={self._folder}"]
+        return arguments if self._sandbox else [*arguments, "--no-sandbox"]
 
     def _environment(self) -> dict[str, str]:
         path = os.environ.get("PATH", "/usr/bin:/bin")
-        is_short = len(self._folder) <= _LONGEST_FOLDER
-        folder = self._folder if is_short else "/tmp"  # noqa: S108 - it makes folders of its own
+        is_short = len(self._folder) <= _MAX_FOLDER
+        folder = self._folder if is_short else "/tmp"  # noqa: S108 - it creates its own folders there
         return {"PATH": path, "HOME": self._folder, "LANG": "C.UTF-8", "TMPDIR": folder}
 
     @property
     def is_gone(self) -> bool:
-        """Whether it has ended."""
+        """Whether the browser has ended."""
         return self._is_gone or self.process.returncode is not None
 
     async def send(self, method: str, session: str = "", /, **parameters: Any) -> Any:
-        """Return the result of a command.
+        """Send a command and return its result.
 
         Raises:
-            BrowserGone: it has ended.
-            BrowserError: it refuses.
+            BrowserGone: the browser has ended.
+            BrowserError: the browser rejected the command.
         """
         if self._is_gone:
             raise BrowserGone
         self._number += 1
-        told: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
+        command: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
         if session:
-            told["sessionId"] = session
+            command["sessionId"] = session
         number = self._number
         future = self._waiting[number] = asyncio.get_running_loop().create_future()
         try:
-            self._writer.write(_encode(told) + b"\0")
+            self._writer.write(_encode(command) + b"\0")
             await self._writer.drain()
             return await future
         except OSError:
@@ -157,10 +157,10 @@ class Chromium:
             self._waiting.pop(number, None)
 
     async def wait_for(self, event: asyncio.Event) -> None:
-        """Return once an event is set.
+        """Wait until an event is set.
 
         Raises:
-            BrowserGone: the browser has ended first.
+            BrowserGone: the browser has ended before.
         """
         waiting = asyncio.create_task(event.wait())
         try:
@@ -171,19 +171,19 @@ class Chromium:
             raise BrowserGone
 
     def listen(self, session: str, listener: Listener | None) -> None:
-        """Let a listener hear the events of a session; None for nobody."""
+        """Set the listener for events of a session; None removes it."""
         if listener is None:
-            self._listening.pop(session, None)
+            self._listeners.pop(session, None)
         else:
-            self._listening[session] = listener
+            self._listeners[session] = listener
 
     def kill(self) -> None:
-        """End it at once, with all that it has started."""
+        """Kill the browser with all its processes."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
     async def stop(self) -> None:
-        """End it, with all that it has started."""
+        """Close the browser, kill its processes, and remove its folder."""
         with suppress(TimeoutError, BrowserGone, BrowserError):
             async with asyncio.timeout(_END_SECONDS):
                 await self.send("Browser.close")
@@ -195,14 +195,14 @@ class Chromium:
         await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
 
     def memory_bytes(self) -> int:
-        """Return the memory of all its processes; 0 where nobody tells."""
-        found = [_memory(pid) for pid in family(self.process.pid)]
-        return sum(own for own, _ in found) + max((shared for _, shared in found), default=0)
+        """Return the memory of all its processes; 0 if the system does not report it."""
+        sizes = [_memory(pid) for pid in list_descendants(self.process.pid)]
+        return sum(own for own, _ in sizes) + max((shared for _, shared in sizes), default=0)
 
     async def _read(self) -> None:
         try:
             while True:
-                self._take(_decode((await self._reader.readuntil(b"\0"))[:-1]))
+                self._handle(_decode((await self._reader.readuntil(b"\0"))[:-1]))
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError, ValueError,
                 msgspec.DecodeError):  # fmt: skip
             pass
@@ -212,51 +212,51 @@ class Chromium:
                 if not future.done():
                     future.set_exception(BrowserGone())
 
-    def _take(self, told: Any) -> None:
-        if "id" not in told:
-            listener = self._listening.get(told.get("sessionId", ""))
+    def _handle(self, message: Any) -> None:
+        if "id" not in message:
+            listener = self._listeners.get(message.get("sessionId", ""))
             if listener is not None:
-                listener(told["method"], told.get("params", {}))
+                listener(message["method"], message.get("params", {}))
             return
-        future = self._waiting.get(told["id"])
+        future = self._waiting.get(message["id"])
         if future is None or future.done():
             return
-        if "error" in told:
-            future.set_exception(BrowserError(str(told["error"].get("message", ""))[:300]))
+        if "error" in message:
+            future.set_exception(BrowserError(str(message["error"].get("message", ""))[:300]))
         else:
-            future.set_result(told.get("result", {}))
+            future.set_result(message.get("result", {}))
 
 
 @cache
-def _alone() -> tuple[str, ...]:
-    """Return what starts a program in a network without connections, where the system lets us."""
+def _isolation_command() -> tuple[str, ...]:
+    """Return the command that starts a program without network; empty if not permitted."""
     program = shutil.which("unshare") if sys.platform == "linux" else None
     if program is None:
         return ()
-    words = (program, "--user", "--map-current-user", "--net", "--")
-    tried = subprocess.run(  # noqa: S603 - our own words
-        [*words, "/bin/true"], check=False, capture_output=True, timeout=10
+    command = (program, "--user", "--map-current-user", "--net", "--")
+    result = subprocess.run(  # noqa: S603 - fixed arguments
+        [*command, "/bin/true"], check=False, capture_output=True, timeout=10
     )
-    return words if tried.returncode == 0 else ()
+    return command if result.returncode == 0 else ()
 
 
-def family(pid: int) -> list[int]:
-    """Return a process and all that it has started; itself alone where nobody tells."""
+def list_descendants(pid: int) -> list[int]:
+    """Return a process and its descendants; alone if the system does not report them."""
     children: dict[int, list[int]] = {}
     with suppress(OSError):
         for folder in Path("/proc").iterdir():
             if folder.name.isdigit():
                 children.setdefault(_parent(int(folder.name)), []).append(int(folder.name))
-    found, left = [], [pid]
+    pids, left = [], [pid]
     while left:
-        one = left.pop()
-        found.append(one)
-        left += children.get(one, [])
-    return found
+        parent = left.pop()
+        pids.append(parent)
+        left += children.get(parent, [])
+    return pids
 
 
 def _memory(pid: int) -> tuple[int, int]:
-    """Return the bytes that a process has alone, and those that it shares."""
+    """Return the private and the shared memory of a process in bytes."""
     try:
         with open(f"/proc/{pid}/statm", "rb") as file:  # noqa: PTH123 - as in `_parent`
             _, resident, shared, *_ = map(int, file.read().split())

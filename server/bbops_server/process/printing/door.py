@@ -1,4 +1,4 @@
-"""The door `printer` of a data process: asks the process that prints, and answers its page."""
+"""The printer of a data process, which supplies the resources of pages to the printing process."""
 
 from __future__ import annotations
 
@@ -10,25 +10,32 @@ from typing import Final
 from bbops.base.printing import Ask, Asked, Page
 from bbops.runtime.values.failures import Failure, Unavailable
 from bbops.runtime.vendors._work import AddonFailure
-from bbops_server.process.printing import wire
 from bbops_server.process.printing.pool import BUSY
-from bbops_server.process.printing.wire import Answer, Done, Failed, Part, Print, Wire
+from bbops_server.process.printing.wire import (
+    PdfPart,
+    PrintConnection,
+    PrintDone,
+    PrintFailed,
+    PrintRequest,
+    ResourceRequest,
+    ResourceResponse,
+)
 
 _LATE_SECONDS: Final = 90.0
-"""Beyond the time of a print: for the prints before it, and the start of the browser."""
-_AGAIN: Final = 3
-"""How often a print begins anew whose process has ended before it began: it was idle."""
+"""Added to the timeout of a print, for earlier prints and the start of the browser."""
+_MAX_TRIES: Final = 3
+"""The attempts of a print, if the idle printing process ends before the print begins."""
 
 
 class SocketPrinter:
-    """Prints through a socket."""
+    """Prints through the socket of the printing process."""
 
     def __init__(self, path: str) -> None:
         self._path = path
 
     async def print(self, page: Page, ask: Ask) -> AsyncGenerator[bytes, None]:
         """Yield the bytes of a PDF file, see `Printer`."""
-        for attempt in range(_AGAIN):
+        for attempt in range(_MAX_TRIES):
             has_begun = has_ended = False
             async with aclosing(self._try(page, ask)) as parts:
                 async for part in parts:
@@ -39,27 +46,27 @@ class SocketPrinter:
                     yield part
             if not has_ended:
                 return
-            if has_begun or attempt == _AGAIN - 1:
-                raise _gone()
+            if has_begun or attempt == _MAX_TRIES - 1:
+                raise _gone_error()
 
     async def _try(self, page: Page, ask: Ask) -> AsyncGenerator[bytes | None, None]:
-        """Yield the parts; None where the other process has ended."""
+        """Yield the parts of the file; None if the printing process has ended."""
         try:
-            found = Wire(*await asyncio.open_unix_connection(self._path, limit=1 << 20))
+            streams = await asyncio.open_unix_connection(self._path, limit=1 << 20)
         except OSError:
-            raise _gone() from None
-        tasks = set[asyncio.Task[None]]()
+            raise _gone_error() from None
+        connection, tasks = PrintConnection(*streams), set[asyncio.Task[None]]()
         try:
             async with asyncio.timeout(page.seconds + _LATE_SECONDS):
-                await found.write(_told(page))
-                while not isinstance(message := await found.read(), Done):
-                    if isinstance(message, wire.Ask):
-                        task = asyncio.create_task(_answer(found, message, ask))
+                await connection.write(_write_request(page))
+                while not isinstance(message := await connection.read(), PrintDone):
+                    if isinstance(message, ResourceRequest):
+                        task = asyncio.create_task(_answer(connection, message, ask))
                         tasks.add(task)
                         task.add_done_callback(tasks.discard)
-                    elif isinstance(message, Part):
+                    elif isinstance(message, PdfPart):
                         yield message.data
-                    elif isinstance(message, Failed):
+                    elif isinstance(message, PrintFailed):
                         raise _failure(message)
                     else:
                         yield None
@@ -71,32 +78,33 @@ class SocketPrinter:
         finally:
             for task in tasks:
                 task.cancel()
-            found.close()
+            connection.close()
 
 
-async def _answer(found: Wire, asked: wire.Ask, ask: Ask) -> None:
-    answer = await ask(Asked(asked.method, asked.url, asked.headers, asked.is_document))
-    told = Answer(asked.number)
+async def _answer(connection: PrintConnection, request: ResourceRequest, ask: Ask) -> None:
+    answer = await ask(Asked(request.method, request.url, request.headers, request.is_document))
+    response = ResourceResponse(request.number)
     if answer is not None:
-        told = Answer(asked.number, answer.status, dict(answer.headers), answer.body)
+        headers = dict(answer.headers)
+        response = ResourceResponse(request.number, answer.status, headers, answer.body)
     try:
-        await found.write(told)
+        await connection.write(response)
     except OSError:
         return  # the print has ended
 
 
-def _told(page: Page) -> Print:
-    return Print(
+def _write_request(page: Page) -> PrintRequest:
+    return PrintRequest(
         page.html, page.url, page.width, page.height, page.landscape, page.margins, page.header,
         page.footer, page.selector, page.seconds,
     )  # fmt: skip
 
 
-def _failure(failed: Failed) -> Failure:
+def _failure(failed: PrintFailed) -> Failure:
     if failed.code == BUSY:
         return Unavailable(BUSY, failed.message, hint="print less at once", retry_seconds=5)
     return AddonFailure(failed.code, failed.message)
 
 
-def _gone() -> Failure:
+def _gone_error() -> Failure:
     return AddonFailure("pdfFailed", "the process that prints has ended")

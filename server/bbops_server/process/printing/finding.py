@@ -1,4 +1,4 @@
-"""Find the browser of the system, and say what keeps it from printing."""
+"""Find the browser of the system, and check that it can print."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ NO_SANDBOX: Final = "Chromium runs without its sandbox"
 
 
 def find_program(program: str = "") -> str:
-    """Return the path of a browser; empty where there is none."""
+    """Return the path of a browser; empty if none is installed."""
     for name in (program,) if program else NAMES:
-        if found := shutil.which(name):
-            return found
+        if path := shutil.which(name):
+            return path
     return ""
 
 
-def find_trouble(program: str, *, sandbox: bool) -> str:
-    """Return why nothing can be printed; empty where it can."""
+def find_problem(program: str, *, sandbox: bool) -> str:
+    """Return the reason why printing is not possible; empty if it is possible."""
     if not find_program(program):
         return NEEDS
     if sandbox and sys.platform != "win32" and os.geteuid() == 0:

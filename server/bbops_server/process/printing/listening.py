@@ -1,4 +1,4 @@
-"""The socket of the process that prints, which starts when somebody asks for it."""
+"""The socket of the printing process, which starts with the first connection."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _PAUSE_SECONDS: Final = 1.0
 _log = logging.getLogger(__name__)
 
 
-class Listening:
-    """Starts the process at the first connection, and again at the next one after its end."""
+class PrinterSocket:
+    """Starts the printing process at a connection, if it is not running."""
 
     def __init__(self, program: str, *, sandbox: bool, idle_seconds: float = IDLE_SECONDS) -> None:
         self._folder = make_socket_folder()
-        confined = "sandbox" if sandbox else "open"
-        self._words = (str(self._folder), program, confined, str(idle_seconds))
+        mode = "sandbox" if sandbox else "open"
+        self._words = (str(self._folder), program, mode, str(idle_seconds))
         self.path = str(self._folder / "printer")
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.bind(self.path)
@@ -37,7 +37,7 @@ class Listening:
         self._is_closed = False
 
     def begin(self) -> None:
-        """Wait for a connection."""
+        """Start to wait for a connection."""
         if not self._is_closed:
             asyncio.get_running_loop().add_reader(self._socket, self._wake)
 
@@ -52,17 +52,17 @@ class Listening:
             )
         except ServerError as error:
             _log.warning("cannot print: %s", error.message)
-            self._again()
+            self._listen_again()
         else:
-            self.child.on_exit(lambda _: self._again())
+            self.child.on_exit(lambda _: self._listen_again())
 
-    def _again(self) -> None:
+    def _listen_again(self) -> None:
         self.child = None
         if not self._is_closed:
             asyncio.get_running_loop().call_later(_PAUSE_SECONDS, self.begin)
 
     async def stop(self) -> None:
-        """End it."""
+        """Stop the printing process, and remove the socket."""
         self._is_closed = True
         asyncio.get_running_loop().remove_reader(self._socket)
         if self._starting is not None:
@@ -78,11 +78,11 @@ class Listening:
 
 
 @asynccontextmanager
-async def printing(program: str, *, sandbox: bool) -> AsyncIterator[str]:
-    """Yield the path of a socket behind which is a browser."""
-    found = Listening(program, sandbox=sandbox)
-    found.begin()
+async def run_printer(program: str, *, sandbox: bool) -> AsyncIterator[str]:
+    """Yield the path of the socket of a printing process."""
+    printer = PrinterSocket(program, sandbox=sandbox)
+    printer.begin()
     try:
-        yield found.path
+        yield printer.path
     finally:
-        await found.stop()
+        await printer.stop()

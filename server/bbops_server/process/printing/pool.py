@@ -1,4 +1,4 @@
-"""One browser at a time: two prints at once, renewed now and then, ended when nobody prints."""
+"""The browser of a printing process: it prints two pages at a time, and is replaced regularly."""
 
 from __future__ import annotations
 
@@ -7,60 +7,60 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from bbops_server.process.printing.chromium import BrowserGone, Chromium
-from bbops_server.process.printing.finding import find_program, find_trouble
+from bbops_server.process.printing.chromium import BrowserGone, ChromiumProcess
+from bbops_server.process.printing.finding import find_problem, find_program
 from bbops_server.process.printing.page import PrintFailure
 
-AT_ONCE: Final = 2
-MOST_WAITING: Final = 50
-MOST_PRINTS: Final = 200
-MOST_MEMORY_BYTES: Final = 1 << 30
-"""With more it is replaced once its prints have ended."""
-MOST_RUNNING_BYTES: Final = 3 << 30
-"""With more it is killed, and with it what it prints."""
+MAX_CONCURRENT: Final = 2
+MAX_WAITING: Final = 50
+MAX_PRINTS: Final = 200
+MAX_MEMORY_BYTES: Final = 1 << 30
+"""A larger browser is replaced after its prints."""
+MAX_RUNNING_BYTES: Final = 3 << 30
+"""A larger browser is killed, and its prints fail."""
 WATCH_SECONDS: Final = 0.5
 IDLE_SECONDS: Final = 60.0
 BUSY: Final = "pdfBusy"
 
 
-class Pool:
-    """The browser of a server, and who waits for it."""
+class BrowserPool:
+    """A browser, and the prints that wait for it."""
 
     def __init__(
         self, folder: str, program: str, *, sandbox: bool,
-        most_running_bytes: int = MOST_RUNNING_BYTES,
+        max_running_bytes: int = MAX_RUNNING_BYTES,
     ) -> None:  # fmt: skip
-        """Make one without a browser.
+        """Create a pool; the first print starts the browser.
 
         Args:
-            folder: where a browser keeps what it needs while it runs.
-            program: its path or name; empty to look for one.
-            sandbox: whether it confines its own processes.
-            most_running_bytes: with more memory it is killed at once.
+            folder: the parent of the browser's temporary folder.
+            program: the path or name of the browser; empty to search for it.
+            sandbox: the browser uses its sandbox.
+            max_running_bytes: a browser with more memory is killed.
         """
         self._folder, self._program, self._sandbox = folder, program, sandbox
-        self._most_running = most_running_bytes
+        self._max_running = max_running_bytes
         self._watching: asyncio.Task[None] | None = None
-        self._free = asyncio.Semaphore(AT_ONCE)
+        self._free = asyncio.Semaphore(MAX_CONCURRENT)
         self._starting = asyncio.Lock()
-        self._browser: Chromium | None = None
-        self._users: dict[Chromium, int] = {}
+        self._browser: ChromiumProcess | None = None
+        self._users: dict[ChromiumProcess, int] = {}
         self._waiting = self._prints = self.started = 0
 
     @property
     def is_used(self) -> bool:
-        """Whether somebody prints or waits."""
+        """Whether a print is running or waiting."""
         return bool(self._waiting or self._users)
 
     @asynccontextmanager
-    async def taken(self) -> AsyncIterator[Chromium]:
-        """Yield the browser for one print, once it is somebody's turn.
+    async def borrow(self) -> AsyncIterator[ChromiumProcess]:
+        """Wait for a free slot, and yield the browser for a print.
 
         Raises:
-            PrintFailure: there is none, or too many wait.
+            PrintFailure: there is no browser, or too many prints wait.
         """
-        if self._waiting >= MOST_WAITING:
-            raise PrintFailure(BUSY, f"{MOST_WAITING} prints wait already")
+        if self._waiting >= MAX_WAITING:
+            raise PrintFailure(BUSY, f"{MAX_WAITING} prints wait already")
         self._waiting += 1
         try:
             await self._free.acquire()
@@ -74,18 +74,18 @@ class Pool:
             try:
                 yield browser
             finally:
-                await self._leave(browser)
+                await self._return(browser)
         finally:
             self._free.release()
 
-    async def _current(self) -> Chromium:
+    async def _current(self) -> ChromiumProcess:
         async with self._starting:
             browser = self._browser
             if browser is None or browser.is_gone:
-                if trouble := find_trouble(self._program, sandbox=self._sandbox):
-                    raise PrintFailure("addon-needs", trouble)
-                found = find_program(self._program)
-                browser = Chromium(found, self._folder, sandbox=self._sandbox)
+                if problem := find_problem(self._program, sandbox=self._sandbox):
+                    raise PrintFailure("addon-needs", problem)
+                program = find_program(self._program)
+                browser = ChromiumProcess(program, self._folder, sandbox=self._sandbox)
                 try:
                     await browser.start()
                 except (BrowserGone, OSError):
@@ -95,33 +95,33 @@ class Pool:
             return browser
 
     async def _watch(self) -> None:
-        """Kill a browser whose pages take too much memory while they are printed."""
+        """Kill a browser that uses too much memory during a print."""
         while self._users:
             await asyncio.sleep(WATCH_SECONDS)
             for browser in [*self._users]:
-                if browser.memory_bytes() > self._most_running:
+                if browser.memory_bytes() > self._max_running:
                     browser.kill()
 
-    async def _leave(self, browser: Chromium) -> None:
+    async def _return(self, browser: ChromiumProcess) -> None:
         self._users[browser] -= 1
         is_last = not self._users[browser]
         if is_last:
             del self._users[browser]
         self._prints += browser is self._browser
-        is_old = self._prints >= MOST_PRINTS or browser.memory_bytes() > MOST_MEMORY_BYTES
+        is_old = self._prints >= MAX_PRINTS or browser.memory_bytes() > MAX_MEMORY_BYTES
         if browser is self._browser and (browser.is_gone or is_old):
             self._browser = None
         if is_last and browser is not self._browser:
             await browser.stop()
 
     async def _drop(self) -> None:
-        """End a browser that died on its own while nobody used it."""
+        """Clean up after an unused browser that has ended."""
         browser, self._browser = self._browser, None
         if browser is not None and browser not in self._users:
             await browser.stop()
 
     async def stop(self) -> None:
-        """End it."""
+        """Stop all browsers."""
         for browser in {*self._users, *filter(None, [self._browser])}:
             await browser.stop()
         self._browser = None

@@ -1,4 +1,4 @@
-"""What the process that prints and those that ask it tell each other: one connection a print."""
+"""Messages between a data process and the printing process. Each print has one connection."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final
 import msgspec
 
 _LENGTH_BYTES: Final = 4
-MOST_BYTES: Final = 80 << 20
-"""Of one message: the largest is a part of a page."""
+MAX_MESSAGE_BYTES: Final = 80 << 20
+"""The size of a message; a resource of a page is the largest."""
 
 
-class Print(msgspec.Struct, frozen=True, tag=True):
-    """Print a page: the first message. See `bbops.base.printing.Page`."""
+class PrintRequest(msgspec.Struct, frozen=True, tag="Print"):
+    """The first message: the page to print. See `bbops.base.printing.Page`."""
 
     html: str
     url: str
@@ -27,8 +27,8 @@ class Print(msgspec.Struct, frozen=True, tag=True):
     seconds: float
 
 
-class Ask(msgspec.Struct, frozen=True, tag=True):
-    """The page asks for something."""
+class ResourceRequest(msgspec.Struct, frozen=True, tag="Ask"):
+    """A request of the page for a resource."""
 
     number: int
     method: str
@@ -37,8 +37,8 @@ class Ask(msgspec.Struct, frozen=True, tag=True):
     is_document: bool
 
 
-class Answer(msgspec.Struct, frozen=True, tag=True):
-    """What it is given; status 0 for nothing."""
+class ResourceResponse(msgspec.Struct, frozen=True, tag="Answer"):
+    """The response to a request of the page; status 0 for a rejected request."""
 
     number: int
     status: int = 0
@@ -46,50 +46,52 @@ class Answer(msgspec.Struct, frozen=True, tag=True):
     body: bytes = b""
 
 
-class Part(msgspec.Struct, frozen=True, tag=True):
+class PdfPart(msgspec.Struct, frozen=True, tag="Part"):
     """The next bytes of the file."""
 
     data: bytes
 
 
-class Done(msgspec.Struct, frozen=True, tag=True):
-    """The file is whole."""
+class PrintDone(msgspec.Struct, frozen=True, tag="Done"):
+    """The end of the file."""
 
 
-class Failed(msgspec.Struct, frozen=True, tag=True):
-    """There is no file."""
+class PrintFailed(msgspec.Struct, frozen=True, tag="Failed"):
+    """The error of a failed print."""
 
     code: str
     message: str
 
 
-Message = Print | Ask | Answer | Part | Done | Failed
-_decode = msgspec.msgpack.Decoder(Message).decode
+PrintMessage = PrintRequest | ResourceRequest | ResourceResponse | PdfPart | PrintDone | PrintFailed
+_decode = msgspec.msgpack.Decoder(PrintMessage).decode
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class Wire:
+class PrintConnection:
     """One end of a connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
 
-    async def read(self) -> Message | None:
-        """Return the next message; None when the other end is gone, or says nonsense."""
+    async def read(self) -> PrintMessage | None:
+        """Return the next message; None if the other end is closed, or it is malformed."""
         try:
             head = await self._reader.readexactly(_LENGTH_BYTES)
             size = int.from_bytes(head, "big")
-            return _decode(await self._reader.readexactly(size)) if size <= MOST_BYTES else None
+            return (
+                _decode(await self._reader.readexactly(size)) if size <= MAX_MESSAGE_BYTES else None
+            )
         except (asyncio.IncompleteReadError, OSError, msgspec.DecodeError):
             return None
 
-    async def write(self, message: Message) -> None:
-        """Send a message. Raises: OSError: the other end is gone."""
+    async def write(self, message: PrintMessage) -> None:
+        """Send a message. Raises: OSError: the other process has ended."""
         data = _encode(message)
         self._writer.write(len(data).to_bytes(_LENGTH_BYTES, "big"))
         self._writer.write(data)
         await self._writer.drain()
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection."""
         self._writer.close()

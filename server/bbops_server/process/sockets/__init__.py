@@ -1,1 +1,1 @@
-"""Listening sockets, connections and what is written to them."""
+"""Listening sockets, HTTP and websocket connections, and their writes."""

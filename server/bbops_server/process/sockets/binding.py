@@ -1,6 +1,6 @@
-"""Bind before any process starts: a port that is taken is said at once.
+"""Bind the listening sockets before any process starts, to report a used port at once.
 
-Sockets that are handed over, by a server before or by a service manager, are used where they fit.
+Sockets of a predecessor or of a service manager are used if their addresses fit.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ BACKLOG = 2048
 
 
 def find_sockets(
-    settings: Settings, before: Sequence[socket.socket], given: Sequence[socket.socket]
+    settings: Settings, before: Sequence[socket.socket], activated: Sequence[socket.socket]
 ) -> tuple[socket.socket, socket.socket]:
     """Return the listening sockets of the data plane and of the control plane.
 
     Args:
-        settings: where they listen.
-        before: those of a server before, in the same order; a port of 0 takes theirs.
-        given: those of a service manager, in any order.
+        settings: the hosts and ports.
+        before: the predecessor's sockets, in the same order; port 0 uses their ports.
+        activated: sockets of a service manager, in any order.
 
     Raises:
-        ServerError: a port is taken, an address is not this machine's, or one that was given is
-            not where the settings say.
+        ServerError: a port is in use, an address does not belong to this machine, or the settings
+            do not use a socket of the service manager.
     """
-    data = _find(settings.host, settings.port, "--port", [*before[:1], *given])
+    data = _find(settings.host, settings.port, "--port", [*before[:1], *activated])
     control = _find(
-        settings.control_host, settings.control_port, "--control-port", [*before[1:2], *given]
+        settings.control_host, settings.control_port, "--control-port", [*before[1:2], *activated]
     )
-    for one in given:
-        if one not in {data, control}:
-            host, port = one.getsockname()[:2]
+    for listening in activated:
+        if listening not in {data, control}:
+            host, port = listening.getsockname()[:2]
             raise ServerError(
                 f"the service manager listens on {host}:{port}, but neither plane uses it",
                 hint="use the same addresses in its socket unit and by --host, --port and"
@@ -44,17 +44,17 @@ def find_sockets(
     return data, control
 
 
-def _find(host: str, port: int, option: str, handed: Sequence[socket.socket]) -> socket.socket:
-    """Return a socket that was handed over and listens there; else `bind` one."""
+def _find(host: str, port: int, option: str, passed: Sequence[socket.socket]) -> socket.socket:
+    """Return the passed socket with this address, else bind one."""
     try:
-        *_, wanted = _resolve(host, port)
+        *_, address = _resolve(host, port)
     except OSError as error:
         raise _cannot_bind(host, port, error, option) from None
-    for one in handed:
-        found_host, found_port = one.getsockname()[:2]
-        if found_host == wanted[0] and port in {0, found_port}:
-            one.setblocking(False)  # noqa: FBT003 - its only argument
-            return one
+    for listening in passed:
+        bound_host, bound_port = listening.getsockname()[:2]
+        if bound_host == address[0] and port in {0, bound_port}:
+            listening.setblocking(False)  # noqa: FBT003 - its only argument
+            return listening
     return bind(host, port, option=option)
 
 
@@ -63,15 +63,15 @@ def _resolve(host: str, port: int) -> tuple[int, int, int, str, Any]:
 
 
 def bind(host: str, port: int, *, option: str) -> socket.socket:
-    """Return a listening socket; connections wait in it until a process accepts them.
+    """Return a listening socket. Connections wait until a process accepts them.
 
     Args:
         host: a name or an address of this machine.
-        port: 0 finds a free one.
-        option: the command's option that names another port, for the hint.
+        port: the port; 0 for any free port.
+        option: the command's option for the port, for the hint.
 
     Raises:
-        ServerError: the port is taken, or the address is not this machine's.
+        ServerError: the port is in use, or the address does not belong to this machine.
     """
     try:
         family, kind, protocol, _, address = _resolve(host, port)
@@ -90,10 +90,10 @@ def bind(host: str, port: int, *, option: str) -> socket.socket:
 
 
 def require_https(settings: Settings) -> None:
-    """Refuse a control plane that people of other machines would reach without https.
+    """Require https for a control plane that other machines can connect to.
 
     Raises:
-        ServerError: says what to do.
+        ServerError: the control plane would be served over plain HTTP; with a fix.
     """
     if is_loopback(settings.control_host) or settings.control_shown.startswith("https://"):
         return

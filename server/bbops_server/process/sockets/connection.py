@@ -1,8 +1,8 @@
-"""One client's connection: what could be read in two ways is refused, and nobody is waited for.
+"""A client's HTTP/1.1 connection: reject ambiguous requests, and close slow connections.
 
-uvicorn's protocol on llhttp, which is strict by itself; what it lets through is refused here, so
-that a proxy in front and this server never see two different requests in the same bytes. Nothing
-of it costs a request a timer: one sweeper looks at all connections about once a second.
+It extends uvicorn's protocol on the strict parser llhttp. Ambiguous requests that llhttp accepts
+are rejected here, so that a proxy and this server never see different requests in the same bytes.
+Requests need no timers: a loop checks all connections about once a second.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from uvicorn.protocols.http.httptools_impl import (
 from bbops.runtime.flow.run import code_of
 from bbops_server.process.sockets import descriptors
 from bbops_server.process.sockets.upgrading import become_websocket
-from bbops_server.process.sockets.wire import Corked, Corks
+from bbops_server.process.sockets.wire import BufferedTransport, WriteBuffers
 
 MAX_HEAD_BYTES: Final = 256 << 10
-"""More than this never reaches an application; what is below it gets an answer from there."""
+"""The largest head of a request that the application gets."""
 
 MAX_PIPELINED: Final = 1_024
-"""Requests that may wait behind the one that is being answered."""
+"""The most requests that wait for the response of an earlier request."""
 
-_MAX_UNREAD_BYTES: Final = 2 << 20  # of a body that comes after its request was answered
-_FRAMING_PER_BYTE: Final = 16  # a chunk of one byte has five bytes around it
+_MAX_UNREAD_BYTES: Final = 2 << 20  # of a body that arrives after the response
+_FRAMING_PER_BYTE: Final = 16  # a chunk of one byte has five bytes of framing
 _VERSIONS: Final = frozenset({"1.0", "1.1"})
 _ASGI: Final[Any] = {"version": "3.0", "spec_version": "2.3"}
 _encode = msgspec.json.Encoder().encode
-_corks: WeakKeyDictionary[uvicorn.Config, Corks] = WeakKeyDictionary()
+_buffers: WeakKeyDictionary[uvicorn.Config, WriteBuffers] = WeakKeyDictionary()
 
 
-class Stage(IntEnum):
-    """What the next bytes of a client belong to."""
+class RequestStage(IntEnum):
+    """The part of a request that the next bytes belong to."""
 
     BETWEEN = 0
     HEAD = 1
@@ -51,52 +51,54 @@ class Stage(IntEnum):
     REFUSED = 3
 
 
-class Refusal(Exception):
-    """What was sent is no request that only one reading fits."""
+class MalformedRequest(Exception):
+    """A request is malformed or ambiguous."""
 
     def __init__(self, message: str, status: int = 400) -> None:
         super().__init__(message)
         self.status, self.message = status, message
 
 
-class Connection(HttpToolsProtocol):
-    """HTTP/1.1 with bounds. The seconds are met to within about one: that is how often it looks."""
+class HttpConnection(HttpToolsProtocol):
+    """An HTTP/1.1 connection with limits. Timeouts are checked about once a second."""
 
     head_seconds = 15.0
-    """From the first byte of a request to the end of its head."""
+    """The timeout from the first byte of a request to the end of its head."""
     body_seconds = 20.0
-    """How long a body may come slower than `slowest_bytes_per_second`."""
+    """The time for which a body may arrive slower than `min_bytes_per_second`."""
     answer_seconds = 60.0
-    """How long a client may read slower than that."""
+    """The time for which a client may read slower than that."""
     idle_seconds = 75.0
     linger_seconds = 2.0
-    """How long more is read and thrown away behind a refusal, which a reset could take back."""
-    slowest_bytes_per_second = 256
+    """The time for which input is discarded after a rejection, so that a reset does not drop it."""
+    min_bytes_per_second = 256
 
-    stage = Stage.BETWEEN
-    arrived = 0  # bytes of this request, without what came together with its first
+    stage = RequestStage.BETWEEN
+    arrived = 0  # bytes of this request, except those that arrived together with its first
     body_bytes = 0
     wants_upgrade = False
-    running: RequestResponseCycle | None = None  # `cycle` is the newest, which may wait for it
-    last_words = b""
-    leaves = False
+    running: RequestResponseCycle | None = (
+        None  # `cycle` is the newest one, which may wait for this one
+    )
+    last_response = b""
+    is_leaving = False
     _mark: object = None
     _since = 0.0
     _had = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, unless there are more connections than descriptors."""
-        corks = _corks.get(self.config)
-        if corks is None:
-            corks = _corks[self.config] = Corks(self.loop)
-        super().connection_made(Corked(transport, corks))  # type: ignore[arg-type]
-        if len(self.connections) > descriptors.most_connections():
-            descriptors.warn(self.loop.time())
+        """Begin, unless there are too many connections for the descriptors."""
+        buffers = _buffers.get(self.config)
+        if buffers is None:
+            buffers = _buffers[self.config] = WriteBuffers(self.loop)
+        super().connection_made(BufferedTransport(transport, buffers))  # type: ignore[arg-type]
+        if len(self.connections) > descriptors.max_connections():
+            descriptors.warn_once_a_minute(self.loop.time())
             self.refuse("too many connections", 503)
             self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell the request under way, which uvicorn forgets when others wait behind it."""
+        """Notify the running request, which uvicorn does not if other requests wait for it."""
         if self.running is not None and not self.running.response_complete:
             self.running.disconnected = True
             self.running.message_event.set()
@@ -104,8 +106,8 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what has come; what follows a refusal is not looked at."""
-        if self.stage and not self._may_go_on(len(data)):
+        """Parse received bytes. Bytes after a rejection are ignored."""
+        if self.stage and not self._check_size(len(data)):
             return
         try:
             self.parser.feed_data(data)
@@ -118,36 +120,38 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Begin a request."""
         if len(self.pipeline) >= MAX_PIPELINED:
-            raise Refusal(f"more than {MAX_PIPELINED:,} requests wait on one connection", 503)
-        self.stage, self.arrived, self.body_bytes = Stage.HEAD, 0, 0
+            raise MalformedRequest(
+                f"more than {MAX_PIPELINED:,} requests wait on one connection", 503
+            )
+        self.stage, self.arrived, self.body_bytes = RequestStage.HEAD, 0, 0
         self.url, self.headers = b"", []
         self.expect_100_continue = self.wants_upgrade = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; `chunked` is the only coding there is, and said once: RFC 9112 6.1."""
+        """Add a header. `chunked` is the only transfer coding, without repetition: RFC 9112 6.1."""
         name = name.lower()
         if name == b"transfer-encoding":
             if value.lower() != b"chunked" or any(name == other for other, _ in self.headers):
-                raise Refusal("expected one Transfer-Encoding header that says 'chunked'")
+                raise MalformedRequest("expected one Transfer-Encoding header that says 'chunked'")
             if self.parser.get_http_version() != "1.1":
-                raise Refusal("HTTP/1.0 has no Transfer-Encoding")
+                raise MalformedRequest("HTTP/1.0 has no Transfer-Encoding")
         elif name == b"expect" and value.lower() == b"100-continue":
             self.expect_100_continue = True
         self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Dispatch the request, if its head can only be read in one way."""
+        """Dispatch the request, if its head is not ambiguous."""
         raw_path, query = self._read_target()
         version = self.parser.get_http_version()
         if version not in _VERSIONS:
-            raise Refusal("expected HTTP/1.1")
+            raise MalformedRequest("expected HTTP/1.1")
         method = self.parser.get_method().decode("ascii")
-        if self.parser.should_upgrade():  # it comes again, see `_parse_again`
+        if self.parser.should_upgrade():  # it is parsed again, see `_parse_again`
             if method == "CONNECT":
-                raise Refusal("this server is not a proxy")
+                raise MalformedRequest("this server is not a proxy")
             self.wants_upgrade = True
             return
-        self.stage = Stage.BODY
+        self.stage = RequestStage.BODY
         path = raw_path.decode("ascii")
         self.scope = {
             "type": "http", "asgi": _ASGI, "http_version": version, "scheme": self.scheme or "http",
@@ -167,7 +171,7 @@ class Connection(HttpToolsProtocol):
         )  # fmt: skip
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of the body; no more of it for now, when much waits to be read."""
+        """Add a part of the body; pause reading if the application has not read much of it."""
         self.body_bytes += len(body)
         cycle = self.cycle
         if not cycle.response_complete:
@@ -179,13 +183,13 @@ class Connection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """End a request."""
         if not self.wants_upgrade:
-            self.stage = Stage.BETWEEN
+            self.stage = RequestStage.BETWEEN
             if not self.cycle.response_complete:
                 self.cycle.more_body = False
                 self.cycle.message_event.set()
 
     def on_response_complete(self) -> None:
-        """Answer the next request that waits, and read no more while there is one."""
+        """Start the next waiting request, and pause reading while requests wait."""
         if self.transport.is_closing():
             return
         if self.pipeline:
@@ -194,11 +198,11 @@ class Connection(HttpToolsProtocol):
             self.flow.pause_reading()
             return
         self.flow.resume_reading()
-        if self.last_words:
-            self._end(self.last_words)
+        if self.last_response:
+            self._end(self.last_response)
 
     def _start(self, cycle: RequestResponseCycle) -> None:
-        """Work on a request, when the one before it is answered."""
+        """Start a request, or queue it while an earlier request is running."""
         is_first = self._is_idle() and not self.pipeline
         self.cycle = cycle
         if is_first:
@@ -209,61 +213,63 @@ class Connection(HttpToolsProtocol):
             self.pipeline.appendleft((cycle, self.app))
 
     def refuse(self, message: str, status: int = 400) -> None:
-        """Answer the request that is coming in, after those before it, and close.
+        """Reject the current request after the responses of earlier ones, and close the connection.
 
-        One whose answer has begun gets no second one. Whoever waits for its body hears that the
-        client has gone.
+        If its response has begun, there is no second response; the application gets a disconnect.
         """
-        stage, self.stage = self.stage, Stage.REFUSED
-        has_answer = stage == Stage.BODY and self._withdraw()
-        words = b"" if has_answer else _words(status, message)
+        stage, self.stage = self.stage, RequestStage.REFUSED
+        has_response = stage == RequestStage.BODY and self._withdraw()
+        response = b"" if has_response else _error_response(status, message)
         if self._is_idle():
-            self._end(words)
+            self._end(response)
         else:
-            self.last_words = words
+            self.last_response = response
             self.flow.pause_reading()
 
     def shutdown(self) -> None:
-        """Close, or do so with the answer under way."""
+        """Close the connection, after a running response."""
         if self._is_idle():
             self.transport.close()
         else:
             super().shutdown()
 
     def leave(self, idle_seconds: float) -> None:
-        """End with the next answer, which says so; without one, once it was idle for so long.
+        """Close after the next response, or after `idle_seconds` without a request.
 
-        A client that hears `connection: close` sends nothing more here, so nothing is lost.
+        The response has `connection: close`, after which a client sends no more requests here, so
+        no request is lost.
         """
-        self.leaves, self.idle_seconds = True, idle_seconds
-        self._say_last()
+        self.is_leaving, self.idle_seconds = True, idle_seconds
+        self._mark_last_response()
 
-    def _say_last(self) -> None:
-        """Let the answer under way say that it is the last, unless a request waits behind it."""
-        one = self.running
-        if self.leaves and one is not None and one is self.cycle and not one.response_started:
-            one.keep_alive = False
+    def _mark_last_response(self) -> None:
+        """Add `connection: close` to the running response, unless another request waits."""
+        cycle = self.running
+        if not self.is_leaving or cycle is None or cycle is not self.cycle:
+            return
+        if not cycle.response_started:
+            cycle.keep_alive = False
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        if self.leaves:  # soon: what came together with this request is parsed first
-            self.loop.call_soon(self._say_last)
+        if self.is_leaving:  # later, after parsing the bytes that arrived together
+            self.loop.call_soon(self._mark_last_response)
         super()._start_asgi_task(cycle, app)
 
-    def look(self, now: float) -> None:
-        """End what has waited too long; called now and then."""
+    def check_timeouts(self, now: float) -> None:
+        """Close or reject a slow or idle connection. Called about once a second."""
         if held := self.transport.get_write_buffer_size():
             unsent = held + descriptors.unsent_bytes(self.transport)
             if self._is_slow(now, self.transport, -unsent, self.answer_seconds):
                 self.transport.abort()
-        elif self.stage == Stage.REFUSED:
+        elif self.stage == RequestStage.REFUSED:
             if self._is_idle() and self._is_slow(now, self.transport, 0, self.linger_seconds):
                 self.transport.abort()
         elif self.transport.is_closing():
             self._mark = None
-        elif self.stage == Stage.HEAD:
+        elif self.stage == RequestStage.HEAD:
             if self._is_slow(now, self.headers, 0, self.head_seconds):
                 self.refuse("the request headers took too long", 408)
-        elif self.stage == Stage.BODY and not self._is_held_up():
+        elif self.stage == RequestStage.BODY and not self._is_reading_paused():
             if self._is_slow(now, self.cycle, self.arrived, self.body_seconds):
                 self.refuse("the body of the request took too long", 408)
         elif self._is_idle():
@@ -273,14 +279,14 @@ class Connection(HttpToolsProtocol):
         else:
             self._mark = None
 
-    def _may_go_on(self, size: int) -> bool:
-        """Count what comes in pieces, and refuse what has no end."""
-        if self.stage == Stage.REFUSED:
+    def _check_size(self, size: int) -> bool:
+        """Count received bytes; reject a request that is too large, and return False then."""
+        if self.stage == RequestStage.REFUSED:
             return False
         self.arrived += size
         if self.arrived <= MAX_HEAD_BYTES:
             return True
-        if self.stage == Stage.HEAD:
+        if self.stage == RequestStage.HEAD:
             self.refuse(f"the request headers are larger than {MAX_HEAD_BYTES:,} bytes", 431)
             return False
         if self.arrived > MAX_HEAD_BYTES + _FRAMING_PER_BYTE * self.body_bytes + size:
@@ -292,10 +298,10 @@ class Connection(HttpToolsProtocol):
         return True
 
     def _parse_again(self, data: bytes, offset: int) -> None:
-        """Read a request for another protocol as if it had not asked for it.
+        """Parse a request again without its `Upgrade` header.
 
-        llhttp takes the body of such a request for the other protocol, and some clients ask for
-        HTTP/2 with each of theirs. A loop: a client may pipeline hundreds of them.
+        llhttp treats the body of such a request as the other protocol, and some clients request
+        HTTP/2 each time. It is a loop, as a client may pipeline hundreds of such requests.
         """
         while True:
             data = self._head_without_upgrade() + data[offset:]
@@ -312,7 +318,7 @@ class Connection(HttpToolsProtocol):
 
     def _refuse_for(self, error: Exception) -> None:
         reason = error.__context__
-        if isinstance(reason, Refusal):
+        if isinstance(reason, MalformedRequest):
             self.refuse(reason.message, reason.status)
         else:
             self.refuse("this is not a valid HTTP/1.1 request")
@@ -320,72 +326,79 @@ class Connection(HttpToolsProtocol):
     def _head_without_upgrade(self) -> bytes:
         version = self.parser.get_http_version().encode()
         lines = [b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, version)]
-        lines += [b"%s: %s" % one for one in self.headers if one[0] != b"upgrade"]
+        lines += [b"%s: %s" % header for header in self.headers if header[0] != b"upgrade"]
         return b"\r\n".join([*lines, b"", b""])
 
     def _read_target(self) -> tuple[bytes, bytes]:
-        """Return path and query; besides a path there are `*`, and an address of the same host."""
+        """Return path and query. The target is a path, `*`, or a URL with the same host."""
         url = self.url
         if b"#" in url:
-            raise Refusal("a request has no fragment")
+            raise MalformedRequest("a request has no fragment")
         if url[:1] != b"/":
             if url == b"*" and self.parser.get_method() == b"OPTIONS":
                 return url, b""
             scheme, _, rest = url.partition(b"://")
             host, slash, path = rest.partition(b"/")
             if scheme.lower() not in {b"http", b"https"} or not slash:
-                raise Refusal("expected a path")
+                raise MalformedRequest("expected a path")
             if [host.lower()] != [value.lower() for name, value in self.headers if name == b"host"]:
-                raise Refusal("the request URL and its Host header differ")
+                raise MalformedRequest("the request URL and its Host header differ")
             url = b"/" + path
         path, _, query = url.partition(b"?")
         return path, query
 
     @property
     def is_free(self) -> bool:
-        """Whether no request is before the newest one."""
-        return self._is_idle() and not self.pipeline and self.stage == Stage.HEAD
+        """Whether the newest request is the only one."""
+        return self._is_idle() and not self.pipeline and self.stage == RequestStage.HEAD
 
     def _is_idle(self) -> bool:
-        """Return whether nobody works on an answer."""
-        one = self.running
-        return one is None or one.response_complete or one.disconnected
+        """Return whether no request is running."""
+        cycle = self.running
+        return cycle is None or cycle.response_complete or cycle.disconnected
 
     def _withdraw(self) -> bool:
-        """Take the newest request back; return whether its answer has begun."""
+        """Cancel the newest request; return whether its response has begun."""
         if self.cycle is not self.running:
             self.pipeline.popleft()
         self.cycle.disconnected = True
         self.cycle.message_event.set()
         return self.cycle.response_started
 
-    def _is_held_up(self) -> bool:
-        """Return whether it is we who do not read on."""
+    def _is_reading_paused(self) -> bool:
+        """Return whether the server, not the client, delays the body."""
         waits = self.cycle.waiting_for_100_continue and not self.cycle.response_complete
         return self.flow.read_paused or waits
 
     def _is_slow(self, now: float, mark: object, had: int, seconds: float) -> bool:
-        """Return whether `had` grew too slowly since the time when the mark was another one."""
+        """Return whether `had` has grown too slowly since `mark` changed.
+
+        Args:
+            now: the time.
+            mark: the object of the measurement; another object starts a new one.
+            had: the number of bytes.
+            seconds: the shortest time of a measurement.
+        """
         if mark is not self._mark:
             self._mark, self._since, self._had = mark, now, had
             return False
         passed = now - self._since
         if passed < seconds:
             return False
-        is_slow = had - self._had < passed * self.slowest_bytes_per_second
+        is_slow = had - self._had < passed * self.min_bytes_per_second
         self._since, self._had = now, had
         return is_slow
 
-    def _end(self, words: bytes) -> None:
-        if not words or self.transport.is_closing():
+    def _end(self, response: bytes) -> None:
+        if not response or self.transport.is_closing():
             self.transport.close()
             return
-        self.transport.write(words)
+        self.transport.write(response)
         self.transport.write_eof()
         self.flow.resume_reading()
 
 
-def _words(status: int, message: str) -> bytes:
+def _error_response(status: int, message: str) -> bytes:
     body = _encode({"error": {"code": code_of(status), "message": message}})
     head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
     return STATUS_LINE[status] + head % len(body) + body

@@ -1,4 +1,4 @@
-"""How large the head of a request may be: the same on both planes."""
+"""The limits of a request's head, equal on both planes."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Any, Final
 
 MAX_HEADERS: Final = 100
 MAX_HEADERS_BYTES: Final = 32 << 10
-"""Names, values and the query string together."""
+"""The size of names, values and query string together."""
 MAX_PATH_BYTES: Final = 8 << 10
 
-Trouble = tuple[int, str]
+RequestProblem = tuple[int, str]
 
 
-def find_trouble(scope: Any) -> Trouble | None:
-    """Return a status and a message for a request that no route should have to look at.
+def find_problem(scope: Any) -> RequestProblem | None:
+    """Return the status and message to reject a request with; None for a valid request.
 
-    Two Host headers are how requests are smuggled past a proxy: RFC 9112 section 3.2.
+    Two Host headers are a method of request smuggling: RFC 9112 section 3.2.
     """
     headers = scope["headers"]
     if len(headers) > MAX_HEADERS:

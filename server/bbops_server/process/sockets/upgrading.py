@@ -1,24 +1,24 @@
-"""Hand a connection over to the websocket protocol, where its server has websockets."""
+"""Upgrade HTTP connections to websockets."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 SOCKET_PATH: Final = b"/~realtime"
-"""How the path of a websocket ends; what is before it leads to its project."""
+"""The end of a websocket's path. The start of the path selects the project."""
 
-_MOST_LINE: Final = 8_000
-"""Bytes of a header; websockets reads no longer ones, and says nothing of them."""
+_MAX_LINE: Final = 8_000
+"""The longest header in bytes; the package websockets ignores longer ones silently."""
 
 
 def become_websocket(connection: Any, *, is_alone: bool) -> bool:
-    """Let the request that wants an upgrade begin a websocket; return False where it does not.
+    """Upgrade a request to a websocket; return False if it is not a valid upgrade.
 
-    Then it is read as if it had not asked for one.
+    Then the request is handled without its `Upgrade` header.
 
     Args:
-        connection: a `Connection` that has read the head of a request, and no more of it.
-        is_alone: nothing came behind that head, as a client waits for the answer to it.
+        connection: an `HttpConnection` that has read the head of a request.
+        is_alone: no bytes followed the head, as the client waits for the response.
     """
     path = connection.url.partition(b"?")[0]
     if (
@@ -31,10 +31,10 @@ def become_websocket(connection: Any, *, is_alone: bool) -> bool:
     ):
         return False
     lines = [b"GET %s HTTP/1.1" % connection.url]
-    lines += [b"%s: %s" % one for one in connection.headers]
-    if max(map(len, lines)) > _MOST_LINE or len(lines) > 100:
+    lines += [b"%s: %s" % header for header in connection.headers]
+    if max(map(len, lines)) > _MAX_LINE or len(lines) > 100:
         return False
-    transport = connection.transport.handed_over()
+    transport = connection.transport.detach()
     connection.connections.discard(connection)
     protocol = connection.config.ws_protocol_class(
         config=connection.config, server_state=connection.server_state,

@@ -1,7 +1,7 @@
-"""Write to many websockets what is the same for all: one frame of bytes, made once.
+"""Write one frame to many websockets.
 
-uvicorn makes a frame for each connection, and waits for each: three times the work. A frame of a
-server has no mask, and without compression nothing in it is of one connection.
+uvicorn creates a frame for each connection and awaits each write, which costs three times as much.
+A server's frame has no mask, and without compression it does not depend on the connection.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Send = Callable[[Any], Awaitable[None]]
 
 
 def text_frame(text: bytes) -> bytes:
-    """Return a whole text message as it goes over a connection: RFC 6455 section 5.2."""
+    """Return the frame of a text message: RFC 6455 section 5.2."""
     size = len(text)
     if size < _SMALL:
         return bytes((_TEXT, size)) + text
@@ -33,16 +33,16 @@ def text_frame(text: bytes) -> bytes:
     return struct.pack("!BBQ", _TEXT, 127, size) + text
 
 
-class Outlet:
-    """The way out to one client. Nobody waits for it: what it does not read is kept, to a limit.
+class WebsocketWriter:
+    """Writes to a client without waiting. Unread messages are buffered, up to a limit.
 
-    The first text that waits does not count: a client that has missed much can read all of it.
+    The first buffered message does not count, so that a client can get a long history.
     """
 
     __slots__ = (
         "_bytes",
         "_first",
-        "_most",
+        "_limits",
         "_protocol",
         "_queue",
         "_send",
@@ -51,68 +51,69 @@ class Outlet:
     )
 
     def __init__(self, send: Send, *, messages: int, size_bytes: int) -> None:
-        """Take ASGI's `send`, and how much may wait for a client that is slow."""
+        """Args: `send`: ASGI's `send`. The others limit the buffer of a slow client."""
         protocol = getattr(send, "__self__", None)
         is_ours = type(protocol) is WebSocketsSansIOProtocol
         self._protocol: Any = protocol if is_ours else None
-        self._send, self._most = send, (messages, size_bytes)
+        self._send, self._limits = send, (messages, size_bytes)
         self._queue: deque[bytes] | None = None
         self._sending: asyncio.Task[None] | None = None
         self._waiting = self._bytes = self._first = 0
 
     def write(self, text: bytes, frame: bytes | None = None) -> bool:
-        """Send a text soon; return False, with nothing kept, where too much waits already.
+        """Send a text soon; return False if the buffer is full.
 
         Args:
-            frame: the same as `text_frame` gives it, where others get it, too.
+            text: the message.
+            frame: the frame of the message, if it exists already.
         """
         protocol = self._protocol
         if protocol is None:
-            return self._keep(text)
+            return self._enqueue(text)
         if protocol.close_sent or protocol.disconnected:
             return True
         if protocol.writable.is_set():
             self._waiting, self._first = 0, len(text)
         else:
             self._waiting += 1
-            most, size_bytes = self._most
+            messages, size_bytes = self._limits
             buffered = protocol.transport.get_write_buffer_size()
-            if self._waiting > most or buffered > size_bytes + self._first:
+            if self._waiting > messages or buffered > size_bytes + self._first:
                 return False
         protocol.transport.write(frame or text_frame(text))
         return True
 
     def close(self, code: int, reason: str, *, seconds: float) -> None:
-        """Send that this ends; a client that does not read it in time is cut off."""
+        """Send a close frame; abort the connection if the client does not close it in time."""
         protocol, loop = self._protocol, asyncio.get_running_loop()
         if protocol is None:
-            told = {"type": "websocket.close", "code": code, "reason": reason}
-            self._sending = loop.create_task(self._last(told))
+            event = {"type": "websocket.close", "code": code, "reason": reason}
+            self._sending = loop.create_task(self._send_close(event))
             return
         if protocol.close_sent or protocol.disconnected:
             return
-        with suppress(InvalidState):  # the client has closed in this moment
+        with suppress(InvalidState):  # the client closes at the same time
             protocol.conn.send_close(code, reason)
             protocol.transport.write(b"".join(protocol.conn.data_to_send()))
         protocol.close_sent = True
         protocol.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
         protocol.close_timer = loop.call_later(seconds, protocol.transport.abort)
 
-    def _keep(self, text: bytes) -> bool:
+    def _enqueue(self, text: bytes) -> bool:
         if self._queue is None:
             self._queue = deque()
-        most, size_bytes = self._most
+        messages, size_bytes = self._limits
         if not self._queue:
             self._first = len(text)
-        if len(self._queue) >= most or self._bytes > size_bytes + self._first:
+        if len(self._queue) >= messages or self._bytes > size_bytes + self._first:
             return False
         self._queue.append(text)
         self._bytes += len(text)
         if self._sending is None or self._sending.done():
-            self._sending = asyncio.get_running_loop().create_task(self._flow(self._queue))
+            self._sending = asyncio.get_running_loop().create_task(self._send_queue(self._queue))
         return True
 
-    async def _flow(self, queue: deque[bytes]) -> None:
+    async def _send_queue(self, queue: deque[bytes]) -> None:
         with suppress(ClientDisconnected, OSError):
             while queue:
                 text = queue[0]
@@ -120,6 +121,6 @@ class Outlet:
                 queue.popleft()
                 self._bytes -= len(text)
 
-    async def _last(self, told: Any) -> None:
+    async def _send_close(self, event: Any) -> None:
         with suppress(ClientDisconnected, OSError, RuntimeError):
-            await self._send(told)
+            await self._send(event)

@@ -1,8 +1,7 @@
-"""Write answers to sockets: each whole, and those of one turn of the event loop together.
+"""Buffer writes to sockets: whole responses, and all responses of an event loop iteration.
 
-uvicorn writes a head and a body one after the other. Each write is a system call that wakes the
-client, which then finds half an answer; and a client that is woken between two answers costs more
-than both of them.
+uvicorn writes head and body separately. Each write is a system call that wakes the client, which
+then reads half a response; and waking a client between two responses costs more than both.
 """
 
 from __future__ import annotations
@@ -12,20 +11,23 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
-_MOST_HELD = 64
-"""Answers that wait for each other; more are sent at once."""
+_MAX_BUFFERED = 64
+"""The number of buffered writes above which they are sent at once."""
 
 _CLOSE = b"connection: close\r\n"
 
 
 def send_whole(send: Any, status: int, lines: bytes, body: bytes) -> bool:
-    """Answer a request in one write; return False where that is for ASGI's `send` to do.
+    """Send a response in one write; return False if the caller must use ASGI's `send`.
 
-    The bytes are those that `send` would write for the two messages of an answer: a test compares
-    them. False if it is not uvicorn's `send`, was used before, or its client reads too slowly.
+    The bytes are equal to those of `send`, which a test checks. The result is False if `send` is
+    not uvicorn's, was used before, or the client reads too slowly.
 
     Args:
-        lines: the headers, each `name: value` and a line's end, names in lower case.
+        send: ASGI's `send`.
+        status: the status.
+        lines: the headers, each as `name: value` with a line end, names in lower case.
+        body: the body.
     """
     cycle = getattr(send, "__self__", None)
     if (
@@ -43,7 +45,7 @@ def send_whole(send: Any, status: int, lines: bytes, body: bytes) -> bool:
     elif not cycle.keep_alive:
         lines += _CLOSE
     transport: Any = cycle.transport
-    start = transport.corks.start_of(status, cycle.default_headers)
+    start = transport.buffers.head_of(status, cycle.default_headers)
     transport.write(b"%b%b\r\n%b" % (start, lines, body))
     cycle.response_complete = True
     cycle.message_event.set()
@@ -53,72 +55,72 @@ def send_whole(send: Any, status: int, lines: bytes, body: bytes) -> bool:
     return True
 
 
-class Corks:
-    """What the connections of one event loop have kept back; sent before the loop waits again."""
+class WriteBuffers:
+    """The buffered writes of an event loop's connections, sent in its next iteration."""
 
-    __slots__ = ("_call_soon", "_defaults", "_starts", "held")
+    __slots__ = ("_call_soon", "_defaults", "_heads", "writes")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._call_soon = loop.call_soon
         self._defaults: object = None
-        self._starts: dict[int, bytes] = {}
-        self.held: list[tuple[asyncio.Transport, bytes]] = []
+        self._heads: dict[int, bytes] = {}
+        self.writes: list[tuple[asyncio.Transport, bytes]] = []
 
-    def start_of(self, status: int, defaults: list[tuple[bytes, bytes]]) -> bytes:
-        """Return the status line and the headers of every answer, which change each second."""
+    def head_of(self, status: int, defaults: list[tuple[bytes, bytes]]) -> bytes:
+        """Return the status line and the default headers, which change each second."""
         if defaults is not self._defaults:
-            self._defaults, self._starts = defaults, {}
-        found = self._starts.get(status)
-        if found is None:
-            lines = [b"%b: %b\r\n" % one for one in defaults]
-            found = self._starts[status] = STATUS_LINE[status] + b"".join(lines)
-        return found
+            self._defaults, self._heads = defaults, {}
+        head = self._heads.get(status)
+        if head is None:
+            lines = [b"%b: %b\r\n" % header for header in defaults]
+            head = self._heads[status] = STATUS_LINE[status] + b"".join(lines)
+        return head
 
-    def release(self) -> None:
-        """Send what every connection keeps."""
-        held, self.held = self.held, []
-        for transport, data in held:
-            if not transport.is_closing():  # its client may have left since
+    def flush(self) -> None:
+        """Send all buffered writes."""
+        writes, self.writes = self.writes, []
+        for transport, data in writes:
+            if not transport.is_closing():  # the client may have disconnected
                 transport.write(data)
 
-    def hold(self, transport: asyncio.Transport, data: bytes) -> None:
-        """Keep `data` until the event loop turns."""
-        held = self.held
-        held.append((transport, data))
-        if len(held) == 1:
-            self._call_soon(self.release)
-        elif len(held) >= _MOST_HELD:
-            self.release()
+    def add(self, transport: asyncio.Transport, data: bytes) -> None:
+        """Buffer a write until the next iteration of the event loop."""
+        writes = self.writes
+        writes.append((transport, data))
+        if len(writes) == 1:
+            self._call_soon(self.flush)
+        elif len(writes) >= _MAX_BUFFERED:
+            self.flush()
 
 
-class Corked:
-    """A transport whose writes wait until the event loop turns; the rest is the transport's own.
+class BufferedTransport:
+    """A transport that buffers writes until the next iteration of the event loop.
 
-    A stream whose first part is late still sends its head at once.
+    The head of a stream is sent before its first part, if that is late.
     """
 
-    __slots__ = ("_transport", "corks")
+    __slots__ = ("_transport", "buffers")
 
-    def __init__(self, transport: asyncio.Transport, corks: Corks) -> None:
-        self._transport, self.corks = transport, corks
+    def __init__(self, transport: asyncio.Transport, buffers: WriteBuffers) -> None:
+        self._transport, self.buffers = transport, buffers
 
     def write(self, data: bytes) -> None:
-        """Send `data` soon, behind what was written before."""
-        self.corks.hold(self._transport, data)
+        """Buffer `data`; writes keep their order."""
+        self.buffers.add(self._transport, data)
 
     def write_eof(self) -> None:
-        """Send what was kept, and that nothing follows."""
-        self.corks.release()
+        """Flush the buffers, and send the end."""
+        self.buffers.flush()
         self._transport.write_eof()
 
     def close(self) -> None:
-        """Send what was kept, then close."""
-        self.corks.release()
+        """Flush the buffers, and close the transport."""
+        self.buffers.flush()
         self._transport.close()
 
-    def handed_over(self) -> asyncio.Transport:
-        """Send what was kept, and return the transport for another protocol."""
-        self.corks.release()
+    def detach(self) -> asyncio.Transport:
+        """Flush the buffers, and return the transport for another protocol."""
+        self.buffers.flush()
         return self._transport
 
     def __getattr__(self, name: str) -> Any:

@@ -1,1 +1,1 @@
-"""The door `storage` of a server: the files that projects keep, on its disk or in a bucket."""
+"""Implementations of `bbops.base.storage`: the files of projects, on disk or in a bucket."""

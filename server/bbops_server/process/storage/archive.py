@@ -1,6 +1,6 @@
-"""Copy the files that a project keeps into one tar file, and back.
+"""Pack the files of a project into a tar file, and unpack it.
 
-Files are never changed in place: each is copied whole, whatever is saved meanwhile.
+Files are replaced, never changed, so each copied file is consistent during concurrent saves.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from bbops.base.disk import written_whole
 from bbops.base.errors import ServerError
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.vendors._paths import read_path
-from bbops_server.process.storage.confined import Confined
-from bbops_server.process.storage.usage import OWN, Held
+from bbops_server.process.storage.confined import ConfinedFolder
+from bbops_server.process.storage.usage import INTERNAL_PREFIX, StoredSize
 
 FOLDER: Final = "files"
-"""In the state folder of a project."""
-END: Final = ".files.tar"
-_ANY: Final = Held(1 << 60, 1 << 60)
-_NEW: Final = ".files-new-"
+"""The folder in a project's state folder."""
+ARCHIVE_SUFFIX: Final = ".files.tar"
+_UNLIMITED: Final = StoredSize(1 << 60, 1 << 60)
+_TEMPORARY_PREFIX: Final = ".files-new-"
 
 
-def archive_of(backup: Path) -> Path:
-    """Return what the files of a backup are called: `monday.sqlite` has `monday.files.tar`."""
-    return backup.with_name(backup.name.removesuffix(".sqlite") + END)
+def archive_path(backup: Path) -> Path:
+    """Return the path of a backup's archive: `monday.files.tar` for `monday.sqlite`."""
+    return backup.with_name(backup.name.removesuffix(".sqlite") + ARCHIVE_SUFFIX)
 
 
 def has_files(root: Path) -> bool:
-    """Return whether a project keeps files."""
+    """Return whether a project has files."""
     return next(_files(root), None) is not None
 
 
-def pack(root: Path, target: Path) -> Held:
-    """Write all files below a folder to a new file; it appears when it is whole.
+def pack(root: Path, target: Path) -> StoredSize:
+    """Write all files below a folder to a new archive, which appears when it is complete.
 
     Raises:
         ServerError: `target` exists, or cannot be written.
@@ -51,66 +51,66 @@ def pack(root: Path, target: Path) -> Held:
         with written_whole(target, end=".partial") as partial, tarfile.open(partial, "w") as tar:
             for path in _files(root):
                 with suppress(FileNotFoundError), _opened(path) as descriptor:
-                    found = tarfile.TarInfo(path.relative_to(root).as_posix())
-                    found.size, found.mode = os.fstat(descriptor).st_size, 0o600
+                    entry = tarfile.TarInfo(path.relative_to(root).as_posix())
+                    entry.size, entry.mode = os.fstat(descriptor).st_size, 0o600
                     with os.fdopen(os.dup(descriptor), "rb") as file:
-                        tar.addfile(found, file)
-                    size, files = size + found.size, files + 1
+                        tar.addfile(entry, file)
+                    size, files = size + entry.size, files + 1
     except OSError as error:
-        raise _failed(f"cannot write '{target}'", error) from None
-    return Held(size, files)
+        raise _disk_error(f"cannot write '{target}'", error) from None
+    return StoredSize(size, files)
 
 
 @contextmanager
-def unpacked(file: Path, root: Path) -> Iterator[tuple[Path, Held]]:
-    """Yield a folder beside `root` with the files of an archive; it is gone when the block ends.
+def unpacked(file: Path, root: Path) -> Iterator[tuple[Path, StoredSize]]:
+    """Yield a temporary folder next to `root` with the files of an archive.
 
     Raises:
-        ServerError: the archive is damaged, or holds something that no project keeps.
+        ServerError: the archive is damaged, or contains something other than files.
     """
     root.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for left in root.parent.glob(f"{_NEW}*"):
+    for left in root.parent.glob(f"{_TEMPORARY_PREFIX}*"):
         shutil.rmtree(left, ignore_errors=True)
-    made = Path(tempfile.mkdtemp(prefix=_NEW, dir=root.parent))
+    folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY_PREFIX, dir=root.parent))
     try:
-        yield made, _unpack(file, made)
+        yield folder, _unpack(file, folder)
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def put_in_place(made: Path, root: Path, keep: Path) -> bool:
-    """Make `made` the folder of files; return whether there was one, which `keep` is now."""
-    had = root.exists()
-    if had:
+def replace_folder(new: Path, root: Path, keep: Path) -> bool:
+    """Move `root` to `keep` if it exists, and `new` to `root`; return whether `root` existed."""
+    existed = root.exists()
+    if existed:
         root.rename(keep)
-    made.rename(root)
-    return had
+    new.rename(root)
+    return existed
 
 
-def _unpack(file: Path, made: Path) -> Held:
-    store = Confined(made, _ANY)
+def _unpack(file: Path, folder: Path) -> StoredSize:
+    store = ConfinedFolder(folder, _UNLIMITED)
     try:
         with closing(store), tarfile.open(file, "r:") as tar:
-            for one in tar:
-                content = tar.extractfile(one) if one.isfile() else None
+            for entry in tar:
+                content = tar.extractfile(entry) if entry.isfile() else None
                 if content is None:
                     raise ServerError(f"'{file}' holds something that is not a file")
                 with content:
-                    store.save(read_path(one.name), content)  # type: ignore[arg-type]
+                    store.save(read_path(entry.name), content)  # type: ignore[arg-type]
             return store.usage.read()
     except (tarfile.TarError, EOFError, ValueError, Failure) as error:
         raise ServerError(
             f"'{file}' is damaged: {error}", hint="use another backup; nothing has changed"
         ) from None
     except OSError as error:
-        raise _failed(f"cannot read '{file}'", error) from None
+        raise _disk_error(f"cannot read '{file}'", error) from None
 
 
 def _files(root: Path) -> Iterator[Path]:
     for folder, _, names in os.walk(root):
         for name in sorted(names):
             path = Path(folder, name)
-            if not name.startswith(OWN) and path.is_file() and not path.is_symlink():
+            if not name.startswith(INTERNAL_PREFIX) and path.is_file() and not path.is_symlink():
                 yield path
 
 
@@ -123,5 +123,5 @@ def _opened(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _failed(what: str, error: OSError) -> ServerError:
-    return ServerError(f"{what}: {(error.strerror or 'it failed').lower()}")
+def _disk_error(message: str, error: OSError) -> ServerError:
+    return ServerError(f"{message}: {(error.strerror or 'it failed').lower()}")

@@ -1,7 +1,7 @@
-"""The files of a project in object storage, by the protocol of Amazon S3, below its name.
+"""The files of a project in S3-compatible object storage, with the project's prefix.
 
-There are no folders in a bucket: what is before a `/` of a key is shown as one. What a project
-keeps is counted by looking at all keys, at most once a minute.
+A bucket has no folders: the part of a key before a `/` is shown as a folder. The size of all files
+is computed from a list of all keys, at most once a minute.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from bbops.base.storage import Listed, Parts, RunFile
 from bbops.runtime.values.failures import Failure, HttpFailure, Thrown, Unavailable
 from bbops.runtime.vendors._signing import Signer, query_of
 from bbops_server.process.host.clock import SystemClock
-from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
 from bbops_server.process.messages.projects import Bucket
-from bbops_server.process.storage.usage import Held
+from bbops_server.process.storage.usage import StoredSize
 
 SECONDS: Final = 60.0
-MOST_BYTES: Final = 110_000_000
-COUNTED_SECONDS: Final = 60.0
-"""A count of all keys holds for so long, with what this process adds to it."""
+MAX_BYTES: Final = 110_000_000
+COUNT_SECONDS: Final = 60.0
+"""The time for which a count of all keys is used, plus the changes of this process."""
 _PAGE: Final = 1_000
 _ANYWHERE: Final = ("0.0.0.0/0", "::/0")
-"""The server's own settings name the endpoint, which may be a private address."""
-_SPACE: Final = re.compile(r"\{[^}]*\}")
+"""All addresses: the endpoint is in the server's settings, and may be private."""
+_NAMESPACE: Final = re.compile(r"\{[^}]*\}")
 
 
 class BucketStorage:
-    """Files whose keys begin with a project's name."""
+    """Files whose keys begin with a project's prefix."""
 
-    def __init__(self, bucket: Bucket, most: Held) -> None:
-        self._bucket, self._most = bucket, most
-        self._http, self._clock = OutsideHttp(Egress(_ANYWHERE)), SystemClock()
+    def __init__(self, bucket: Bucket, limit: StoredSize) -> None:
+        self._bucket, self._limit = bucket, limit
+        self._http, self._clock = OutsideHttp(EgressPolicy(_ANYWHERE)), SystemClock()
         self._signer = Signer(bucket.key_id, bucket.secret, bucket.region)
-        self._held, self._counted = Held(0, 0), float("-inf")
+        self._size, self._counted_at = StoredSize(0, 0), float("-inf")
         self._counting = asyncio.Lock()
 
     async def save(self, base: Parts, path: Parts, content: bytes | RunFile) -> int:
@@ -49,77 +49,77 @@ class BucketStorage:
         key = self._key(base, path)
         if isinstance(content, RunFile):
             content = await asyncio.to_thread(_read, content)
-        before = await self._head(key)
-        old = 0 if before is None else before[0]
-        await self._require_room(len(content) - old, 0 if before else 1)
-        _accept(await self._ask("PUT", key, body=content))
-        self._held = Held(
-            self._held.size_bytes + len(content) - old, self._held.files + (before is None)
+        existing = await self._head(key)
+        old_size = 0 if existing is None else existing[0]
+        await self._require_room(len(content) - old_size, 0 if existing else 1)
+        _require_success(await self._send("PUT", key, body=content))
+        self._size = StoredSize(
+            self._size.size_bytes + len(content) - old_size, self._size.files + (existing is None)
         )
         return len(content)
 
     async def open(self, base: Parts, path: Parts) -> _BucketFile | None:
         """Return a file, see `Storage`."""
         key = self._key(base, path)
-        found = await self._head(key)
-        return None if found is None else _BucketFile(self, key, *found)
+        head = await self._head(key)
+        return None if head is None else _BucketFile(self, key, *head)
 
     async def delete(self, base: Parts, path: Parts) -> None:
         """Remove a file, see `Storage`."""
-        answer = await self._ask("DELETE", self._key(base, path))
-        if answer.status != 404:
-            _accept(answer)
-        self._counted = float("-inf")
+        response = await self._send("DELETE", self._key(base, path))
+        if response.status != 404:
+            _require_success(response)
+        self._counted_at = float("-inf")
 
     async def list(
         self, base: Parts, path: Parts, *, recursive: bool, most: int
     ) -> Sequence[Listed]:
-        """Return what is in a folder, see `Storage`."""
+        """Return the files and folders of a folder, see `Storage`."""
         start = self._key(base, path) + "/"
         skipped = len(self._key(base, ())) + 1
-        found: dict[str, Listed] = {}
+        entries: dict[str, Listed] = {}
         async for key, size in self._keys(start, "" if recursive else "/"):
-            if size is None:  # a folder, told as the beginning of keys
+            if size is None:  # a folder: a common prefix of keys
                 name = key[skipped:].rstrip("/")
-                found[name] = Listed(name, 0, is_folder=True)
+                entries[name] = Listed(name, 0, is_folder=True)
                 continue
             name = key[skipped:]
-            found[name] = Listed(name, size, is_folder=False)
+            entries[name] = Listed(name, size, is_folder=False)
             inner = key[len(start) :].split("/")[:-1]
             for end in range(1, len(inner) + 1):
                 folder = "/".join((*path, *inner[:end]))
-                found.setdefault(folder, Listed(folder, 0, is_folder=True))
-            if len(found) > most:
+                entries.setdefault(folder, Listed(folder, 0, is_folder=True))
+            if len(entries) > most:
                 break
-        return [found[name] for name in sorted(found)]
+        return [entries[name] for name in sorted(entries)]
 
     async def exists(self, base: Parts, path: Parts) -> bool:
-        """Return whether there is a file."""
+        """Return whether a file exists."""
         return await self._head(self._key(base, path)) is not None
 
     async def close(self) -> None:
-        """Close connections."""
+        """Close the connections."""
         await self._http.close()
 
     async def read_part(self, key: str, tag: str, first: int, most: int) -> bytes:
-        """Return a part of a file that has not changed. Raises: OSError: it has."""
-        more = {"range": f"bytes={first}-{first + most - 1}", "if-match": f'"{tag}"'}
-        answer = await self._ask("GET", key, more=more)
-        if answer.status in {404, 412}:
+        """Return up to `most` bytes from `first`. Raises: OSError: the file has changed."""
+        headers = {"range": f"bytes={first}-{first + most - 1}", "if-match": f'"{tag}"'}
+        response = await self._send("GET", key, headers=headers)
+        if response.status in {404, 412}:
             raise FileNotFoundError("the file has changed while it was read")
-        if answer.status == 416:
+        if response.status == 416:
             return b""
-        return _accept(answer).body
+        return _require_success(response).body
 
-    # ---- the vendor
+    # ---- requests
     def _key(self, base: Parts, path: Parts) -> str:
         return "/".join((self._bucket.prefix, *base, *path))
 
     async def _head(self, key: str) -> tuple[int, str] | None:
-        answer = await self._ask("HEAD", key)
-        if answer.status == 404:
+        response = await self._send("HEAD", key)
+        if response.status == 404:
             return None
-        headers = _accept(answer).headers
+        headers = _require_success(response).headers
         return int(headers.get("content-length", "0")), headers.get("etag", "").strip('"')
 
     async def _keys(
@@ -129,40 +129,40 @@ class BucketStorage:
         if delimiter:
             query["delimiter"] = delimiter
         while True:
-            root = _xml(_accept(await self._ask("GET", "", query=query)).body)
-            for one in root.iter("Contents"):
-                yield one.findtext("Key", ""), int(one.findtext("Size", "0"))
-            for one in root.iter("CommonPrefixes"):
-                yield one.findtext("Prefix", ""), None
+            root = _parse_xml(_require_success(await self._send("GET", "", query=query)).body)
+            for element in root.iter("Contents"):
+                yield element.findtext("Key", ""), int(element.findtext("Size", "0"))
+            for element in root.iter("CommonPrefixes"):
+                yield element.findtext("Prefix", ""), None
             token = root.findtext("NextContinuationToken")
             if root.findtext("IsTruncated") != "true" or not token:
                 return
             query["continuation-token"] = token
 
     async def _require_room(self, size_bytes: int, files: int) -> None:
-        """Raises: Thrown: 507 `storageFull`."""
+        """Check the limit for new bytes and files. Raises: Thrown: 507 `storageFull`."""
         async with self._counting:
-            if monotonic() - self._counted > COUNTED_SECONDS:
-                size = count = 0
-                async for _, one in self._keys(f"{self._bucket.prefix}/"):
-                    size, count = size + (one or 0), count + 1
-                self._held, self._counted = Held(size, count), monotonic()
-        most, now = self._most, self._held
-        if size_bytes > 0 and now.size_bytes + size_bytes > most.size_bytes:
-            raise _full(f"{most.size_bytes:,} bytes")
-        if files > 0 and now.files + files > most.files:
-            raise _full(f"{most.files:,} files")
+            if monotonic() - self._counted_at > COUNT_SECONDS:
+                total = count = 0
+                async for _, size in self._keys(f"{self._bucket.prefix}/"):
+                    total, count = total + (size or 0), count + 1
+                self._size, self._counted_at = StoredSize(total, count), monotonic()
+        limit, now = self._limit, self._size
+        if size_bytes > 0 and now.size_bytes + size_bytes > limit.size_bytes:
+            raise _full(f"{limit.size_bytes:,} bytes")
+        if files > 0 and now.files + files > limit.files:
+            raise _full(f"{limit.files:,} files")
 
-    async def _ask(
+    async def _send(
         self, method: str, key: str, *, body: bytes = b"", query: Mapping[str, str] | None = None,
-        more: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> HttpResponse:  # fmt: skip
         url = f"{self._bucket.endpoint.rstrip('/')}/{self._bucket.bucket}"
         url += f"/{quote(key, safe='/~')}" if key else ""
         now, query = self._clock.now(), query or {}
-        headers = self._signer.headers(method, url, query, body, now, more or {})
+        signed = self._signer.headers(method, url, query, body, now, headers or {})
         url += f"?{query_of(query)}" if query else ""
-        request = HttpRequest(method, url, headers, body, SECONDS, "none", most_bytes=MOST_BYTES)
+        request = HttpRequest(method, url, signed, body, SECONDS, "none", most_bytes=MAX_BYTES)
         try:
             return await self._http.send(request)
         except HttpFailure as failure:
@@ -170,14 +170,14 @@ class BucketStorage:
 
 
 class _BucketFile:
-    """A file of a bucket; of another content nothing is read."""
+    """A file of a bucket. If its content changes, `read` fails."""
 
     def __init__(self, storage: BucketStorage, key: str, size_bytes: int, tag: str) -> None:
         self._storage, self._key = storage, key
         self.size_bytes, self.tag = size_bytes, tag
 
     async def read(self, first: int, most: int) -> bytes:
-        """Return a part of it."""
+        """Return up to `most` bytes from `first`."""
         most = min(most, self.size_bytes - first)
         return await self._storage.read_part(self._key, self.tag, first, most) if most > 0 else b""
 
@@ -187,32 +187,32 @@ def _read(content: RunFile) -> bytes:
         return file.read()
 
 
-def _full(most: str) -> Thrown:
-    return Thrown(507, f"this project keeps at most {most}", code="storageFull")
+def _full(limit: str) -> Thrown:
+    return Thrown(507, f"this project keeps at most {limit}", code="storageFull")
 
 
-def _accept(answer: HttpResponse) -> HttpResponse:
-    """Return a good answer. Raises: Failure: it is none."""
-    if 200 <= answer.status <= 299:
-        return answer
-    raise _unavailable(f"it answered {answer.status}")
+def _require_success(response: HttpResponse) -> HttpResponse:
+    """Return a successful response. Raises: Failure: its status is an error."""
+    if 200 <= response.status <= 299:
+        return response
+    raise _unavailable(f"it answered {response.status}")
 
 
-def _unavailable(why: str) -> Failure:
+def _unavailable(reason: str) -> Failure:
     return Unavailable(
-        "storageFailed", f"the object storage of the server failed: {why}",
+        "storageFailed", f"the object storage of the server failed: {reason}",
         hint="check 'files' in server.yaml", retry_seconds=30,
     )  # fmt: skip
 
 
-def _xml(body: bytes) -> ET.Element:
-    """Return XML without the names of its name space."""
+def _parse_xml(body: bytes) -> ET.Element:
+    """Parse XML, and remove the namespaces of its tags."""
     if b"<!DOCTYPE" in body:
         raise _unavailable("its list is not XML")
     try:
-        root = ET.fromstring(body)  # noqa: S314 - without a DTD nothing can be expanded
+        root = ET.fromstring(body)  # noqa: S314 - without a DTD there are no entities to expand
     except ET.ParseError:
         raise _unavailable("its list is not XML") from None
-    for one in root.iter():
-        one.tag = _SPACE.sub("", one.tag)
+    for element in root.iter():
+        element.tag = _NAMESPACE.sub("", element.tag)
     return root

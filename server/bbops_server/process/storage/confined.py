@@ -1,7 +1,7 @@
-"""One folder whose files a project keeps: no path leaves it, and no reader sees half a file.
+"""A folder with the files of a project: paths cannot leave it, and files are complete.
 
-Each part of a path is opened relative to the one before, and never where it is a link: what takes
-the place of a folder between a look and a use changes nothing. All of it blocks.
+Each part of a path is opened relative to its parent without following links, so that replacing a
+folder by a link between check and use has no effect. All functions block.
 """
 
 from __future__ import annotations
@@ -18,47 +18,47 @@ from typing import BinaryIO, Final
 
 from bbops.base.storage import Listed, Parts
 from bbops.runtime.values.failures import Thrown
-from bbops_server.process.storage.usage import OWN, Held, Usage, sweep
+from bbops_server.process.storage.usage import INTERNAL_PREFIX, StorageUsage, StoredSize, sweep
 
 IGNORE: Final = ".gitignore"
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NO_WAY: Final = frozenset({errno.ELOOP, errno.ENOTDIR, errno.ENOENT, errno.EMLINK})
-_RACES: Final = 10
-"""How often a save begins anew because its folder, which was empty, has just been removed."""
+_MISSING_ERRORS: Final = frozenset({errno.ELOOP, errno.ENOTDIR, errno.ENOENT, errno.EMLINK})
+_MAX_TRIES: Final = 10
+"""The attempts of a save whose empty folder is removed concurrently."""
 _PIECE_BYTES: Final = 1 << 20
-_MOST_DEPTH: Final = 40
+_MAX_DEPTH: Final = 40
 
 
-class Confined:
+class ConfinedFolder:
     """The files below a folder that only the server writes to."""
 
-    def __init__(self, root: Path, most: Held, *, ignores: bool = False) -> None:
-        """Open it; what is not there is made.
+    def __init__(self, root: Path, limit: StoredSize, *, ignores: bool = False) -> None:
+        """Open a folder, and create it if needed.
 
         Args:
-            root: of the store.
-            most: what it may hold.
-            ignores: git is told to leave it out.
+            root: the folder.
+            limit: the most bytes and files.
+            ignores: create a `.gitignore` in the folder.
         """
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._root = os.open(root, _FOLDER)
         if ignores:
             with suppress(FileExistsError):
-                made = os.open(IGNORE, _new(), 0o600, dir_fd=self._root)
-                with os.fdopen(made, "wb") as file:
+                descriptor = os.open(IGNORE, _new_file_flags(), 0o600, dir_fd=self._root)
+                with os.fdopen(descriptor, "wb") as file:
                     file.write(b"*\n")
-        self.usage = Usage(self._root, most, self._count)
+        self.usage = StorageUsage(self._root, limit, self._count)
 
     def close(self) -> None:
-        """Close it."""
+        """Close the descriptors."""
         self.usage.close()
         os.close(self._root)
 
     # ---- files
     def save(self, path: Parts, content: BinaryIO) -> int:
         """Write a file, see `Storage.save`."""
-        for _ in range(_RACES - 1):
+        for _ in range(_MAX_TRIES - 1):
             with suppress(FileNotFoundError):
                 return self._save(path, content)
             content.seek(0)
@@ -79,33 +79,33 @@ class Confined:
         return size
 
     def open(self, path: Parts) -> int | None:
-        """Return the descriptor of a file; None where there is none."""
+        """Return the descriptor of a file; None if it does not exist."""
         *folders, name = path
         try:
             with self._folder(folders) as at:
-                found = os.open(name, _FILE, dir_fd=at)
+                descriptor = os.open(name, _FILE, dir_fd=at)
         except OSError as error:
-            if error.errno in _NO_WAY | {errno.ENXIO, errno.EACCES}:
+            if error.errno in _MISSING_ERRORS | {errno.ENXIO, errno.EACCES}:
                 return None
             raise
-        if stat.S_ISREG(os.fstat(found).st_mode):
-            return found
-        os.close(found)
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return descriptor
+        os.close(descriptor)
         return None
 
     def exists(self, path: Parts) -> bool:
-        """Return whether there is a file."""
+        """Return whether a file exists."""
         *folders, name = path
         try:
             with self._folder(folders) as at:
                 return _size(at, name) is not None
         except OSError as error:
-            if error.errno in _NO_WAY:
+            if error.errno in _MISSING_ERRORS:
                 return False
             raise
 
     def delete(self, path: Parts) -> None:
-        """Remove a file, and the folders that are empty then."""
+        """Delete a file, and the folders that become empty."""
         *folders, name = path
         try:
             with self._folder(folders) as at, self.usage.changing() as count:
@@ -115,7 +115,7 @@ class Confined:
                 os.unlink(name, dir_fd=at)
                 count(-size, -1)
         except OSError as error:
-            if error.errno in _NO_WAY:
+            if error.errno in _MISSING_ERRORS:
                 return
             raise
         self._prune(folders)
@@ -129,38 +129,38 @@ class Confined:
                 return
 
     def list(self, path: Parts, *, recursive: bool, most: int) -> list[Listed]:
-        """Return what is in a folder, at most `most` + 1."""
-        found: list[Listed] = []
+        """Return the files and folders of a folder, at most `most` + 1."""
+        entries: list[Listed] = []
         try:
             with self._folder(path) as at:
-                for one in _walk(at, "/".join(path), recursive=recursive):
-                    found.append(one)
-                    if len(found) > most:
+                for entry in _walk(at, "/".join(path), recursive=recursive):
+                    entries.append(entry)
+                    if len(entries) > most:
                         break
         except OSError as error:
-            if error.errno not in _NO_WAY:
+            if error.errno not in _MISSING_ERRORS:
                 raise
-        return sorted(found, key=lambda one: one.path)
+        return sorted(entries, key=lambda entry: entry.path)
 
-    def _count(self) -> Held:
-        """Look at all of it; what saves have left that were killed is removed."""
+    def _count(self) -> StoredSize:
+        """Count all bytes and files, and remove partial files of killed saves."""
         size = files = 0
-        for one in _walk(self._root, "", recursive=True, visit=sweep):
-            size, files = size + one.size_bytes, files + (not one.is_folder)
-        return Held(size, files)
+        for entry in _walk(self._root, "", recursive=True, visit=sweep):
+            size, files = size + entry.size_bytes, files + (not entry.is_folder)
+        return StoredSize(size, files)
 
     @contextmanager
     def _folder(self, parts: Parts, *, makes: bool = False) -> Iterator[int]:
-        """Yield the descriptor of a folder.
+        """Yield the descriptor of a folder, which `makes` creates.
 
         Raises:
-            OSError: there is none, or a part of it is a link or a file.
-            Thrown: the same, where it was to be made.
+            OSError: it does not exist, or a part of its path is a link or a file.
+            Thrown: with `makes`, a part of its path is a link or a file.
         """
         at = os.dup(self._root)
         try:
-            for one in parts:
-                inner = _enter(at, one, makes=makes)
+            for part in parts:
+                inner = _enter(at, part, makes=makes)
                 os.close(at)
                 at = inner
             yield at
@@ -169,7 +169,7 @@ class Confined:
 
 
 def _enter(at: int, name: str, *, makes: bool) -> int:
-    """Return the descriptor of a folder in a folder."""
+    """Return the descriptor of a subfolder."""
     try:
         try:
             return os.open(name, _FOLDER, dir_fd=at)
@@ -185,14 +185,14 @@ def _enter(at: int, name: str, *, makes: bool) -> int:
         raise
 
 
-def _new() -> int:
+def _new_file_flags() -> int:
     return os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
 def _partial(folder: int) -> Iterator[str]:
-    """Yield a name for a file that is not whole yet; it is gone when the block has ended."""
-    name = f"{OWN}new-{secrets.token_hex(8)}"
+    """Yield the name of a temporary file, which is removed afterwards."""
+    name = f"{INTERNAL_PREFIX}new-{secrets.token_hex(8)}"
     try:
         yield name
     finally:
@@ -201,8 +201,8 @@ def _partial(folder: int) -> Iterator[str]:
 
 
 def _write(name: str, folder: int, content: BinaryIO) -> int:
-    """Write a new file until it is on the disk; return its size."""
-    with os.fdopen(os.open(name, _new(), 0o600, dir_fd=folder), "wb") as file:
+    """Write a new file and sync it to disk; return its size."""
+    with os.fdopen(os.open(name, _new_file_flags(), 0o600, dir_fd=folder), "wb") as file:
         _copy(content, file)
         file.flush()
         os.fsync(file.fileno())
@@ -210,7 +210,7 @@ def _write(name: str, folder: int, content: BinaryIO) -> int:
 
 
 def _copy(content: BinaryIO, file: BinaryIO) -> None:
-    """Copy in the kernel where it can do that."""
+    """Copy a file, in the kernel if possible."""
     try:
         source, target = content.fileno(), file.fileno()
         while os.copy_file_range(source, target, _PIECE_BYTES):
@@ -226,12 +226,12 @@ def _copy(content: BinaryIO, file: BinaryIO) -> None:
 
 
 def _size(folder: int, name: str) -> int | None:
-    """Return the bytes of a file; None of what is not there, or is something else."""
+    """Return the size of a file; None if it does not exist, or is not a regular file."""
     try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
-    return found.st_size if stat.S_ISREG(found.st_mode) else None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def _walk(
@@ -248,8 +248,8 @@ def _walk(
                 yield Listed(path, size, is_folder=False)
             continue
         yield Listed(path, 0, is_folder=True)
-        if recursive and depth < _MOST_DEPTH:
-            with suppress(OSError), closing(_Inner(at, name)) as inner:
+        if recursive and depth < _MAX_DEPTH:
+            with suppress(OSError), closing(_OpenFolder(at, name)) as inner:
                 yield from _walk(
                     inner.at, path, recursive=True, visit=visit, depth=depth + 1
                 )  # fmt: skip
@@ -258,14 +258,14 @@ def _walk(
 def _names(at: int) -> list[tuple[str, bool]]:
     with os.scandir(at) as entries:
         return sorted(
-            (one.name, one.is_dir(follow_symlinks=False)) for one in entries
-            if not one.name.startswith(OWN) and one.name != IGNORE
-            and (one.is_dir(follow_symlinks=False) or one.is_file(follow_symlinks=False))
+            (entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries
+            if not entry.name.startswith(INTERNAL_PREFIX) and entry.name != IGNORE
+            and (entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False))
         )  # fmt: skip
 
 
-class _Inner:
-    """A folder in a folder, open."""
+class _OpenFolder:
+    """The open descriptor of a subfolder."""
 
     def __init__(self, at: int, name: str) -> None:
         self.at = os.open(name, _FOLDER, dir_fd=at)

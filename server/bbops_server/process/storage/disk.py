@@ -1,4 +1,4 @@
-"""The files of a project on the server's disk: the door, whose work is done in threads."""
+"""The files of a project on the server's disk, accessed in threads."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from typing import TypeVar
 
 from bbops.base.storage import Listed, OpenFile, Parts, RunFile
 from bbops_server.process.host.run_folders import explain_disk
-from bbops_server.process.storage.confined import Confined
-from bbops_server.process.storage.usage import Held
+from bbops_server.process.storage.confined import ConfinedFolder
+from bbops_server.process.storage.usage import StoredSize
 
 T = TypeVar("T")
 
 
 class DiskStorage:
-    """The files below a folder; nothing is made before it is needed."""
+    """The files below a folder, which is created when needed."""
 
-    def __init__(self, root: Path, most: Held, *, in_project: bool = False) -> None:
-        """Args: `in_project`: the root is a folder with a project, in which base directories are.
+    def __init__(self, root: Path, limit: StoredSize, *, in_project: bool = False) -> None:
+        """Args: `in_project`: the root is a project's folder, and each base directory has a limit.
 
-        Else they are in a folder of their own, and count together.
+        Otherwise the base directories share the root and its limit.
         """
-        self._root, self._most, self._in_project = root, most, in_project
-        self._stores: dict[Path, Confined] = {}
+        self._root, self._limit, self._in_project = root, limit, in_project
+        self._stores: dict[Path, ConfinedFolder] = {}
         self._opening = threading.Lock()
 
     async def save(self, base: Parts, path: Parts, content: bytes | RunFile) -> int:
@@ -48,8 +48,8 @@ class DiskStorage:
 
         def open_() -> DiskFile | None:
             store, inner = self._at(base)
-            found = store.open((*inner, *path))
-            return None if found is None else DiskFile(found)
+            descriptor = store.open((*inner, *path))
+            return None if descriptor is None else DiskFile(descriptor)
 
         return await _in_thread(open_)
 
@@ -65,18 +65,21 @@ class DiskStorage:
     async def list(
         self, base: Parts, path: Parts, *, recursive: bool, most: int
     ) -> Sequence[Listed]:
-        """Return what is in a folder, see `Storage`."""
+        """Return the files and folders of a folder, see `Storage`."""
 
         def list_() -> Sequence[Listed]:
             store, inner = self._at(base)
-            found = store.list((*inner, *path), recursive=recursive, most=most)
+            entries = store.list((*inner, *path), recursive=recursive, most=most)
             skipped = len("/".join(inner)) + 1 if inner else 0
-            return [Listed(one.path[skipped:], one.size_bytes, one.is_folder) for one in found]
+            return [
+                Listed(entry.path[skipped:], entry.size_bytes, entry.is_folder)
+                for entry in entries
+            ]  # fmt: skip
 
         return await _in_thread(list_)
 
     async def exists(self, base: Parts, path: Parts) -> bool:
-        """Return whether there is a file."""
+        """Return whether a file exists."""
 
         def exists() -> bool:
             store, inner = self._at(base)
@@ -85,35 +88,35 @@ class DiskStorage:
         return await _in_thread(exists)
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close all folders."""
         with self._opening:
-            for one in self._stores.values():
-                one.close()
+            for store in self._stores.values():
+                store.close()
             self._stores.clear()
 
-    def _at(self, base: Parts) -> tuple[Confined, Parts]:
-        """Return the store that counts a base directory, and the rest of its parts."""
+    def _at(self, base: Parts) -> tuple[ConfinedFolder, Parts]:
+        """Return the folder with the limit of a base directory, and the remaining parts."""
         first = base[:1] if self._in_project else ()
         root = self._root.joinpath(*first)
         with self._opening:
             if root not in self._stores:
-                self._stores[root] = Confined(root, self._most, ignores=self._in_project)
+                self._stores[root] = ConfinedFolder(root, self._limit, ignores=self._in_project)
             return self._stores[root], base[len(first) :]
 
 
 class DiskFile:
-    """A file that is open until nobody holds this."""
+    """An open file, closed when the object is collected."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         weakref.finalize(self, os.close, descriptor)
-        found = os.fstat(descriptor)
-        self.size_bytes = found.st_size
-        known = f"{found.st_mtime_ns} {found.st_size} {found.st_ino}"  # nobody's business
-        self.tag = sha256(known.encode()).hexdigest()[:24]
+        status = os.fstat(descriptor)
+        self.size_bytes = status.st_size
+        version = f"{status.st_mtime_ns} {status.st_size} {status.st_ino}"  # not to be exposed
+        self.tag = sha256(version.encode()).hexdigest()[:24]
 
     async def read(self, first: int, most: int) -> bytes:
-        """Return a part of it."""
+        """Return up to `most` bytes from `first`."""
         return await asyncio.to_thread(os.pread, self._descriptor, most, first)
 
 

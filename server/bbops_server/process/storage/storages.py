@@ -1,4 +1,4 @@
-"""The storage of a project in one process: opened once, whatever is linked."""
+"""The storages of a project in a process, each opened once."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ from bbops.base.storage import Storage
 from bbops_server.process.messages.projects import FileStorage
 from bbops_server.process.storage.bucket import BucketStorage
 from bbops_server.process.storage.disk import DiskStorage
-from bbops_server.process.storage.usage import Held
+from bbops_server.process.storage.usage import StoredSize
 
 
 class Storages:
-    """The places where files of a project are, and were before its settings changed."""
+    """Storages by settings: the current ones, and those before a change of the settings."""
 
     def __init__(self) -> None:
         self._disks: dict[FileStorage, DiskStorage] = {}
         self._buckets: dict[FileStorage, BucketStorage] = {}
 
-    def find(self, kept: FileStorage) -> Storage:
-        """Return the storage of a place."""
-        most = Held(kept.most_bytes, kept.most_files)
-        if kept.bucket is not None:
-            if kept not in self._buckets:
-                self._buckets[kept] = BucketStorage(kept.bucket, most)
-            return self._buckets[kept]
-        if kept not in self._disks:
-            self._disks[kept] = DiskStorage(Path(kept.root), most, in_project=kept.in_project)
-        return self._disks[kept]
+    def find(self, settings: FileStorage) -> Storage:
+        """Return the storage of settings, and open it if needed."""
+        limit = StoredSize(settings.most_bytes, settings.most_files)
+        if settings.bucket is not None:
+            if settings not in self._buckets:
+                self._buckets[settings] = BucketStorage(settings.bucket, limit)
+            return self._buckets[settings]
+        if settings not in self._disks:
+            root = Path(settings.root)
+            self._disks[settings] = DiskStorage(root, limit, in_project=settings.in_project)
+        return self._disks[settings]
 
     async def close(self) -> None:
-        """Close what is open."""
+        """Close all storages."""
         for disk in self._disks.values():
             await asyncio.to_thread(disk.close)
         for bucket in self._buckets.values():

@@ -1,6 +1,6 @@
-"""How much a store holds: counted once, then kept in a file that all processes of a server share.
+"""The size of a folder's files, in a file that all processes of a server share.
 
-A process that is alone counts anew, and removes what was left half written.
+The only process of a folder counts all files again, and removes partial files.
 """
 
 from __future__ import annotations
@@ -16,54 +16,55 @@ from typing import Final, NamedTuple
 from bbops.runtime.values.failures import Thrown
 from bbops.source.tree import STORE
 
-OWN: Final = ".bbops-"
-"""What names of ours begin with; no path has such a part."""
+INTERNAL_PREFIX: Final = ".bbops-"
+"""The prefix of internal file names. Paths of a project cannot contain it."""
 USAGE: Final = STORE
-_PRESENCE: Final = f"{OWN}presence"
+_PRESENCE: Final = f"{INTERNAL_PREFIX}presence"
+_PARTIAL_PREFIX: Final = f"{INTERNAL_PREFIX}new-"
 _NUMBERS: Final = struct.Struct("<QQ")
 
 
-class Held(NamedTuple):
-    """Bytes and files."""
+class StoredSize(NamedTuple):
+    """A number of bytes and files."""
 
     size_bytes: int
     files: int
 
 
-class Usage:
-    """The count of one store. Its methods block for a moment."""
+class StorageUsage:
+    """The usage of a folder. Its methods block briefly."""
 
-    def __init__(self, folder: int, most: Held, count: Callable[[], Held]) -> None:
-        """Join those who use a store.
+    def __init__(self, folder: int, limit: StoredSize, count: Callable[[], StoredSize]) -> None:
+        """Open the usage of a folder.
 
         Args:
-            folder: the descriptor of the store's folder.
-            most: what it may hold.
-            count: looks at all of it, where nobody else uses it.
+            folder: the descriptor of the folder.
+            limit: the most bytes and files.
+            count: counts all files; called if no other process uses the folder.
         """
-        self.most, self._lock = most, threading.Lock()
+        self.limit, self._lock = limit, threading.Lock()
         self._file = _open(USAGE, folder)
         self._presence = _open(_PRESENCE, folder)
         try:
             fcntl.flock(self._presence, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._write(count())
         except BlockingIOError:
-            pass  # somebody has counted
+            pass  # another process has counted
         fcntl.flock(self._presence, fcntl.LOCK_SH)
 
     def close(self) -> None:
-        """Leave."""
+        """Close the files, which releases the locks."""
         os.close(self._file)
         os.close(self._presence)
 
     @contextmanager
     def changing(self) -> Iterator[Callable[[int, int], None]]:
-        """Keep others from changing; yield what counts bytes and files that come or go.
+        """Lock the usage; yield a function that adds bytes and files.
 
-        A block that raises has changed nothing.
+        If the block raises, the usage is not changed.
 
         Raises:
-            Thrown: 507 `storageFull`, by what is yielded.
+            Thrown: 507 `storageFull`, raised by the yielded function.
         """
         with self._lock:
             fcntl.flock(self._file, fcntl.LOCK_EX)
@@ -76,29 +77,31 @@ class Usage:
             finally:
                 fcntl.flock(self._file, fcntl.LOCK_UN)
 
-    def read(self) -> Held:
-        """Return what the store holds."""
+    def read(self) -> StoredSize:
+        """Return the usage."""
         with self._lock:
             return self._read()
 
-    def _change(self, before: Held, size_bytes: int, files: int) -> None:
-        now = Held(max(before.size_bytes + size_bytes, 0), max(before.files + files, 0))
-        if size_bytes > 0 and now.size_bytes > self.most.size_bytes:
-            raise _full(f"{self.most.size_bytes:,} bytes")
-        if files > 0 and now.files > self.most.files:
-            raise _full(f"{self.most.files:,} files")
+    def _change(self, before: StoredSize, size_bytes: int, files: int) -> None:
+        now = StoredSize(max(before.size_bytes + size_bytes, 0), max(before.files + files, 0))
+        if size_bytes > 0 and now.size_bytes > self.limit.size_bytes:
+            raise _full(f"{self.limit.size_bytes:,} bytes")
+        if files > 0 and now.files > self.limit.files:
+            raise _full(f"{self.limit.files:,} files")
         self._write(now)
 
-    def _read(self) -> Held:
-        found = os.pread(self._file, _NUMBERS.size, 0)
-        return Held(*_NUMBERS.unpack(found)) if len(found) == _NUMBERS.size else Held(0, 0)
+    def _read(self) -> StoredSize:
+        data = os.pread(self._file, _NUMBERS.size, 0)
+        return (
+            StoredSize(*_NUMBERS.unpack(data)) if len(data) == _NUMBERS.size else StoredSize(0, 0)
+        )
 
-    def _write(self, held: Held) -> None:
-        os.pwrite(self._file, _NUMBERS.pack(*held), 0)
+    def _write(self, size: StoredSize) -> None:
+        os.pwrite(self._file, _NUMBERS.pack(*size), 0)
 
 
-def _full(most: str) -> Thrown:
-    return Thrown(507, f"this project keeps at most {most}", code="storageFull")
+def _full(limit: str) -> Thrown:
+    return Thrown(507, f"this project keeps at most {limit}", code="storageFull")
 
 
 def _open(name: str, folder: int) -> int:
@@ -107,9 +110,9 @@ def _open(name: str, folder: int) -> int:
 
 
 def sweep(folder: int) -> None:
-    """Remove what saves have left here that were killed."""
+    """Remove partial files of killed saves."""
     with os.scandir(folder) as entries:
-        left = [one.name for one in entries if one.name.startswith(f"{OWN}new-")]
+        left = [entry.name for entry in entries if entry.name.startswith(_PARTIAL_PREFIX)]
     for name in left:
         with suppress(OSError):
             os.unlink(name, dir_fd=folder)

@@ -1,1 +1,1 @@
-"""Tell other servers what happens to projects."""
+"""Outgoing webhooks of the server, about events of projects."""

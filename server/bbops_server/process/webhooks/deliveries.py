@@ -1,4 +1,4 @@
-"""What one receiver was sent last, and what came of it."""
+"""The last deliveries to a receiver, with their outcomes."""
 
 from __future__ import annotations
 
@@ -10,72 +10,72 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from bbops_server.process.webhooks.list_file import keep_list, mark_of, read_list
-from bbops_server.process.webhooks.message import Message
+from bbops_server.process.webhooks.list_file import hash_url, read_list, write_list
+from bbops_server.process.webhooks.message import HookMessage
 
-MOST_KEPT: Final = 200
-"""Messages of one receiver."""
+MAX_KEPT: Final = 200
+"""The most stored messages of a receiver."""
 
-_MOST_TOLD: Final = 300
+_MAX_ERROR: Final = 300
 
 Outcome = Literal["waiting", "taken", "dropped"]
 
 
-class Delivery(msgspec.Struct, frozen=True):
-    """A message and its last try.
+class HookDelivery(msgspec.Struct, frozen=True):
+    """A message and its last attempt.
 
     Attributes:
-        outcome: `waiting` is tried again, `dropped` is not.
-        tried_at: None before the first try.
-        status: what the receiver answered; None where it did not.
-        error: why it was not taken, empty where it was.
+        outcome: `waiting` for the next attempt, `taken` by the receiver, or `dropped`.
+        tried_at: the time of the last attempt; None before the first.
+        status: the receiver's status; None without a response.
+        error: the reason of the failure; empty after a success.
     """
 
-    message: Message
+    message: HookMessage
     outcome: Outcome = "waiting"
     tried_at: datetime | None = None
     status: int | None = None
     error: str = ""
 
-    def tell(self, receiver: str) -> dict[str, Any]:
-        """Return what owners are told: all but what was said."""
-        said = msgspec.json.decode(self.message.body, type=_Said)
+    def summarize(self, receiver: str) -> dict[str, Any]:
+        """Return the delivery for owners, without the message's data."""
+        head = msgspec.json.decode(self.message.body, type=_MessageHead)
         return {
-            "id": self.message.id, "receiver": receiver, "event": said.type,
-            "project": said.data.get("project", ""), "at": self.message.at,
+            "id": self.message.id, "receiver": receiver, "event": head.type,
+            "project": head.data.get("project", ""), "at": self.message.at,
             "tries": self.message.tries, "outcome": self.outcome, "tried_at": self.tried_at,
             "status": self.status, "error": self.error,
         }  # fmt: skip
 
 
-class _Said(msgspec.Struct):
+class _MessageHead(msgspec.Struct):
     type: str
     data: dict[str, Any]
 
 
-class Deliveries:
-    """One file in the state folder, beside what waits. `known` are the last, the newest last."""
+class HookDeliveries:
+    """The file with a receiver's last deliveries. `known` are these deliveries, newest last."""
 
     def __init__(self, folder: Path, url: str) -> None:
-        """Take up what is known of an address."""
-        self._file = folder / f"{mark_of(url)}.sent.json"
-        self.known: Sequence[Delivery] = read_list(self._file, Delivery)
+        """Read the deliveries to a URL."""
+        self._file = folder / f"{hash_url(url)}.sent.json"
+        self.known: Sequence[HookDelivery] = read_list(self._file, HookDelivery)
 
-    def note(self, one: Delivery) -> None:
-        """Remember a try, in the place of those before it of the same message."""
-        others = [known for known in self.known if known.message.id != one.message.id]
-        self.known = [*others, one][-MOST_KEPT:]
-        keep_list(self._file, self.known)
+    def record(self, delivery: HookDelivery) -> None:
+        """Store a delivery, and replace the earlier attempt of the same message."""
+        others = [known for known in self.known if known.message.id != delivery.message.id]
+        self.known = [*others, delivery][-MAX_KEPT:]
+        write_list(self._file, self.known)
 
 
 def show_receiver(url: str) -> str:
-    """Return a receiver's address as it may be shown: many have a secret in their path."""
+    """Return a receiver's URL without its path and query, which may contain secrets."""
     parts = urlsplit(url)
     has_more = parts.path.strip("/") or parts.query
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{'/…' if has_more else ''}"
 
 
 def describe_error(error: Exception, url: str) -> str:
-    """Return why a try has failed, without the address, at a bearable length."""
-    said = str(error) or type(error).__name__
-    return said.replace(url, show_receiver(url))[:_MOST_TOLD]
+    """Return the reason of a failed attempt, shortened and without the URL."""
+    message = str(error) or type(error).__name__
+    return message.replace(url, show_receiver(url))[:_MAX_ERROR]

@@ -1,4 +1,4 @@
-"""The way to one receiver: what waits for it, and what it was sent."""
+"""The queue and the last deliveries of a receiver."""
 
 from __future__ import annotations
 
@@ -10,48 +10,48 @@ from typing import Final
 
 import msgspec
 
-from bbops_server.process.webhooks.deliveries import Deliveries, Delivery
-from bbops_server.process.webhooks.message import Message
-from bbops_server.process.webhooks.queue import Queue
+from bbops_server.process.webhooks.deliveries import HookDeliveries, HookDelivery
+from bbops_server.process.webhooks.message import HookMessage
+from bbops_server.process.webhooks.queue import MessageQueue
 from bbops_server.process.webhooks.sender import now
 
-LONGEST: Final = timedelta(days=1)
-"""A message that is older is not tried again."""
+MAX_AGE: Final = timedelta(days=1)
+"""The age above which a message is dropped."""
 
 
 class DeliveryQueue:
-    """One receiver's, by its address.
+    """The deliveries of a receiver, by its URL.
 
-    `turn` is held while a message is sent and settled: what comes of one try is never taken for
-    what came of another.
+    `lock` is held from sending a message until `settle`, so that attempts do not overlap.
     """
 
     def __init__(self, folder: Path, url: str) -> None:
-        self.queue, self._sent = Queue(folder, url), Deliveries(folder, url)
-        self.turn = asyncio.Lock()
+        self.queue, self._sent = MessageQueue(folder, url), HookDeliveries(folder, url)
+        self.lock = asyncio.Lock()
 
-    def deliveries(self) -> Iterator[Delivery]:
-        """Yield the last messages, also those that were not tried yet."""
+    def deliveries(self) -> Iterator[HookDelivery]:
+        """Yield the last deliveries, and those without an attempt."""
         yield from self._sent.known
-        ids = {one.message.id for one in self._sent.known}
-        yield from (Delivery(one) for one in self.queue.waiting if one.id not in ids)
+        ids = {delivery.message.id for delivery in self._sent.known}
+        waiting = (message for message in self.queue.waiting if message.id not in ids)
+        yield from map(HookDelivery, waiting)
 
-    def settle(self, found: Delivery) -> Delivery:
-        """Remember a try; what is to be tried again stays in the queue.
+    def settle(self, delivery: HookDelivery) -> HookDelivery:
+        """Record an attempt, and remove the message from the queue unless it is retried.
 
         Returns:
-            The try, `dropped` where it was the last: nothing waits, or it has waited too long.
+            The delivery; `dropped` if the message is not in the queue, or is too old.
         """
-        message = found.message
-        is_late = now() - message.at > LONGEST
-        if found.outcome == "waiting" and (is_late or not self._waits(message)):
-            found = msgspec.structs.replace(found, outcome="dropped")
-        if found.outcome == "waiting":
+        message = delivery.message
+        is_late = now() - message.at > MAX_AGE
+        if delivery.outcome == "waiting" and (is_late or not self._is_queued(message)):
+            delivery = msgspec.structs.replace(delivery, outcome="dropped")
+        if delivery.outcome == "waiting":
             self.queue.replace(message)
         else:
             self.queue.drop(message)
-        self._sent.note(found)
-        return found
+        self._sent.record(delivery)
+        return delivery
 
-    def _waits(self, message: Message) -> bool:
-        return any(one.id == message.id for one in self.queue.waiting)
+    def _is_queued(self, message: HookMessage) -> bool:
+        return any(queued.id == message.id for queued in self.queue.waiting)

@@ -1,4 +1,4 @@
-"""Lists that are kept in the state folder: read once, written at every change, without secrets."""
+"""Lists in files of the state folder: read once, and written at each change, without secrets."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-def mark_of(url: str) -> str:
-    """Return what tells a receiver apart, and nothing of the secrets that its address may hold."""
+def hash_url(url: str) -> str:
+    """Return a hash that identifies a receiver without exposing secrets in its URL."""
     return hashlib.sha256(url.encode()).hexdigest()[:16]
 
 
 def read_list(file: Path, kind: type[T]) -> list[T]:
-    """Return what is kept; what is missing or damaged is forgotten."""
+    """Read a list; empty if the file is missing or damaged."""
     with suppress(OSError, msgspec.MsgspecError):
         return msgspec.json.decode(file.read_bytes(), type=list[kind])  # type: ignore[valid-type]
     return []
 
 
-def keep_list(file: Path, found: Sequence[Any]) -> None:
-    """Write a list down; where the disk takes nothing, a restart loses it, which is logged."""
+def write_list(file: Path, items: Sequence[Any]) -> None:
+    """Write a list. If the disk is full, the error is logged, and a restart loses the list."""
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace_file(file, msgspec.json.encode(found))
+        replace_file(file, msgspec.json.encode(items))
     except OSError as error:
         _log.error("cannot write '%s': %s", file, (error.strerror or "no reason given").lower())

@@ -1,4 +1,4 @@
-"""One message to another server, signed as "Standard Webhooks" says."""
+"""A message to another server, signed by the specification Standard Webhooks."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 import msgspec
 
 from bbops.base.errors import ServerError
-from bbops.runtime.work.signature_schemes import SHORTEST_BYTES, headers, read_key
+from bbops.runtime.work.signature_schemes import MIN_KEY_BYTES, headers, read_key
 
 
-class Message(msgspec.Struct, frozen=True):
-    """What is sent, and how often that was tried.
+class HookMessage(msgspec.Struct, frozen=True):
+    """A message and the number of its failed attempts.
 
     Attributes:
-        id: of the message, the same at each try: whoever gets it twice knows by that.
-        body: JSON of `type`, `timestamp` and `data`, as it is signed.
-        at: when it happened.
-        tries: those that have failed.
+        id: equal in each attempt, so that receivers can detect duplicates.
+        body: the signed JSON with `type`, `timestamp` and `data`.
+        at: the time of the event.
+        tries: the number of failed attempts.
     """
 
     id: str
@@ -34,23 +34,23 @@ def write_body(event: str, at: datetime, data: Mapping[str, Any]) -> str:
 
 
 def read_secret(text: str) -> bytes:
-    """Return the key that a secret stands for: base64, with or without `whsec_` before it.
+    """Decode a secret: base64, with or without the prefix `whsec_`.
 
     Raises:
-        ServerError: it is no such text, or too short to be one.
+        ServerError: the secret is not base64, or too short.
     """
     try:
         key = read_key(text)
     except ValueError:
         key = b""
-    if len(key) < SHORTEST_BYTES:
+    if len(key) < MIN_KEY_BYTES:
         raise ServerError(
-            f"the secret is not base64 of {SHORTEST_BYTES} bytes or more",
+            f"the secret is not base64 of {MIN_KEY_BYTES} bytes or more",
             hint="'openssl rand -base64 32' makes one",
         )
     return key
 
 
-def sign(message: Message, at: datetime, key: bytes) -> dict[str, str]:
-    """Return the headers of a try."""
+def sign(message: HookMessage, at: datetime, key: bytes) -> dict[str, str]:
+    """Return the signed headers of an attempt."""
     return headers(key, message.id, int(at.timestamp()), message.body.encode())

@@ -1,4 +1,4 @@
-"""The messages that one receiver has not taken yet, in order, kept over a restart."""
+"""The messages that a receiver has not accepted yet, in order, in a file."""
 
 from __future__ import annotations
 
@@ -6,40 +6,42 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from bbops_server.process.webhooks.list_file import keep_list, mark_of, read_list
-from bbops_server.process.webhooks.message import Message
+from bbops_server.process.webhooks.list_file import hash_url, read_list, write_list
+from bbops_server.process.webhooks.message import HookMessage
 
-MOST_WAITING: Final = 1_000
-"""Messages of one receiver; of more the oldest is dropped."""
+MAX_WAITING: Final = 1_000
+"""The most queued messages of a receiver. Above it, the oldest message is dropped."""
 
 
-class Queue:
-    """One file in the state folder; `waiting` are the messages in order."""
+class MessageQueue:
+    """The file with a receiver's queued messages. `waiting` are these messages in order."""
 
     def __init__(self, folder: Path, url: str) -> None:
-        """Take up what waits for an address; what is damaged is forgotten."""
-        self._file = folder / f"{mark_of(url)}.json"
-        self.waiting: Sequence[Message] = read_list(self._file, Message)
+        """Read the queue of a URL; empty if the file is damaged."""
+        self._file = folder / f"{hash_url(url)}.json"
+        self.waiting: Sequence[HookMessage] = read_list(self._file, HookMessage)
 
     @property
-    def first(self) -> Message | None:
-        """What is to be sent next."""
+    def first(self) -> HookMessage | None:
+        """The next message; None if the queue is empty."""
         return self.waiting[0] if self.waiting else None
 
-    def put(self, message: Message) -> bool:
-        """Add a message at the end; return whether there was room, else the oldest is dropped."""
-        has_room = len(self.waiting) < MOST_WAITING
-        self._keep([*self.waiting[0 if has_room else 1 :], message])
+    def put(self, message: HookMessage) -> bool:
+        """Append a message; return False if the oldest message was dropped to make room."""
+        has_room = len(self.waiting) < MAX_WAITING
+        self._write([*self.waiting[0 if has_room else 1 :], message])
         return has_room
 
-    def drop(self, message: Message) -> None:
-        """Forget what was taken, or is not sent any more."""
-        self._keep([one for one in self.waiting if one.id != message.id])
+    def drop(self, message: HookMessage) -> None:
+        """Remove a message that was accepted or dropped."""
+        self._write([queued for queued in self.waiting if queued.id != message.id])
 
-    def replace(self, message: Message) -> None:
-        """Remember a try that has failed."""
-        self._keep([message if one.id == message.id else one for one in self.waiting])
+    def replace(self, message: HookMessage) -> None:
+        """Store a message after a failed attempt."""
+        self._write([
+            message if queued.id == message.id else queued for queued in self.waiting
+        ])  # fmt: skip
 
-    def _keep(self, waiting: Sequence[Message]) -> None:
+    def _write(self, waiting: Sequence[HookMessage]) -> None:
         self.waiting = waiting
-        keep_list(self._file, waiting)
+        write_list(self._file, waiting)

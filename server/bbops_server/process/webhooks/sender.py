@@ -1,4 +1,4 @@
-"""Take one message to one receiver, signed; whatever comes of it is an answer."""
+"""Send a signed message to a receiver."""
 
 from __future__ import annotations
 
@@ -12,56 +12,56 @@ import msgspec
 
 from bbops.base.errors import BbopsError, ServerError
 from bbops.base.host import HttpRequest
-from bbops_server.process.host.egress import Egress
+from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.process.webhooks.deliveries import Delivery, describe_error
-from bbops_server.process.webhooks.message import Message, read_secret, sign
+from bbops_server.process.webhooks.deliveries import HookDelivery, describe_error
+from bbops_server.process.webhooks.message import HookMessage, read_secret, sign
 from bbops_server.settings import Settings, Webhook
 
-ANSWER_SECONDS: Final = 15.0
+RESPONSE_SECONDS: Final = 15.0
 
 
-class WebhookSender:
-    """Sends by the settings as they are by then."""
+class HookSender:
+    """Sends messages with the current settings."""
 
     def __init__(self, settings: Callable[[], Settings]) -> None:
-        # a signed message is for the address that the settings name, and for no other
+        # a signed message must not be sent to another URL by a redirect
         self._settings, self._http = settings, OutsideHttp(max_redirects=0)
 
-    async def send(self, hook: Webhook, message: Message) -> Delivery:
-        """Try once; return what came back, `taken` or to be tried again."""
-        tried = msgspec.structs.replace(message, tries=message.tries + 1)
+    async def send(self, hook: Webhook, message: HookMessage) -> HookDelivery:
+        """Send a message once; return the delivery, `taken` or `waiting` for a retry."""
+        attempted = msgspec.structs.replace(message, tries=message.tries + 1)
         try:
-            status = await self._ask(hook, message)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the message is tried again
-            return Delivery(tried, tried_at=now(), error=describe_error(error, hook.url))
+            status = await self._post(hook, message)
+        except Exception as error:  # noqa: BLE001 - the message is retried after any error
+            return HookDelivery(attempted, tried_at=now(), error=describe_error(error, hook.url))
         if 200 <= status < 300:
-            return Delivery(tried, "taken", now(), status)
-        return Delivery(tried, "waiting", now(), status, f"it answered {status}")
+            return HookDelivery(attempted, "taken", now(), status)
+        return HookDelivery(attempted, "waiting", now(), status, f"it answered {status}")
 
     async def close(self) -> None:
         """Close the connections."""
         await self._http.close()
 
-    async def _ask(self, hook: Webhook, message: Message) -> int:
-        self._http.allow(Egress(self._settings().egress))
+    async def _post(self, hook: Webhook, message: HookMessage) -> int:
+        self._http.allow(EgressPolicy(self._settings().egress))
         headers = sign(message, now(), read_secret(self._secret(hook.secret_env)))
         body = message.body.encode()
-        request = HttpRequest("POST", hook.url, headers, body, ANSWER_SECONDS)
+        request = HttpRequest("POST", hook.url, headers, body, RESPONSE_SECONDS)
         return (await self._http.send(request)).status
 
     def _secret(self, name: str) -> str:
-        found = os.environ.get(name)
+        value = os.environ.get(name)
         with suppress(BbopsError):
-            found = found or Secrets(self._settings().state).get(name)
-        if not found:
+            value = value or Secrets(self._settings().state).get(name)
+        if not value:
             raise ServerError(
                 f"no value for {name}", hint=f"bbops env set {name} --of-server sets it"
             )
-        return found
+        return value
 
 
 def now() -> datetime:
-    """Return the time of the server's own clock."""
-    return datetime.now(UTC)  # noqa: TID251 - the server's own clock, no function runs here
+    """Return the system time."""
+    return datetime.now(UTC)  # noqa: TID251 - outside of functions, whose clock is replaced in tests

@@ -19,9 +19,9 @@ import msgspec
 from bbops.base.diagnostics import Diagnostic, Place
 from bbops.base.errors import BbopsError, ServerError
 from bbops.base.json_diagnostics import JsonDiagnostic
-from bbops_server.process.children import Child, ChildGone, ChildSilent
+from bbops_server.process.children import Child, ChildGone, ChildTimeout
 from bbops_server.process.forks.keeper import Zygotes
-from bbops_server.process.forks.limits import TRIAL
+from bbops_server.process.forks.limits import TEST_RUN
 from bbops_server.process.messages.builds import EndTests, RunBuildTests
 from bbops_server.process.messages.forks import CaseReport, CaseStarted, ForkTestRun
 from bbops_server.process.messages.request import DoneAnswer
@@ -63,7 +63,7 @@ class ReleaseGate:
         self._inputs: dict[Path, tuple[str, BuildInput]] = {}
         self._runs: dict[Path, GateRun] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._zygotes = Zygotes("bbops_server.publish.build.zygote", nice=TRIAL.session_nice)
+        self._zygotes = Zygotes("bbops_server.publish.build.zygote", nice=TEST_RUN.session_nice)
         self._idle_timer: asyncio.TimerHandle | None = None
 
     def keep(self, state: Path, digest: str, test_input: BuildInput | None) -> bool:
@@ -130,14 +130,14 @@ class ReleaseGate:
         request = test_input.request(self._seconds)
         try:
             return await child.ask(request, timeout_seconds=self._seconds + LATE_SECONDS)
-        except ChildSilent:
+        except ChildTimeout:
             message = f"the tests take longer than {self._seconds:g} seconds; this case was running"
             hint = "make them faster, or remove some"
         except ChildGone:
             if run.is_ended:
                 return CaseReport()
             message = "the tests exceeded their memory or time limit; this case was running"
-            hint = f"{TRIAL.memory_bytes >> 20} MiB are available for all of them"
+            hint = f"{TEST_RUN.memory_bytes >> 20} MiB are available for all of them"
         diagnostic = JsonDiagnostic.of(Diagnostic(run.at, "test-failed", message, hint))
         return CaseReport(1, 1, [diagnostic])
 

@@ -122,7 +122,7 @@ def warm() -> None:
 
 def run(forked: ForkTestRun) -> None:
     """Run the tests of a project that the parent sends, and return the results."""
-    limits.apply(limits.TRIAL)
+    limits.apply(limits.TEST_RUN)
     os.umask(0o077)
     tempfile.tempdir = os.environ["TMPDIR"] = os.environ["SQLITE_TMPDIR"] = forked.scratch
     os.chdir(forked.scratch)

@@ -27,9 +27,9 @@ from bbops_server.process.forks.limits import (
     CPU_WINDOW_SECONDS,
     DRAFT,
     DRAFT_FOLDER_BYTES,
-    MOST_DEATHS,
-    MOST_MEMORY_BYTES,
-    SILENCE_SECONDS,
+    MAX_CRASHES,
+    MAX_MEMORY_BYTES,
+    UNRESPONSIVE_SECONDS,
 )
 from bbops_server.process.messages.drafts import (
     AdmitMembers,
@@ -308,7 +308,7 @@ class AwakeDrafts:
         draft.deaths += 1
         reason = draft.reason or "it crashed, or the system ended it for its memory"
         _log.warning("the process %d of draft '%s' ended: %s", child.pid, draft.name, reason)
-        if draft.deaths >= MOST_DEATHS:
+        if draft.deaths >= MAX_CRASHES:
             self.on_failure(draft.name, reason)
         elif draft.name in self._drafts:
             self._start_task(self._broadcast(draft.update()))
@@ -327,10 +327,10 @@ class AwakeDrafts:
         was_busy, used = draft.is_busy, read_used(child.pid)
         if used is not None:
             draft.usage.take(used)
-            is_in_use = monotonic() - draft.used_at < SILENCE_SECONDS
+            is_in_use = monotonic() - draft.used_at < UNRESPONSIVE_SECONDS
             if draft.usage.is_idle and not was_busy and not is_in_use:
                 return
-            if used.memory_bytes > MOST_MEMORY_BYTES:
+            if used.memory_bytes > MAX_MEMORY_BYTES:
                 self._end(draft, child, f"it took {used.memory_bytes >> 20} MiB of memory")
                 return
         since = draft.usage.busy_since
@@ -341,12 +341,12 @@ class AwakeDrafts:
         elif await self._is_too_large(draft):
             self._end(draft, child, f"its files took more than {DRAFT_FOLDER_BYTES >> 20} MiB")
         elif await self._hangs(draft, child, used):
-            self._end(draft, child, f"it did not answer for {SILENCE_SECONDS:g} seconds")
+            self._end(draft, child, f"it did not answer for {UNRESPONSIVE_SECONDS:g} seconds")
 
     async def _hangs(self, draft: AwakeDraft, child: Child, used: Used | None) -> bool:
         usage = draft.usage
         usage.silent_since = usage.silent_since or used
-        if not await child.is_silent(SILENCE_SECONDS):
+        if not await child.is_unresponsive(UNRESPONSIVE_SECONDS):
             usage.silent_since = None
             return False
         used = read_used(child.pid)

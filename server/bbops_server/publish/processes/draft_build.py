@@ -18,7 +18,7 @@ from bbops_server.process.children import Child, ChildGone
 from bbops_server.process.forks.keeper import scrubbed_environment
 from bbops_server.process.forks.limits import DRAFT_BUILD, DRAFT_BUILD_SECONDS
 from bbops_server.process.host.memory import memory_bytes
-from bbops_server.process.host.niceness import stand_back
+from bbops_server.process.host.niceness import lower_priority
 from bbops_server.process.messages.builds import BuildRelease, CheckPush, WriteContract
 from bbops_server.process.messages.request import A, RequestMessage
 
@@ -136,13 +136,13 @@ class DraftBuild:
             if self._is_stopped:  # `stop` was called meanwhile, before this child was known
                 await self._end()
                 self._refuse_stopped()
-            if await child.is_silent(START_SECONDS):  # the imports do not count for the draft
+            if await child.is_unresponsive(START_SECONDS):  # the imports do not count for the draft
                 await self._end()
                 raise ServerError(
                     f"the process that builds drafts has not started within {START_SECONDS:g} s",
                     hint="the machine may be overloaded: try again",
                 )
-            stand_back(child.pid, DRAFT_BUILD.nice, session=DRAFT_BUILD.session_nice)
+            lower_priority(child.pid, DRAFT_BUILD.nice, session=DRAFT_BUILD.session_nice)
         return self._child
 
     def _refuse_stopped(self) -> None:

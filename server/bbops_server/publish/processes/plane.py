@@ -18,7 +18,7 @@ from bbops.base.errors import BbopsError, ServerError
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.data_plane.live.bell import make_bell
 from bbops_server.data_plane.live.shared import Shared
-from bbops_server.process.children import Child, ChildGone, LivingChild
+from bbops_server.process.children import Child, ChildGone, SupervisedChild
 from bbops_server.process.messages.drafts import (
     AllowEgress,
     ArrangeDrafts,
@@ -85,7 +85,7 @@ class Plane:
         self._refusals: dict[str, list[JsonDiagnostic]] = {}
         self._held: dict[str, float] = {}
         self._publishing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._build = LivingChild(start_build, is_quiet_at_work=True)
+        self._build = SupervisedChild(start_build, skips_pings_when_busy=True)
 
         self._shared = Shared(settings.workers) if settings.workers > 1 else None
         self._wake_up, self._woken = make_bell()
@@ -94,12 +94,12 @@ class Plane:
             partial(start_data, listening, self._wake_up, self._center.path, self._shared, n)
             for n in range(settings.workers)
         ]
-        self._data = [LivingChild(start, self._prepare) for start in starts]
+        self._data = [SupervisedChild(start, self._prepare) for start in starts]
         self.work = WorkChild((self._woken, self._center.listening), self._prepare_work)
         self.awake = AwakeDrafts(self._broadcast, lambda: self.settings.drafts.awake)
 
     @property
-    def build(self) -> LivingChild:
+    def build(self) -> SupervisedChild:
         """The build process, replaced if it dies."""
         return self._build
 
@@ -143,7 +143,7 @@ class Plane:
 
     async def regain_ownership(self) -> None:
         """Start the build process again, after `release_ownership`. Raises as `start`."""
-        self._build = LivingChild(start_build, is_quiet_at_work=True)
+        self._build = SupervisedChild(start_build, skips_pings_when_busy=True)
         self.awake.resume()
         await self._build.start()
         await self.own()

@@ -11,7 +11,7 @@ from bbops.base.errors import ServerError
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.data_plane.live.shared import Shared
 from bbops_server.data_plane.realtime.fanout.stream import CENTER
-from bbops_server.process.children import Child, LivingChild
+from bbops_server.process.children import Child, SupervisedChild
 from bbops_server.process.messages.projects import Hold, Refuse
 from bbops_server.process.messages.request import A, RequestMessage
 from bbops_server.publish.processes.link import Link
@@ -67,12 +67,12 @@ async def hold(ask: SendRequest, project: str, until: float) -> None:
     await ask(Hold(project, seconds, HOLD_DRAIN_SECONDS), timeout_seconds=SHORT_SECONDS)
 
 
-async def ask_slowly(child: LivingChild, request: RequestMessage[A]) -> A:
+async def ask_slowly(child: SupervisedChild, request: RequestMessage[A]) -> A:
     """Send a request that may take long. Raises: BbopsError: the process does not respond."""
     return await child.ask(request, timeout_seconds=LINK_SECONDS)
 
 
-async def swap(child: LivingChild, link: Link) -> None:
+async def swap(child: SupervisedChild, link: Link) -> None:
     """Make a linked release live; a process that was replaced since links it first."""
     try:
         await child.ask(link.swap(), timeout_seconds=SHORT_SECONDS)

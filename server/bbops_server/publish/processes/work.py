@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from bbops.base.errors import ServerError
-from bbops_server.process.children import Child, LivingChild
+from bbops_server.process.children import Child, SupervisedChild
 from bbops_server.process.messages.request import A, RequestMessage
 from bbops_server.publish.processes.link import Link
 from bbops_server.publish.processes.requests import SHORT_SECONDS, ask_slowly, swap
@@ -34,12 +34,12 @@ class WorkChild:
         """
         self.projects = set[str]()
         self._inherited, self._prepare = inherited, prepare
-        self._child: LivingChild | None = None
+        self._child: SupervisedChild | None = None
         self._may_run = False
         self._starting = asyncio.Lock()
 
     @property
-    def children(self) -> list[LivingChild]:
+    def children(self) -> list[SupervisedChild]:
         """The process; empty before it is started."""
         return [self._child] if self._child else []
 
@@ -78,10 +78,10 @@ class WorkChild:
                 await self._child.stop(grace_seconds)
                 self._child = None
 
-    async def _start(self) -> LivingChild:
+    async def _start(self) -> SupervisedChild:
         async with self._starting:
             if self._child is None:
-                child = LivingChild(self._make, self._prepare)
+                child = SupervisedChild(self._make, self._prepare)
                 await child.start()
                 self._child = child
             return self._child

@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec.structs import asdict
 
 from bbops.base.errors import ServerError
-from bbops_server.process.children import LivingChild
+from bbops_server.process.children import SupervisedChild
 from bbops_server.process.messages.builds import PublishFrontend
 from bbops_server.process.messages.repositories import ReadFrontends
 from bbops_server.publish.sources.sources import BranchSource
@@ -92,7 +92,7 @@ class ProjectFrontends:
         return stalled.as_sentence() if stalled else ""
 
     @property
-    def _build(self) -> LivingChild:
+    def _build(self) -> SupervisedChild:
         return self._reconciler.context.plane.build
 
     async def _source(self) -> dict[str, Any]:

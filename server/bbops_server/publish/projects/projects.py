@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from bbops.base.errors import BbopsError, ServerError
 from bbops.interfaces.answers import Publication, ServerStatus, Status
-from bbops_server.process.host.files import note_schema
+from bbops_server.process.host.files import record_schema
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.messages.lifecycle import MetricSample
-from bbops_server.process.webhooks.outbox import Outbox
+from bbops_server.process.webhooks.outbox import WebhookOutbox
 from bbops_server.publish.drafts.drafts import ProjectDrafts
 from bbops_server.publish.processes.metrics import read_metrics
 from bbops_server.publish.processes.project_client import ProjectClient
@@ -54,7 +54,7 @@ class ServerProjects:
     ) -> None:
         """`work` starts the projects, and runs until it is cancelled."""
         self.settings = ServerStatus()
-        self.outbox: Outbox | None = None
+        self.outbox: WebhookOutbox | None = None
         """Sends the server's webhooks."""
         self._report, self._work = report, work
         self._queued: list[tuple[str, ServerEvent]] | None = []
@@ -98,7 +98,7 @@ class ServerProjects:
         """Return the status of the server's own settings."""
         return self.settings
 
-    def hooks(self) -> Outbox | None:
+    def hooks(self) -> WebhookOutbox | None:
         """Return the server's webhooks; None while the server starts."""
         return self.outbox
 
@@ -254,7 +254,7 @@ class ServerProjects:
             project = reconciler.context.project
             try:
                 Secrets.open(project.state)  # creates the folder
-                note_schema(project.state, project.schema)
+                record_schema(project.state, project.schema)
                 await reconciler.run()
             except BbopsError as error:
                 stalled = Stalled("StateNotWritable", error.message, error.hint, is_passing=True)

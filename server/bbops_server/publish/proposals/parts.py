@@ -10,7 +10,7 @@ from typing import Any, Final
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ProposalTestResult
 from bbops_server.accounts.features import read_features_off
-from bbops_server.process.children import LivingChild
+from bbops_server.process.children import SupervisedChild
 from bbops_server.process.messages.builds import RunCommitTests
 from bbops_server.process.messages.proposals import Propose, ProposedChange
 from bbops_server.process.messages.repositories import ReadTrees
@@ -73,7 +73,7 @@ def of_project(name: str, why: str) -> str:
 class ImpactReader:
     """Reads the effect of commits on projects, with the build process."""
 
-    def __init__(self, build: LivingChild, proposal_tests: ProposalTests) -> None:
+    def __init__(self, build: SupervisedChild, proposal_tests: ProposalTests) -> None:
         self._build, self._proposal_tests = build, proposal_tests
 
     async def is_changed(self, served: HostedProject, base: str, commit: str) -> bool:

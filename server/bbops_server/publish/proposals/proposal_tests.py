@@ -11,7 +11,7 @@ from typing import Final
 from bbops.base.errors import BbopsError
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ProposalTestResult
-from bbops_server.process.children import LivingChild
+from bbops_server.process.children import SupervisedChild
 from bbops_server.process.messages.builds import EndTests, RunCommitTests
 from bbops_server.process.messages.forks import CaseReport
 
@@ -51,7 +51,7 @@ class ProposalTests:
     Urgent requests do not wait for others.
     """
 
-    def __init__(self, build: LivingChild) -> None:
+    def __init__(self, build: SupervisedChild) -> None:
         self._build = build
         self._results: dict[TestKey, ProposalTestResult] = {}
         self._running: dict[str, tuple[TestKey, asyncio.Task[None]]] = {}

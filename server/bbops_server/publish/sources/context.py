@@ -9,7 +9,7 @@ from typing import Literal
 
 from bbops.database.schema.place import Place, write_place
 from bbops.source.git.series import TAG, Series
-from bbops_server.process.children import LivingChild
+from bbops_server.process.children import SupervisedChild
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.publish.processes.draft_build import DraftBuild
 from bbops_server.publish.processes.plane import Plane
@@ -52,7 +52,7 @@ class PublishContext:
         return self.is_draft or self.mode == "dev"
 
     @property
-    def build(self) -> LivingChild | DraftBuild:
+    def build(self) -> SupervisedChild | DraftBuild:
         """The process that builds it and changes its tables; drafts have their own."""
         return self.plane.awake.build if self.is_draft else self.plane.build
 

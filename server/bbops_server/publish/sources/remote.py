@@ -11,7 +11,7 @@ from time import monotonic
 from bbops.base.errors import BbopsError
 from bbops.source.git.address import Address
 from bbops.source.git.series import TAG, find_refs
-from bbops_server.process.children import LivingChild
+from bbops_server.process.children import SupervisedChild
 from bbops_server.process.host.random import SystemRandom
 from bbops_server.process.messages.repositories import Fetch, ListRemoteBranches, PushTag
 from bbops_server.publish.sources.sources import RevisionSource, describe
@@ -52,7 +52,7 @@ class RemoteSource:
         self._list_due = 0.0
         self._sharing: set[asyncio.Task[None]] = set()
 
-    async def stamp(self, build: LivingChild) -> object:
+    async def stamp(self, build: SupervisedChild) -> object:
         """Return the last known commit and frontend; fetch if it is time."""
         fetch_now = self._fetch_now
         if fetch_now and self._fetching is not None:
@@ -66,7 +66,7 @@ class RemoteSource:
             raise self._error
         return self._commit, self._newest_frontend
 
-    async def revision(self, build: LivingChild) -> FetchedRevision | None:
+    async def revision(self, build: SupervisedChild) -> FetchedRevision | None:
         """Return the last known commit."""
         del build
         if self._commit is None:
@@ -77,7 +77,7 @@ class RemoteSource:
         """Fetch at once, without the pause after failures."""
         self._fetch_now, self._list_due = True, 0.0
 
-    async def branches(self, build: LivingChild) -> Mapping[str, str] | None:
+    async def branches(self, build: SupervisedChild) -> Mapping[str, str] | None:
         """List the remote branches, as often as the newest commit is fetched."""
         if monotonic() < self._list_due:
             return None
@@ -92,20 +92,20 @@ class RemoteSource:
             every_seconds=self.every_seconds, is_draft=True,
         )  # fmt: skip
 
-    def share_tag(self, build: LivingChild, name: str) -> None:
+    def share_tag(self, build: SupervisedChild, name: str) -> None:
         """Push a tag in the background; if the repository rejects it, it stays in the mirror."""
         task = asyncio.create_task(self._share(build, name))
         self._sharing.add(task)
         task.add_done_callback(self._sharing.discard)
 
-    async def _share(self, build: LivingChild, name: str) -> None:
+    async def _share(self, build: SupervisedChild, name: str) -> None:
         try:
             request = PushTag(self.address.url, str(self.mirror), name)
             await build.ask(request, timeout_seconds=FETCH_SECONDS)
         except BbopsError as error:
             _log.warning("version %s stays in the mirror: %s", name, error)
 
-    async def _fetch(self, build: LivingChild) -> None:
+    async def _fetch(self, build: SupervisedChild) -> None:
         request = Fetch(
             self.address.url, str(self.mirror), self.branch,
             self.path if self.holds_rewrites else None, self.has_own_frontends,

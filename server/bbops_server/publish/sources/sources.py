@@ -17,7 +17,7 @@ from bbops.source.git.place import (
 )
 from bbops.source.git.revisions import Revision
 from bbops.source.tree import FolderTree
-from bbops_server.process.children import LivingChild
+from bbops_server.process.children import SupervisedChild
 from bbops_server.process.messages.repositories import ListBranches, Resolve
 from bbops_server.publish.sources.values import FetchedRevision
 from bbops_server.publish.status.status import Stalled
@@ -49,7 +49,7 @@ class RevisionSource(Protocol):
         """Why a frontend that was tagged elsewhere is rejected; empty without one."""
         ...
 
-    async def stamp(self, build: LivingChild) -> object:
+    async def stamp(self, build: SupervisedChild) -> object:
         """Return a value that changes whenever the source may have changed.
 
         Raises:
@@ -57,7 +57,7 @@ class RevisionSource(Protocol):
         """
         ...
 
-    async def revision(self, build: LivingChild) -> FetchedRevision | None:
+    async def revision(self, build: SupervisedChild) -> FetchedRevision | None:
         """Return the newest commit; None without one."""
         ...
 
@@ -65,7 +65,7 @@ class RevisionSource(Protocol):
         """Make the next `stamp` poll the source at once."""
         ...
 
-    async def branches(self, build: LivingChild) -> Mapping[str, str] | None:
+    async def branches(self, build: SupervisedChild) -> Mapping[str, str] | None:
         """Return every branch with its newest commit; None if nothing changed since the last call.
 
         Raises:
@@ -77,7 +77,7 @@ class RevisionSource(Protocol):
         """Return the source of another branch, for a draft; drafts may be rewritten."""
         ...
 
-    def share_tag(self, build: LivingChild, name: str) -> None:
+    def share_tag(self, build: SupervisedChild, name: str) -> None:
         """Push a tag to a remote repository in the background; do nothing for a local one."""
         ...
 
@@ -110,7 +110,7 @@ class BranchSource:
         """Whether the repository is bare: in a work tree, amending commits is normal."""
         return self.place.is_bare and not self.is_draft
 
-    async def stamp(self, build: LivingChild) -> object:
+    async def stamp(self, build: SupervisedChild) -> object:
         """Return the stats of the files of the branch and of frontends; five `stat` calls."""
         del build
         try:
@@ -119,7 +119,7 @@ class BranchSource:
         except GitError as error:
             raise Stalled("RepositoryGone", error.message, error.hint) from None
 
-    async def revision(self, build: LivingChild) -> FetchedRevision | None:
+    async def revision(self, build: SupervisedChild) -> FetchedRevision | None:
         """Resolve the branch to its newest commit."""
         request = Resolve(str(self.repository), self.branch)
         commit = (await build.ask(request, timeout_seconds=RESOLVE_SECONDS)).commit
@@ -128,7 +128,7 @@ class BranchSource:
     def refresh(self) -> None:
         """Do nothing: every poll reads the repository."""
 
-    async def branches(self, build: LivingChild) -> Mapping[str, str] | None:
+    async def branches(self, build: SupervisedChild) -> Mapping[str, str] | None:
         """List the branches, if one may have been added, removed or moved since the last call."""
         stamp = await asyncio.to_thread(stamp_branches, self.place)
         if stamp == self._listed:
@@ -142,7 +142,7 @@ class BranchSource:
         """Return another branch of the same repository."""
         return BranchSource(self.repository, branch, self.path, is_draft=True)
 
-    def share_tag(self, build: LivingChild, name: str) -> None:
+    def share_tag(self, build: SupervisedChild, name: str) -> None:
         """Do nothing: the tag is already in this repository."""
 
 
@@ -166,7 +166,7 @@ class FolderSource:
         self.folder, self.tree = folder, FolderTree(folder)
         self.name, self.shown = folder.name, str(folder)
 
-    async def stamp(self, build: LivingChild) -> object:
+    async def stamp(self, build: SupervisedChild) -> object:
         """Return every file with its content's id; only changed files are read."""
         del build
         try:
@@ -175,7 +175,7 @@ class FolderSource:
             raise Stalled("FolderGone", error.message, error.hint) from None
         return tuple((entry.path, entry.blob) for entry in entries)
 
-    async def revision(self, build: LivingChild) -> FetchedRevision:
+    async def revision(self, build: SupervisedChild) -> FetchedRevision:
         """Return the current tree; its revision is a constant, as it has no commit."""
         del build
         return FetchedRevision("working-tree", {"kind": "folder", "path": str(self.folder)})
@@ -183,7 +183,7 @@ class FolderSource:
     def refresh(self) -> None:
         """Do nothing: every poll reads the folder."""
 
-    async def branches(self, build: LivingChild) -> Mapping[str, str] | None:
+    async def branches(self, build: SupervisedChild) -> Mapping[str, str] | None:
         """Return None: a working tree has no other branches."""
         del build
         return None
@@ -193,5 +193,5 @@ class FolderSource:
         del branch
         return self
 
-    def share_tag(self, build: LivingChild, name: str) -> None:
+    def share_tag(self, build: SupervisedChild, name: str) -> None:
         """Do nothing: a folder has no tags."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from bbops.base.errors import ServerError
 from bbops.source.git.revisions import commit_of
-from bbops_server.process.children import LivingChild
+from bbops_server.process.children import SupervisedChild
 from bbops_server.process.messages.builds import WriteContract
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.sources import RevisionSource
@@ -35,7 +35,7 @@ async def write_contract(
 
 
 async def live_source(
-    source: RevisionSource, applied: str | None, build: LivingChild
+    source: RevisionSource, applied: str | None, build: SupervisedChild
 ) -> dict[str, Any]:
     """Return the source of the live commit, which may be older than the newest.
 

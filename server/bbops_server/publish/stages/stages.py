@@ -41,7 +41,7 @@ from bbops_server.process.messages.tables import (
     SwitchTables,
     TryStatements,
 )
-from bbops_server.process.printing.finding import NO_SANDBOX, find_trouble
+from bbops_server.process.printing.finding import NO_SANDBOX, find_problem
 from bbops_server.publish.holds.approvals import read_waiting
 from bbops_server.publish.holds.freezing import hold_frozen_frontend
 from bbops_server.publish.holds.reviews import hold_unreviewed
@@ -87,7 +87,7 @@ async def build(fetched: FetchedRevision, at: PublishContext) -> BuiltRevision:
     settings = at.plane.settings
     stays = bool(settings.database_url) and settings.files.bucket is None and not at.is_draft
     browser = settings.browser
-    error = find_trouble(browser.program, sandbox=browser.sandbox)
+    error = find_problem(browser.program, sandbox=browser.sandbox)
     request = BuildRelease(
         fetched.source, str(at.artifacts), at.engine, live, tuple(off), stays,
         error or ("" if browser.sandbox else NO_SANDBOX),

@@ -12,7 +12,7 @@ from bbops.database.schema.place import read_place
 from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.statements import enqueue
 from bbops.runtime.work.values import NewJob, TickDue
-from bbops.runtime.work.worker import Plan, Worker
+from bbops.runtime.work.worker import Worker, WorkPlan
 from tests.support.work_storm import opened
 
 JOBS = 1_000
@@ -37,7 +37,7 @@ async def main(place: str, mode: str) -> None:
             if mode == "jobs":
                 for path in ("0", "1"):
                     recorded.enter(path)
-                    await recorded.once(step)
+                    await recorded.perform(step)
             else:
                 await database.write("INSERT INTO _marks VALUES (?)", (mode,))
                 await asyncio.sleep(3_600 if mode == "die" else 0)
@@ -47,7 +47,7 @@ async def main(place: str, mode: str) -> None:
 
         used = time.process_time()
         print("begun", flush=True)
-        plan = Plan(lambda _: (), work, lambda _, __: TickDue())
+        plan = WorkPlan(lambda _: (), work, lambda _, __: TickDue())
         running = asyncio.create_task(Worker(engine, plan, random.random).run())
         await asyncio.wait(
             {running, asyncio.create_task(done.wait())}, return_when=asyncio.FIRST_COMPLETED
