@@ -258,19 +258,17 @@ class Plane:
             BbopsError: a process does not respond; requests continue in all processes.
         """
         until, drafts = asyncio.get_running_loop().time() + HOLD_SECONDS, self._draft_places()
-        ask_functions: list[SendRequest] = (
+        senders: list[SendRequest] = (
             [partial(self.awake.ask, project)] if project in drafts else self.senders
         )
         if project not in drafts:
             self._held[project] = until
         try:
-            await ask_all(hold(ask, project, until) for ask in ask_functions)
+            await ask_all(hold(ask, project, until) for ask in senders)
             yield until
         finally:
             self._held.pop(project, None)
-            requests = (
-                ask(Resume(project), timeout_seconds=SHORT_SECONDS) for ask in ask_functions
-            )
+            requests = (ask(Resume(project), timeout_seconds=SHORT_SECONDS) for ask in senders)
             await asyncio.gather(*requests, return_exceptions=True)
 
     async def drain(self, project: str) -> None:

@@ -47,12 +47,7 @@ from bbops_server.publish.stages.stages import (
 )
 from bbops_server.publish.stages.tagging import summarize, tag, tag_restored
 from bbops_server.publish.stages.warming import serve_artifact, warm
-from bbops_server.publish.status.events import (
-    ReleasePublished,
-    Report,
-    ServerEvent,
-    SourceRecovered,
-)
+from bbops_server.publish.status.events import ReleasePublished, Report, SourceRecovered
 from bbops_server.publish.status.publications import add_publication, read_publications
 from bbops_server.publish.status.status import Stalled, StatusBoard, now
 from bbops_server.settings import ProjectSettings
@@ -91,7 +86,11 @@ class Reconciler:
         live = read_record(context)
         self.review: Mapping[str, Any] = live.review if live is not None else {}
         """The rules of review of the live release, served or not; empty before the first one."""
-        self.narrowing = Narrowing(lambda: self.context, self.board, self.forward)
+        self.narrowing = Narrowing(
+            lambda: self.context,
+            self.board,
+            lambda event: self.report(event),  # noqa: PLW0108 - it may be replaced
+        )
         self.rehearsal = rehearsal(self.narrowing.finish)
 
     def poll_now(self) -> datetime:
@@ -395,10 +394,6 @@ class Reconciler:
         if self.context.exposes_errors:
             diagnostics = stalled.diagnostics or [stalled.as_diagnostic()]
             await self.context.plane.refuse(diagnostics, self.context.project.name)
-
-    def forward(self, event: ServerEvent) -> None:
-        """Report an event with the current callback, which may be replaced."""
-        self.report(event)
 
     def stall(self, stalled: Stalled) -> None:
         if self.board.stall(stalled):
