@@ -83,7 +83,7 @@ class Projects:
         """Let the receivers of webhooks know what happened to a project."""
         if self.outbox is not None:
             board = reconciler.board
-            self.outbox.tell(event, {"project": board.name, "url": board.url, **told})
+            self.outbox.enqueue(event, {"project": board.name, "url": board.url, **told})
 
     def reconcilers(self) -> Iterator[Reconciler]:
         """Return the loop of every project."""
