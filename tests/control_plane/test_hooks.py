@@ -88,7 +88,7 @@ def test_a_try_that_fails_late_does_not_undo_one_that_was_taken(
 
     async def send_twice() -> dict[str, Any]:
         running = asyncio.create_task(outbox.run())
-        outbox.tell("published", {"project": "one"})
+        outbox.enqueue("published", {"project": "one"})
         await eventually(lambda: receiver.tried)
         receiver.answers = 204
         (first,) = outbox.messages(5)

@@ -33,84 +33,6 @@ from bbops.runtime.work.values import (
     format_time,
 )
 
-_JOBS: Final = "SELECT work, state, count(*) FROM _bbops_jobs GROUP BY work, state"
-_OLDEST: Final = "SELECT min(at) FROM _bbops_outbox"
-
-
-@dataclass(frozen=True, slots=True)
-class QueueSizes:
-    """The number of jobs and the age of the outbox of a queue.
-
-    Attributes:
-        jobs: work, state and number of jobs that have not ended.
-        oldest_seconds: the age of the oldest outbox row; 0 without rows.
-    """
-
-    jobs: Sequence[tuple[str, str, int]]
-    oldest_seconds: float
-
-
-async def read_sizes(database: Database, now: int) -> QueueSizes:
-    """Return the sizes of a project's queue. O(jobs), two reads."""
-    jobs = await database.read(_JOBS)
-    ((oldest,),) = await database.read(_OLDEST)
-    age = 0.0 if oldest is None else max(0, now - oldest) / 1000
-    return QueueSizes([(work, state, int(count)) for work, state, count in jobs], age)
-
-
-async def read_snapshot_age(database: Database, dialect: WorkDialect) -> float | None:
-    """Return the age in seconds of the oldest snapshot, which keeps old rows of the queue.
-
-    Source: PostgreSQL, "Routine Vacuuming" and the view pg_stat_activity.
-
-    Returns:
-        0 without a snapshot; None if the database cannot report it.
-    """
-    if not dialect.snapshot_age_query:
-        return None
-    ((age,),) = await database.read(dialect.snapshot_age_query)
-    return max(0.0, float(age))
-
-
-MAX_SHOWN: Final = 20
-"""The most waits that are shown for a job."""
-
-_AWAITED: Final = (
-    "SELECT event, path FROM _bbops_awaited WHERE job = ? AND path <> ''"
-    f" ORDER BY path, event LIMIT {MAX_SHOWN}"
-)
-_LANE_HOLDERS: Final = (
-    f"SELECT uid, state FROM _bbops_jobs WHERE lane = ? AND state IN {SEAT_STATES} ORDER BY id"
-    f" LIMIT {MAX_SHOWN}"
-)
-
-
-def step_location(path: str) -> str:
-    """Return file and line of a recorded step, without its position in loops and calls."""
-    return path.partition("#")[0]
-
-
-async def list_waits(database: Database, job: JobSummary, job_id: int) -> list[str]:
-    """Return descriptions of what a job waits for; empty if it does not wait.
-
-    Args:
-        database: the project's database.
-        job: the job.
-        job_id: the id of its row.
-    """
-    if job.state == "blocked":
-        rows = await database.read(_LANE_HOLDERS, (job.lane,))
-        return [f"its turn in lane {job.lane}: {uid} is {state}" for uid, state in rows]
-    if job.state != "later":
-        return []
-    until = format_time(job.run_at)
-    if job.error:
-        return [f"attempt {job.attempts + 1}, at {until}"]
-    events = await database.read(_AWAITED, (job_id,))
-    waits = [f"event {event} until {until}, at {step_location(path)}" for event, path in events]
-    return waits or [f"the time {until}"]
-
-
 DAY_MS: Final = 86_400_000
 KEPT_MS: Final = 7 * DAY_MS
 """The default retention of events and ended jobs, and that of held jobs of removed work."""
@@ -195,6 +117,10 @@ _DELETE_AWAITED: Final = (
     "DELETE FROM _bbops_awaited WHERE NOT EXISTS"
     " (SELECT 1 FROM _bbops_jobs AS j WHERE j.id = _bbops_awaited.job)"
 )
+_CAUSE: Final = (
+    "SELECT cause FROM _bbops_jobs WHERE uid = ?"
+    " UNION ALL SELECT cause FROM _bbops_job_log WHERE uid = ?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,12 +129,6 @@ class CodeInUse:
 
     code: tuple[str, str]
     jobs: int
-
-
-_CAUSE: Final = (
-    "SELECT cause FROM _bbops_jobs WHERE uid = ?"
-    " UNION ALL SELECT cause FROM _bbops_job_log WHERE uid = ?"
-)
 
 
 class WorkControl:
@@ -439,3 +359,81 @@ class WorkControl:
 
     def _open_lanes(self, lanes: list[str]) -> list[Statement]:
         return [(self._sql.open_lanes, (self._now(), json.dumps([lane]))) for lane in lanes]
+
+
+_JOBS: Final = "SELECT work, state, count(*) FROM _bbops_jobs GROUP BY work, state"
+_OLDEST: Final = "SELECT min(at) FROM _bbops_outbox"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSizes:
+    """The number of jobs and the age of the outbox of a queue.
+
+    Attributes:
+        jobs: work, state and number of jobs that have not ended.
+        oldest_seconds: the age of the oldest outbox row; 0 without rows.
+    """
+
+    jobs: Sequence[tuple[str, str, int]]
+    oldest_seconds: float
+
+
+async def read_sizes(database: Database, now: int) -> QueueSizes:
+    """Return the sizes of a project's queue. O(jobs), two reads."""
+    jobs = await database.read(_JOBS)
+    ((oldest,),) = await database.read(_OLDEST)
+    age = 0.0 if oldest is None else max(0, now - oldest) / 1000
+    return QueueSizes([(work, state, int(count)) for work, state, count in jobs], age)
+
+
+async def read_snapshot_age(database: Database, dialect: WorkDialect) -> float | None:
+    """Return the age in seconds of the oldest snapshot, which keeps old rows of the queue.
+
+    Source: PostgreSQL, "Routine Vacuuming" and the view pg_stat_activity.
+
+    Returns:
+        0 without a snapshot; None if the database cannot report it.
+    """
+    if not dialect.snapshot_age_query:
+        return None
+    ((age,),) = await database.read(dialect.snapshot_age_query)
+    return max(0.0, float(age))
+
+
+MAX_SHOWN: Final = 20
+"""The most waits that are shown for a job."""
+
+_AWAITED: Final = (
+    "SELECT event, path FROM _bbops_awaited WHERE job = ? AND path <> ''"
+    f" ORDER BY path, event LIMIT {MAX_SHOWN}"
+)
+_LANE_HOLDERS: Final = (
+    f"SELECT uid, state FROM _bbops_jobs WHERE lane = ? AND state IN {SEAT_STATES} ORDER BY id"
+    f" LIMIT {MAX_SHOWN}"
+)
+
+
+def step_location(path: str) -> str:
+    """Return file and line of a recorded step, without its position in loops and calls."""
+    return path.partition("#")[0]
+
+
+async def list_waits(database: Database, job: JobSummary, job_id: int) -> list[str]:
+    """Return descriptions of what a job waits for; empty if it does not wait.
+
+    Args:
+        database: the project's database.
+        job: the job.
+        job_id: the id of its row.
+    """
+    if job.state == "blocked":
+        rows = await database.read(_LANE_HOLDERS, (job.lane,))
+        return [f"its turn in lane {job.lane}: {uid} is {state}" for uid, state in rows]
+    if job.state != "later":
+        return []
+    until = format_time(job.run_at)
+    if job.error:
+        return [f"attempt {job.attempts + 1}, at {until}"]
+    events = await database.read(_AWAITED, (job_id,))
+    waits = [f"event {event} until {until}, at {step_location(path)}" for event, path in events]
+    return waits or [f"the time {until}"]

@@ -31,66 +31,6 @@ from bbops.runtime.work.results import FailureRecorder, rows_of
 from bbops.runtime.work.run_record import RunRecord, scope
 from bbops.runtime.work.values import Cause
 
-
-@dataclass(slots=True)
-class JobStorage:
-    """Storage that runs each call once, unless the process ends before the result is recorded."""
-
-    wrapped: Storage
-    record: RunRecord
-
-    async def save(self, base: Parts, path: Parts, content: bytes | RunFile) -> int:
-        """Write a file, see `Storage`."""
-        return int(await self.record.perform(lambda: self.wrapped.save(base, path, content)))
-
-    async def open(self, base: Parts, path: Parts) -> OpenFile | None:
-        """Return a file, see `Storage`."""
-        file = await self.wrapped.open(base, path)
-        facts = await self.record.read_once(lambda: _file_facts(file))
-        return None if facts is None else _JobFile(self, file, facts)
-
-    async def delete(self, base: Parts, path: Parts) -> None:
-        """Remove a file, see `Storage`."""
-        await self.record.perform(lambda: self.wrapped.delete(base, path))
-
-    async def list(
-        self, base: Parts, path: Parts, *, recursive: bool, most: int
-    ) -> Sequence[Listed]:
-        """Return the files and folders of a folder, see `Storage`."""
-
-        async def list_() -> list[list[Any]]:
-            entries = await self.wrapped.list(base, path, recursive=recursive, most=most)
-            return [[entry.path, entry.size_bytes, entry.is_folder] for entry in entries]
-
-        return [Listed(*entry) for entry in await self.record.read_once(list_)]
-
-    async def exists(self, base: Parts, path: Parts) -> bool:
-        """Return whether a file exists."""
-        return bool(await self.record.read_once(lambda: self.wrapped.exists(base, path)))
-
-
-async def _file_facts(file: OpenFile | None) -> list[Any] | None:
-    return None if file is None else [file.size_bytes, file.tag]
-
-
-class _JobFile:
-    """A file with its recorded size, tag and content."""
-
-    def __init__(self, storage: JobStorage, file: OpenFile | None, facts: list[Any]) -> None:
-        self._record, self._file = storage.record, file
-        self.size_bytes, self.tag = int(facts[0]), str(facts[1])
-
-    async def read(self, first: int, most: int) -> bytes:
-        """Return up to `most` bytes from offset `first`."""
-
-        async def read() -> bytes:
-            if self._file is None:
-                raise FileNotFoundError("the file is gone")
-            return await self._file.read(first, most)
-
-        return bytes(await self._record.read_once(read))
-
-
 Rows = list[tuple[Any, ...]]
 
 
@@ -358,3 +298,62 @@ class _JobRealtime:
         """Publish at most once: the call is recorded first, so a retry does not repeat it."""
         if await self.record.mark_started():
             await self.wrapped.publish(realtime, params, event, payload)
+
+
+@dataclass(slots=True)
+class JobStorage:
+    """Storage that runs each call once, unless the process ends before the result is recorded."""
+
+    wrapped: Storage
+    record: RunRecord
+
+    async def save(self, base: Parts, path: Parts, content: bytes | RunFile) -> int:
+        """Write a file, see `Storage`."""
+        return int(await self.record.perform(lambda: self.wrapped.save(base, path, content)))
+
+    async def open(self, base: Parts, path: Parts) -> OpenFile | None:
+        """Return a file, see `Storage`."""
+        file = await self.wrapped.open(base, path)
+        facts = await self.record.read_once(lambda: _file_facts(file))
+        return None if facts is None else _JobFile(self, file, facts)
+
+    async def delete(self, base: Parts, path: Parts) -> None:
+        """Remove a file, see `Storage`."""
+        await self.record.perform(lambda: self.wrapped.delete(base, path))
+
+    async def list(
+        self, base: Parts, path: Parts, *, recursive: bool, most: int
+    ) -> Sequence[Listed]:
+        """Return the files and folders of a folder, see `Storage`."""
+
+        async def list_() -> list[list[Any]]:
+            entries = await self.wrapped.list(base, path, recursive=recursive, most=most)
+            return [[entry.path, entry.size_bytes, entry.is_folder] for entry in entries]
+
+        return [Listed(*entry) for entry in await self.record.read_once(list_)]
+
+    async def exists(self, base: Parts, path: Parts) -> bool:
+        """Return whether a file exists."""
+        return bool(await self.record.read_once(lambda: self.wrapped.exists(base, path)))
+
+
+async def _file_facts(file: OpenFile | None) -> list[Any] | None:
+    return None if file is None else [file.size_bytes, file.tag]
+
+
+class _JobFile:
+    """A file with its recorded size, tag and content."""
+
+    def __init__(self, storage: JobStorage, file: OpenFile | None, facts: list[Any]) -> None:
+        self._record, self._file = storage.record, file
+        self.size_bytes, self.tag = int(facts[0]), str(facts[1])
+
+    async def read(self, first: int, most: int) -> bytes:
+        """Return up to `most` bytes from offset `first`."""
+
+        async def read() -> bytes:
+            if self._file is None:
+                raise FileNotFoundError("the file is gone")
+            return await self._file.read(first, most)
+
+        return bytes(await self._record.read_once(read))

@@ -288,8 +288,8 @@ class EventLog:
 
     async def count(self, events: Sequence[str], since: int) -> int:
         """Return the number of events with these names since a time in milliseconds."""
-        given = json.dumps([*events]), since
-        rows = await self._database.read(f"SELECT count(*) {self._since}", given)
+        parameters = json.dumps([*events]), since
+        rows = await self._database.read(f"SELECT count(*) {self._since}", parameters)
         return int(rows[0][0])
 
     async def replay(self, work: str, events: Sequence[str], since: int, token: str) -> int:
@@ -324,12 +324,12 @@ class EventLog:
             yield [_event(row) for row in rows]
             after, left = rows[-1][0], left - len(rows)
 
-    async def list(self, name: str, most: int) -> list[ProjectEvent]:
+    async def list(self, name: str, limit: int) -> list[ProjectEvent]:
         """Return events, newest first, all or those with a name. `id` is their `seq`."""
-        where, given = ("WHERE name = ? ", (name,)) if name else ("", ())
+        where, parameters = ("WHERE name = ? ", (name,)) if name else ("", ())
         rows = await self._database.read(
             f"SELECT {_COLUMNS} FROM _bbops_events {where}ORDER BY seq DESC LIMIT ?",
-            (*given, most),
+            (*parameters, limit),
         )
         return [_event(row) for row in rows]
 

@@ -16,6 +16,12 @@ from bbops.runtime.work.values import NewJob
 JOB_PREFIX: Final = "functions/"
 """Prefix of the work and the uid of a job that runs a function."""
 
+HAS_JOBS: Final = (
+    "SELECT 1 WHERE EXISTS (SELECT 1 FROM _bbops_jobs WHERE state <> 'dead')"
+    " OR EXISTS (SELECT 1 FROM _bbops_outbox)"
+)
+"""Query that returns a row if jobs are queued or running, or events are in the outbox."""
+
 _CLAIM_KEY: Final = (
     "INSERT INTO _bbops_keys (key, uid) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET uid ="
     " CASE WHEN EXISTS (SELECT 1 FROM _bbops_jobs AS j WHERE j.uid = _bbops_keys.uid"
@@ -83,10 +89,3 @@ async def read_status(database: Database, uid: str) -> Mapping[str, Any] | None:
     state, attempts, error, value = rows[0]
     result = None if value is None else json.loads(value)
     return {"state": state, "attempts": attempts, "result": result, "error": error or None}
-
-
-HAS_JOBS: Final = (
-    "SELECT 1 WHERE EXISTS (SELECT 1 FROM _bbops_jobs WHERE state <> 'dead')"
-    " OR EXISTS (SELECT 1 FROM _bbops_outbox)"
-)
-"""Query that returns a row if jobs are queued or running, or events are in the outbox."""

@@ -103,17 +103,17 @@ def find_batch_end(sizes: Iterable[Sequence[Any]], max_bytes: int) -> int | None
 
 def read_claim(row: Sequence[Any]) -> Claim:
     """Return a claim from the columns that the claim statement returns."""
-    number, uid, work, payload, attempt, fence, lane, code, seq, cause, depth, due, created = row
+    job_id, uid, work, payload, attempt, fence, lane, code, seq, cause, depth, due, created = row
     return Claim(
-        number, uid, work, payload, attempt, fence, lane, code, seq, Cause(cause, depth),
+        job_id, uid, work, payload, attempt, fence, lane, code, seq, Cause(cause, depth),
         due_at=due, created_at=created,
     )  # fmt: skip
 
 
 def read_event(row: Sequence[Any]) -> ProjectEvent:
     """Return an event from an outbox row."""
-    number, name, key, payload, at, cause, depth, _ = row
-    return ProjectEvent(number, name, payload, at, key, Cause(cause, depth))
+    event_id, name, key, payload, at, cause, depth, _ = row
+    return ProjectEvent(event_id, name, payload, at, key, Cause(cause, depth))
 
 
 def route_rows(

@@ -86,7 +86,7 @@ class Child:
     """A process that answers requests. It ends when this process ends."""
 
     def __init__(self, module: str, process: RunningProcess, channel: ProcessChannel) -> None:
-        """Wrap a process that is running already; `start` starts one."""
+        """Wrap a process that is running already; `start` starts a new process."""
         self._module, self._process, self._channel = module, process, channel
         self._numbers = count(1)
         self._waiting: dict[int, asyncio.Future[msgspec.Raw]] = {}
@@ -272,7 +272,7 @@ class SupervisedChild:
         health: HealthPolicy | None = None,
         skips_pings_when_busy: bool = False,
     ) -> None:
-        """Create a supervisor; `start` of it starts the first process.
+        """Create a supervisor without a process.
 
         Args:
             start: starts a process.

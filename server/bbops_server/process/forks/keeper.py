@@ -27,7 +27,7 @@ FORK_SECONDS: Final = 30.0
 """The timeout for the zygote's imports, and for a fork."""
 
 _NICENESS: Final = 10
-"""The niceness of the zygote. Forked processes set a higher one."""
+"""The niceness of the zygote. Forked processes set a higher niceness."""
 _MAX_SOCKET_PATH: Final = 100
 """The longest path of a socket in bytes; systems allow 104 and 108."""
 _KEPT_VARIABLES: Final = frozenset({

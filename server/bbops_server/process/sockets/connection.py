@@ -77,9 +77,8 @@ class HttpConnection(HttpToolsProtocol):
     arrived = 0  # bytes of this request, except those that arrived together with its first
     body_bytes = 0
     wants_upgrade = False
-    running: RequestResponseCycle | None = (
-        None  # `cycle` is the newest one, which may wait for this one
-    )
+    running: RequestResponseCycle | None = None
+    """The running request. `cycle` is the newest request, which may wait for it."""
     last_response = b""
     is_leaving = False
     _mark: object = None
@@ -375,7 +374,7 @@ class HttpConnection(HttpToolsProtocol):
 
         Args:
             now: the time.
-            mark: the object of the measurement; another object starts a new one.
+            mark: the measured object; another object starts a new measurement.
             had: the number of bytes.
             seconds: the shortest time of a measurement.
         """

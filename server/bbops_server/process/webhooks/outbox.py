@@ -33,7 +33,7 @@ class WebhookOutbox:
         self._queues: dict[str, DeliveryQueue] = {}
         self._sending: dict[str, asyncio.Task[None]] = {}
 
-    def tell(self, event: str, data: Mapping[str, Any]) -> None:
+    def enqueue(self, event: str, data: Mapping[str, Any]) -> None:
         """Enqueue a message for each receiver of an event. It does not wait for the sending."""
         for hook in self._settings().webhooks:
             if event in hook.events:

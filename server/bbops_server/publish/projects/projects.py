@@ -87,7 +87,7 @@ class ServerProjects:
         """Send an event of a project to the receivers of webhooks."""
         if self.outbox is not None:
             board = reconciler.board
-            self.outbox.tell(event, {"project": board.name, "url": board.url, **payload})
+            self.outbox.enqueue(event, {"project": board.name, "url": board.url, **payload})
 
     def reconcilers(self) -> Iterator[Reconciler]:
         """Return the loop of every project."""
