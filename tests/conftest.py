@@ -18,7 +18,7 @@ import httpx._transports.default as httpx_default
 import pytest
 from hypothesis import settings
 
-from bbops.build.testing.client import Client, serve
+from bbops.compiler.testing.client import Client, serve
 from bbops.source.tree import MemoryTree, Tree
 
 pytest_plugins = [

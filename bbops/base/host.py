@@ -2,7 +2,7 @@
 
 Nothing in bbops reads a clock, draws a number or opens a file by itself while a function runs:
 it asks the Host, so that every run can be replayed in a test. The server's real doors are in
-`bbops_server.process.host`, a test's in `bbops.build.testing`.
+`bbops_server.process.host`, a test's in `bbops.compiler.testing`.
 """
 
 from __future__ import annotations

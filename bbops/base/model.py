@@ -26,7 +26,7 @@ class Model(BaseModel):
 
     Attributes:
         run_by: the module that carries out what it says, where that is not the code beside it.
-            While a version does not have the module, `bbops.build.check` says so where it is
+            While a version does not have the module, `bbops.compiler.check` says so where it is
             written, and every page and list marks it.
         sees_all_rows: it names a `table`, and is about all of its rows, whatever its rules say.
     """

@@ -1,7 +1,7 @@
 """The doors `files` and `storage`: files of one run, and those that a project keeps.
 
 A path is its parts; whoever calls has looked at them, see `bbops.runtime.vendors._paths`. The
-server's doors are in `bbops_server.process.storage`, a test's in `bbops.build.testing`.
+server's doors are in `bbops_server.process.storage`, a test's in `bbops.compiler.testing`.
 """
 
 from __future__ import annotations

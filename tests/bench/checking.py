@@ -6,7 +6,7 @@ import gc
 from statistics import median
 from time import process_time
 
-from bbops.build.check import check
+from bbops.compiler.check import check
 from bbops.language.loading.load import Cache, load
 from bbops.source.tree import MemoryTree
 from tests.bench.figures import Figure

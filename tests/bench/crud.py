@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from time import process_time
 from typing import Any, Final
 
-from bbops.build.testing.client import Client
+from bbops.compiler.testing.client import Client
 from tests.bench.in_process import asked
 from tests.support.raw_requests import token
 

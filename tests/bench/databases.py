@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 
-from bbops.build.compile.release import build
+from bbops.compiler.compile.release import build
 from bbops.database.migrate import migrate
 from bbops.database.schema.place import Place
 from bbops.language.resources.project import Engine

@@ -6,8 +6,8 @@ from statistics import median
 from time import perf_counter_ns
 from typing import Any
 
-from bbops.build.compile.release import build
-from bbops.build.testing.host import fake_host
+from bbops.compiler.compile.release import build
+from bbops.compiler.testing.host import fake_host
 from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
 from tests.bench.figures import Figure

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.edit.authoring.changing import Change
 from bbops.edit.importing.addon import import_addon
 from bbops.edit.importing.sources import read_openapi

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from bbops.build.compile.release import build
-from bbops.build.testing.client import Client
-from bbops.build.testing.host import fake_host
+from bbops.compiler.compile.release import build
+from bbops.compiler.testing.client import Client
+from bbops.compiler.testing.host import fake_host
 from bbops.database.migrate.migrate import apply
 from bbops.database.open import open_database
 from bbops.runtime.linking.release import link

@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import median
 from time import thread_time
 
-from bbops.build.compile.release import build
-from bbops.build.testing.host import fake_host
+from bbops.compiler.compile.release import build
+from bbops.compiler.testing.host import fake_host
 from bbops.database.sqlite.driver import Sqlite
 from bbops.runtime.linking.release import link_in_slices
 from bbops.source.tree import MemoryTree

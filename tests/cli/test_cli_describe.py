@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.edit.authoring.changing import Change
 from bbops.edit.authoring.describing import MAX_LENGTH, MAX_QUESTION, Draft, describe, read_sentence
 from bbops.edit.authoring.naming import Name

@@ -181,7 +181,7 @@ def test_validate_loads_no_git_http_or_sql(good: Path) -> None:
         env=environment(), capture_output=True, text=True, check=True,
     )  # fmt: skip
     loaded = done.stdout.rpartition("loaded ")[2].split()
-    assert "bbops.build.check" in loaded
+    assert "bbops.compiler.check" in loaded
     assert {"git", "httpx", "litestar", "sqlalchemy", "rich"}.isdisjoint(loaded)
 
 

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner, Result
 
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.database.migrate import migrate
 from bbops.database.schema.place import PostgresPlace
 from bbops.source.tree import FolderTree

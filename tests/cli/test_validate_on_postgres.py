@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bbops.base.errors import DatabaseError
-from bbops.build.check import validate
-from bbops.build.testing.own_statements import try_statements
+from bbops.compiler.check import validate
+from bbops.compiler.testing.own_statements import try_statements
 from bbops.database.schema.place import PostgresPlace
 from bbops.interfaces.cli._root_group import RootGroup
 from bbops.source.tree import MemoryTree

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bbops.base.errors import DatabaseError
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.database.migrate import rollout
 from bbops.language.resources.table import Table
 from bbops.source.tree import MemoryTree

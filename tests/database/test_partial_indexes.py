@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bbops.build.testing.client import Reply
+from bbops.compiler.testing.client import Reply
 from bbops.database.migrate import drift, migrate
 from bbops.language.resources.table import Table
 from bbops.runtime.values.failures import DatabaseFailure

@@ -336,7 +336,7 @@ sys.modules["asyncpg"] = None
 from bbops.database.open import open_database
 from bbops.database.schema.place import read_url
 from bbops.base.errors import DatabaseError
-import bbops.build.compile.release, bbops.build.testing.running
+import bbops.compiler.compile.release, bbops.compiler.testing.running
 try:
     asyncio.run(open_database(read_url("postgresql://host/db", "a")))
 except DatabaseError as error:

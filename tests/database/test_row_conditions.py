@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bbops.build.compile.release import build
-from bbops.build.compile.row_events import find_row_events
-from bbops.build.testing.host import fake_host
+from bbops.compiler.compile.release import build
+from bbops.compiler.compile.row_events import find_row_events
+from bbops.compiler.testing.host import fake_host
 from bbops.database.migrate import rollout
 from bbops.database.open import Opened, open_database
 from bbops.database.schema.place import Place

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.database.migrate.migrate import describe
 from bbops.database.sqlite.ddl import SqliteDdl, create_table
 from bbops.edit.authoring.changing import Change

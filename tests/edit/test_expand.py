@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from bbops.base.errors import BbopsError
-from bbops.build.check import CheckedProject, validate
-from bbops.build.compile.function import compile_function, function_tree
-from bbops.build.compile.release import _artifact, build
+from bbops.compiler.check import CheckedProject, validate
+from bbops.compiler.compile.function import compile_function, function_tree
+from bbops.compiler.compile.release import _artifact, build
 from bbops.edit.authoring.changing import Change, ChangedTree
 from bbops.edit.authoring.expanding import expand
 from bbops.edit.authoring.formatting import format_file

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.edit.authoring.codes import Code, read_codes
 from bbops.edit.authoring.topics import Topic, read_topics
 from bbops.interfaces.cli._root_group import RootGroup
@@ -47,7 +47,7 @@ WITHOUT = {
     "yaml-too-large": "a mebibyte; tests/pages/test_errors_page.py makes it",
     "yaml-too-deep": "65 levels; tests/golden/check/yaml-too-deep has them",
     "yaml-encoding": "bytes that no page of text can hold; tests/golden/check/yaml-encoding",
-    "test-failed": "told by a server that runs the tests; tests/build/test_gate.py",
+    "test-failed": "told by a server that runs the tests; tests/compiler/test_gate.py",
     "unreadable": "a server.yaml that is not there; tests/publish/test_server_file.py",
     "other-database": "depends on where a server keeps its data; tests/runtime/test_own_sql.py",
     "addon-needs": "depends on the server; tests/publish/test_kept_files.py",

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from bbops.base.diagnostics import Diagnostic, Place, suggest
 from bbops.base.errors import BbopsError
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.edit.authoring.changing import ChangedTree
 from bbops.edit.authoring.codes import read_codes
 from bbops.edit.fixes import find_edit

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.edit.authoring.changing import Change
 from bbops.edit.authoring.columns import rename_column
 from bbops.edit.authoring.moving import move

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import BbopsError
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.edit.authoring.changing import Change
 from bbops.edit.importing.addon import Imported, import_addon
 from bbops.edit.importing.document import Refused

@@ -19,7 +19,7 @@ from tests.conftest import ROOT
 
 SURFACES: Final = {
     "cli": ("bbops/interfaces/cli", "bbops/interfaces/client", "server/bbops_server/commands"),
-    "diagnostics": ("bbops/build", "bbops/language", "bbops/source", "bbops/base"),
+    "diagnostics": ("bbops/compiler", "bbops/language", "bbops/source", "bbops/base"),
     "mcp": ("bbops/interfaces/mcp", "bbops/interfaces/skills", "server/bbops_server/mcp"),
     "pages": ("server/bbops_server/control_plane", "server/bbops_server/data_plane/pages"),
     "api": ("bbops", "server/bbops_server"),

@@ -94,7 +94,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.build.check._checked import CheckedProject
+from bbops.compiler.check._checked import CheckedProject
 
 
 def check(project: CheckedProject) -> Iterator[Diagnostic]:
@@ -117,7 +117,7 @@ Nobody can say it.
 
 
 def test_a_check_is_one_file(house: House, tmp_path: Path) -> None:
-    house.plant("bbops/build/check/names_to_say.py", CHECK)
+    house.plant("bbops/compiler/check/names_to_say.py", CHECK)
     house.plant("docs/errors/names.md", CODE)
     files = {"functions/xyz.yaml": "steps:\n- return: { value: 1 }\n"}
     folder = project(tmp_path / "shop", files)

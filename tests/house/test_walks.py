@@ -35,7 +35,7 @@ def test_a_request_passes_what_serves_and_what_runs_and_nothing_else(walks: Walk
 
 def test_a_file_passes_no_server(walks: Walks) -> None:
     first, second = (set(passed(walks, "file")) for _ in range(2))
-    assert {"bbops.interfaces", "bbops.source", "bbops.language", "bbops.build"} <= first
+    assert {"bbops.interfaces", "bbops.source", "bbops.language", "bbops.compiler"} <= first
     # what a server does now and then is not the file's
     assert not [one for one in first & second if one.startswith("bbops_server")]
 
@@ -43,7 +43,7 @@ def test_a_file_passes_no_server(walks: Walks) -> None:
 def test_a_commit_passes_the_stages_of_a_publication(walks: Walks) -> None:
     found = passed(walks, "commit")
     assert {"push", "publishing"} <= set(found["bbops_server.git_http"])
-    assert "compile.release" in found["bbops.build"]
+    assert "compile.release" in found["bbops.compiler"]
     assert "live.swap" in found["bbops_server.data_plane"]
     assert "bbops_server.mcp" not in found
 

@@ -67,7 +67,7 @@ def test_texts_keep_to_the_style() -> None:
 @pytest.mark.parametrize(
     ("file", "source"),
     [
-        ("bbops/build/check/bad.py", "yield Diagnostic(at, 'x', f\"'{name}' is no address\")\n"),
+        ("bbops/compiler/check/bad.py", "yield Diagnostic(at, 'x', f\"'{name}' is no address\")\n"),
         ("bbops/interfaces/cli/bad.py", 'option(help="List them, the newest first.")\n'),
         ("server/bbops_server/commands/bad.py",
          '@click.command()\ndef command():\n    """Let the draft begin anew."""\n'),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.language.loading.load import Cache, load
 from bbops.source.tree import MemoryTree
 from tests.support.crud import TABLES, project_files

@@ -10,7 +10,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from bbops.base.errors import ProjectError
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.language.expressions.syntax import Node, SyntaxProblem, parse
 from bbops.language.expressions.values import Broken, read_bare, read_value
 from bbops.source.tree import MemoryTree

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.source.tree import MemoryTree
 from tests.conftest import with_function
 from tests.support.workbench import Bench

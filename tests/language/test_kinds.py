@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import PydanticCustomError
 
-from bbops.build.check import validate
-from bbops.build.compile.release import Cache, build
-from bbops.build.testing.host import fake_host
+from bbops.compiler.check import validate
+from bbops.compiler.compile.release import Cache, build
+from bbops.compiler.testing.host import fake_host
 from bbops.database.migrate.migrate import apply
 from bbops.language.resources._schedule import check_cron
 from bbops.runtime.linking.release import link

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.language.loading.load import load
 from bbops.source.tree import MemoryTree
 from tests.conftest import NOTES, with_function

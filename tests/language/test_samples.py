@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bbops.build.compile.release import validate
+from bbops.compiler.compile.release import validate
 from bbops.interfaces.cli._root_group import RootGroup
 from bbops.source.tree import FolderTree
 from tests.conftest import ROOT, TEMPLATE

@@ -12,9 +12,9 @@ import pytest
 
 import bbops.language.steps
 from bbops.base.errors import ProjectError
-from bbops.build.compile.release import build
-from bbops.build.testing.outcome import Wrong
-from bbops.build.testing.running import Runner, choose
+from bbops.compiler.compile.release import build
+from bbops.compiler.testing.outcome import Wrong
+from bbops.compiler.testing.running import Runner, choose
 from bbops.language.steps import _base
 from bbops.language.steps._base import Example, step_kinds
 from bbops.source.tree import MemoryTree

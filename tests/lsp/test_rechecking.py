@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bbops.build.check import validate
-from bbops.build.check._flows import CheckedFlow
+from bbops.compiler.check import validate
+from bbops.compiler.check._flows import CheckedFlow
 from bbops.interfaces.lsp.project import EditorProject
 from tests.lsp.editing import LIST
 

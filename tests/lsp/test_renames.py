@@ -8,7 +8,7 @@ import pytest
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.source.tree import FolderTree
 from tests.lsp.editing import LIST, LOGIN, NOTES, Client, applied, edit, typed
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bbops.build.check._language import find_unsupported_parts
+from bbops.compiler.check._language import find_unsupported_parts
 from bbops.interfaces.mcp.drafting.operations import find_function, list_operations, run_operation
 from bbops.interfaces.mcp.models import FOLDERS, KINDS
 from bbops.interfaces.mcp.tool import call, find_tool

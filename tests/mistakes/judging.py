@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.build.check import Cache, CheckedProject, check, validate
-from bbops.build.check._checked import check_again
+from bbops.compiler.check import Cache, CheckedProject, check, validate
+from bbops.compiler.check._checked import check_again
 from bbops.language.loading.load import Cache as LoadCache
 from bbops.language.loading.load import load
 from bbops.source.tree import MemoryTree

@@ -74,7 +74,7 @@ def constants(*values: ast.expr) -> Iterator[str]:
 
 def in_source() -> set[str]:
     found = {code for file in SOURCES for code in codes_in(ast.parse(file.read_text()))}
-    # f"unknown-{kind}" of bbops.build.check.references
+    # f"unknown-{kind}" of bbops.compiler.check.references
     kinds = ("function", "channel", "table", "endpoint", "realtime")
     return (found | {f"unknown-{kind}" for kind in kinds}) - {""}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.source.tree import MemoryTree
 from tests.conftest import ROOT
 from tests.support.shell import console, try_console

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.runtime.http.compression import SMALL_BYTES
 from bbops.runtime.http.forms import MAX_FIELDS
 from bbops.runtime.http.uploads import MANY, MAX_FILES

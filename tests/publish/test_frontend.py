@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from bbops.build.check import validate
-from bbops.build.check._frontend import LARGEST_BYTES, MOST_FILES
+from bbops.compiler.check import validate
+from bbops.compiler.check._frontend import LARGEST_BYTES, MOST_FILES
 from bbops.runtime.http.ranges import Range, read_range
 from bbops.source.tree import Entry, MemoryTree
 from bbops_server.data_plane.live.recent_frontends import note_live, read_recent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbops.build.compile.release import build
+from bbops.compiler.compile.release import build
 from bbops.source.tree import MemoryTree
 from bbops_server.publish.build.browser_warning import warn_of_browser
 from bbops_server.publish.build.file_warning import warn_of_files

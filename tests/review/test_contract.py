@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bbops.build.check import CheckedProject, validate
+from bbops.compiler.check import CheckedProject, validate
 from bbops.language.expressions.types import ANY, INTEGER, TEXT, Type, list_of, map_of
 from bbops.language.loading.load import load
 from bbops.language.shape import Field

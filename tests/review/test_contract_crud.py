@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.review.contract.contract import Contract
 from bbops.review.contract.describe import describe
 from bbops.review.contract.openapi import openapi

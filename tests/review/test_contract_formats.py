@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.review.contract.contract import Contract
 from bbops.review.contract.examples import sample_of
 from bbops.review.contract.export import FORMATS, schema_file

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.interfaces.cli._root_group import RootGroup
 from bbops.review.plan.question import make_tree, read_question
 from bbops.source.tree import MemoryTree

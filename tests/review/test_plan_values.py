@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from bbops.base.diagnostics import has_errors
 from bbops.base.errors import BbopsError
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.database.migrate import migrate
 from bbops.language.project import Project
 from bbops.review.plan.document import Document, describe, encode, tree_id

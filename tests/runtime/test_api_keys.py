@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bbops.build.testing.client import Client, Reply
+from bbops.compiler.testing.client import Client, Reply
 from bbops.database.migrate.opened import write_tables
 from bbops.database.migrate.rollout import expand
 from bbops.runtime.auth.issued_keys import (

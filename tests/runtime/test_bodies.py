@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.build.testing.client import Client
+from bbops.compiler.testing.client import Client
 from bbops.runtime.http.forms import MAX_FIELDS, read_multipart, read_pairs
 from bbops.runtime.values.failures import InvalidInput
 from tests.conftest import Serving, with_function

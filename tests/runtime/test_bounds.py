@@ -9,7 +9,7 @@ import asyncio
 
 import pytest
 
-from bbops.build.testing.client import Client
+from bbops.compiler.testing.client import Client
 from tests.conftest import Serving, with_function
 from tests.support.raw_requests import INPUT, SENT, Ask, returning, talk
 from tests.support.time_limits import in_time

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import ProjectError
-from bbops.build.testing.host import CountingRandom
+from bbops.compiler.testing.host import CountingRandom
 from bbops.runtime.steps.retry import Attempts
 from bbops.runtime.values.failures import FlowError, Thrown, Unavailable
 from tests.conftest import NOTES, with_function

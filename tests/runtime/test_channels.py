@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bbops.build.testing.client import Client, serve
+from bbops.compiler.testing.client import Client, serve
 from bbops.interfaces.cli._root_group import RootGroup
 from bbops.source.tree import FolderTree
 from bbops_server.data_plane.gateway.forwarded import Proxies

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import ProjectError
-from bbops.build.testing.client import Reply
+from bbops.compiler.testing.client import Reply
 from bbops.database.migrate import migrate
 from tests.support.postgres import DATABASES, place_of
 from tests.support.workbench import Bench

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.build.check import validate
-from bbops.build.testing.client import Reply
+from bbops.compiler.check import validate
+from bbops.compiler.testing.client import Reply
 from bbops.review.contract.describe import describe
 from bbops.review.contract.export import FORMATS
 from bbops.review.contract.outputs import outputs

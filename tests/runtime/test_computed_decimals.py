@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.source.tree import MemoryTree
 from tests.conftest import with_function
 from tests.support.reports import (

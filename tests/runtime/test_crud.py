@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from bbops.build.testing.client import Reply
+from bbops.compiler.testing.client import Reply
 from tests.support.crud import PROJECT, TABLES, Desk
 from tests.support.postgres import DATABASES, place_of
 from tests.support.workbench import Bench

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from bbops.build.check import validate
-from bbops.build.testing.client import Client, Reply
+from bbops.compiler.check import validate
+from bbops.compiler.testing.client import Client, Reply
 from bbops.runtime.http.file_answers import MOST_TAGGED_BYTES
 from bbops.source.tree import MemoryTree
 from bbops_server.process.host.run_folders import RunFolder, RunFolders

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.build.testing.client import Client
+from bbops.compiler.testing.client import Client
 from bbops.runtime.flow.masking import Mask, mask_value
 from bbops.runtime.http.exchanges import MOST_KEPT, MOST_READ_BYTES, TOO_LONG, Exchange
 from bbops.runtime.http.responses import ANSWERED

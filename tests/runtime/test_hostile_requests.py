@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 import pytest
 
-from bbops.build.testing.client import Client, serve
+from bbops.compiler.testing.client import Client, serve
 from bbops.runtime.http.uploads import clean_name
 from bbops.source.tree import MemoryTree
 from bbops_server.process.host.run_folders import RunFolders

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bbops.base.host import HttpResponse
-from bbops.build.testing.host import FakeHttp
+from bbops.compiler.testing.host import FakeHttp
 from bbops.runtime.values.failures import HttpFailure
 from bbops.runtime.values.outside import read_pause
 from tests.conftest import NOTES

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bbops.build.compile.release import build
+from bbops.compiler.compile.release import build
 from bbops.source.tree import MemoryTree
 from tests.conftest import Serving, run, sample
 from tests.support.postgres import DATABASES, place_of

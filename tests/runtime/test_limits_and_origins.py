@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bbops.build.testing.client import Client, serve
+from bbops.compiler.testing.client import Client, serve
 from bbops.runtime.linking.lasting import Lasting
 from bbops.source.tree import MemoryTree
 from tests.conftest import ENV, Serving, run, sample

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.runtime.values.filters import FILTERS
 from bbops.source.tree import MemoryTree
 from tests.conftest import NOTES, with_function

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from bbops.build.compile.release import build
-from bbops.build.testing.host import fake_host
+from bbops.compiler.compile.release import build
+from bbops.compiler.testing.host import fake_host
 from bbops.runtime.linking.release import link
 from bbops.runtime.linking.work import link_work
 from bbops.runtime.realtime.linking import link_topics

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bbops.build.testing.client import Client, Reply
+from bbops.compiler.testing.client import Client, Reply
 from bbops.runtime.http.idempotency import KEPT_SECONDS
 from tests.conftest import NOTES, with_function
 from tests.support.contracts import contract_of

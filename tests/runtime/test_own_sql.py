@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.build.check import validate
-from bbops.build.compile.release import build
+from bbops.compiler.check import validate
+from bbops.compiler.compile.release import build
 from bbops.language.sql.own import read_statement
 from bbops.runtime.values.failures import FlowError
 from bbops.source.tree import MemoryTree

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bbops.build.check import validate
-from bbops.build.testing.client import Reply
+from bbops.compiler.check import validate
+from bbops.compiler.testing.client import Reply
 from bbops.source.tree import MemoryTree
 from tests.conftest import with_function
 from tests.support.postgres import DATABASES, place_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.language.sql.own_rules import past_rules
 from bbops.source.tree import MemoryTree
 from tests.conftest import sample

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bbops.build.testing.host import fake_host
+from bbops.compiler.testing.host import fake_host
 from bbops.database.migrate.migrate import apply
 from bbops.database.open import open_database
 from bbops.database.schema.place import Place

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bbops.build.testing.client import Client
-from bbops.build.testing.host import KeptLog
+from bbops.compiler.testing.client import Client
+from bbops.compiler.testing.host import KeptLog
 from tests.conftest import Serving, sample
 from tests.support.raw_requests import NOW, Ask, raw_ask, routes, talk, token
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bbops.build.testing.client import Client
+from bbops.compiler.testing.client import Client
 from tests.conftest import Serving, run, with_function
 from tests.support.raw_requests import Ask, routes, talk
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bbops.build.testing.client import Client
+from bbops.compiler.testing.client import Client
 from tests.conftest import Serving, with_function
 from tests.support.raw_requests import Ask, raw_ask, routes, talk
 

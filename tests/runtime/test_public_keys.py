@@ -15,9 +15,9 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from bbops.build.compile.release import build, declared_env
-from bbops.build.testing.client import Reply, serve
-from bbops.build.testing.running import Runner
+from bbops.compiler.compile.release import build, declared_env
+from bbops.compiler.testing.client import Reply, serve
+from bbops.compiler.testing.running import Runner
 from bbops.runtime.auth.keys import MAKING, make_key, name_key, read_key
 from bbops.runtime.values.failures import FlowError
 from bbops.source.tree import MemoryTree

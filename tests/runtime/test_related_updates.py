@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.source.tree import MemoryTree
 from tests.conftest import with_function
 from tests.support.reports import (

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bbops.build.compile.release import build
-from bbops.build.testing.client import Client
+from bbops.compiler.compile.release import build
+from bbops.compiler.testing.client import Client
 from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
 from tests.conftest import ENV, sample

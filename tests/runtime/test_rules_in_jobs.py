@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bbops.build.testing.host import fake_host
+from bbops.compiler.testing.host import fake_host
 from bbops.runtime.data.rules import write_allowed
 from bbops.runtime.values.failures import FlowError, Thrown
 from bbops.runtime.work.durable import durable_host

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from bbops.build.compile.release import build
-from bbops.build.testing.host import fake_host
+from bbops.compiler.compile.release import build
+from bbops.compiler.testing.host import fake_host
 from bbops.runtime.linking.release import link
 from bbops.runtime.realtime.linking import link_topics
 from bbops.runtime.realtime.rows import DELETED, INSERTED, LEFT, UPDATED, RowsRule

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bbops.build.testing.client import Client
-from bbops.build.testing.host import StillClock
+from bbops.compiler.testing.client import Client
+from bbops.compiler.testing.host import StillClock
 from bbops.runtime.http.authorization import check_name
 from bbops.runtime.http.rate_limits import NameLimits, SlidingWindow
 from bbops.runtime.values.failures import Thrown

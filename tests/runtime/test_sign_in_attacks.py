@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.build.testing.client import Client
-from bbops.build.testing.host import StillClock
+from bbops.compiler.testing.client import Client
+from bbops.compiler.testing.host import StillClock
 from bbops.runtime.auth.tokens import Tokens
 from tests.conftest import Serving
 from tests.support.cookies import Browser

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbops.build.testing.client import Client
+from bbops.compiler.testing.client import Client
 from bbops.database.open import open_database
 from bbops.runtime.steps.sign_ins import GRACE_SECONDS
 from tests.support.postgres import DATABASES, place_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bbops.build.testing.client import Client, Reply
+from bbops.compiler.testing.client import Client, Reply
 from bbops.runtime.http.compression import SMALL_BYTES
 from tests.conftest import Serving, run
 from tests.support.raw_requests import Ask, routes, talk

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import ProjectError
-from bbops.build.testing.client import Client, Reply
+from bbops.compiler.testing.client import Client, Reply
 from bbops.database.postgres import driver, running, transaction
 from bbops.database.sqlite import driver as sqlite
 from bbops.database.sqlite import watch

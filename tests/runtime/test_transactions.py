@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import ProjectError
-from bbops.build.compile.release import build
+from bbops.compiler.compile.release import build
 from bbops.database.sqlite.driver import Sqlite
 from bbops.runtime.values.failures import FlowError
 from bbops.source.tree import MemoryTree

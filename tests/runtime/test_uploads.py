@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.build.testing.client import Client, Reply
+from bbops.compiler.testing.client import Client, Reply
 from bbops.runtime.http.uploads import MAX_FILES, clean_name
 from bbops.runtime.values.file_types import content_type
 from bbops_server.process.host.run_folders import RunFolders

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.source.tree import MemoryTree
 from tests.conftest import with_function
 from tests.support.postgres import SLOW_DATABASES, place_of

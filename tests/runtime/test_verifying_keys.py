@@ -17,8 +17,8 @@ import jwt
 import pytest
 
 from bbops.base.host import HttpRequest, HttpResponse
-from bbops.build.check import validate
-from bbops.build.testing.client import Client, serve
+from bbops.compiler.check import validate
+from bbops.compiler.testing.client import Client, serve
 from bbops.runtime.auth.key_sets import MAX_BYTES, MAX_KEYS
 from bbops.runtime.values.failures import FlowError, HttpFailure
 from bbops.source.tree import MemoryTree

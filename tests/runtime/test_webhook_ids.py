@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bbops.build.testing.host import fake_host
+from bbops.compiler.testing.host import fake_host
 from bbops.runtime.work.events import EventOutbox
 from bbops.runtime.work.signatures import WebhookSignature
 from bbops.runtime.work.webhooks import DeliveryName, ReceivedWebhook

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from bbops.base.host import HttpResponse
-from bbops.build.testing.host import FakeHttp
+from bbops.compiler.testing.host import FakeHttp
 from bbops.runtime.values.failures import Failure, HttpFailure
 from bbops.runtime.work.statements import emit
 from tests.support.work_shop import Shop, run

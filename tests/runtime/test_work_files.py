@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from bbops.base.host import HttpResponse
-from bbops.build.testing.host import FakeHttp, KeptFiles, KeptFolder
+from bbops.compiler.testing.host import FakeHttp, KeptFiles, KeptFolder
 from bbops.runtime.values.failures import Failure
 from tests.support.work_shop import Shop, run
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bbops.base.host import HttpResponse
-from bbops.build.testing.host import FakeHttp
+from bbops.compiler.testing.host import FakeHttp
 from bbops.runtime.values.failures import PayloadFailure
 from bbops.runtime.work.values import HeldError
 from tests.support.mortal import KilledError

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from bbops.build.compile.release import build
-from bbops.build.testing.host import KeptLog, fake_host
+from bbops.compiler.compile.release import build
+from bbops.compiler.testing.host import KeptLog, fake_host
 from bbops.database.schema.place import Place
 from bbops.runtime.linking.release import link
 from bbops.runtime.linking.work import Work, link_work

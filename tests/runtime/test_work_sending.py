@@ -12,7 +12,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from bbops.base.host import HttpRequest, HttpResponse
-from bbops.build.testing.host import fake_host
+from bbops.compiler.testing.host import fake_host
 from bbops.database.schema.place import Place
 from bbops.runtime.steps.webhooks import send
 from bbops.runtime.values.failures import FlowError, Thrown

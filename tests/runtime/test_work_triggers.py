@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from bbops.build.compile.release import build
-from bbops.build.testing.host import fake_host
+from bbops.compiler.compile.release import build
+from bbops.compiler.testing.host import fake_host
 from bbops.database.migrate.migrate import apply
 from bbops.database.sqlite.driver import Sqlite
 from bbops.database.sqlite.work import SqliteWork

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bbops.build.compile.release import build
+from bbops.compiler.compile.release import build
 from bbops.source.tree import MemoryTree
 from tests.conftest import with_function
 from tests.support.items import FAR, FILES, steps, stored

@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bbops.build.compile.release import build
+from bbops.compiler.compile.release import build
 from bbops.database.migrate import migrate
 from bbops.source.tree import FolderTree
 from tests.support.patience import PATIENCE_SECONDS, wait_for

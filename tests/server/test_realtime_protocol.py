@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.build.compile.release import build
+from bbops.compiler.compile.release import build
 from bbops.database.migrate import migrate
 from bbops.runtime.linking.work import link_work
 from bbops.runtime.realtime.judging import Identity

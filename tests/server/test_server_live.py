@@ -231,7 +231,7 @@ def test_a_data_process_loads_no_builder_and_no_git() -> None:
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
     unwanted = {
         "bbops.source.yaml", "bbops.language.resources", "bbops.language.project",
-        "bbops.source.git", "bbops.build.compile",
+        "bbops.source.git", "bbops.compiler.compile",
         "bbops.language.expressions", "bbops.language.steps", "git", "sqlalchemy", "alembic",
         "httpx", "ruamel",
         "cryptography.hazmat.primitives.ciphers.aead", "bbops_server.process.host.secrets",
@@ -257,7 +257,7 @@ def test_the_parent_loads_no_compiler_and_no_database_driver() -> None:
     )
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
     unwanted = {
-        "git", "alembic", "bbops.build.compile", "bbops.language.steps",
+        "git", "alembic", "bbops.compiler.compile", "bbops.language.steps",
         "bbops.language.expressions", "mcp", "pydantic",
         "httpx",
     }  # fmt: skip

@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from bbops.build.testing.host import fake_host
+from bbops.compiler.testing.host import fake_host
 from bbops.runtime.http.responses import Answering, Trace
 from bbops.runtime.values.failures import Failure
 from bbops_server.process.sockets.wire import BufferedTransport, WriteBuffers, send_whole

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.review.contract.contract import Contract, Operation
 from bbops.review.contract.describe import describe, read_pages
 from bbops.source.tree import FolderTree, MemoryTree, Tree

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from bbops.build.testing.client import Client
+from bbops.compiler.testing.client import Client
 
 SAME = {"sec-fetch-site": "same-origin"}
 

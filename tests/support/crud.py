@@ -6,8 +6,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from bbops.build.compile.release import build
-from bbops.build.testing.client import Client, Reply
+from bbops.compiler.compile.release import build
+from bbops.compiler.testing.client import Client, Reply
 from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
 from tests.conftest import ENV, Files, sample

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bbops.build.compile.release import build
-from bbops.build.testing.client import Client, Reply
+from bbops.compiler.compile.release import build
+from bbops.compiler.testing.client import Client, Reply
 from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
 from tests.conftest import ENV, sample

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bbops.base.host import OpenHttp
-from bbops.build.compile.release import build
+from bbops.compiler.compile.release import build
 from bbops.database.migrate import migrate
 from bbops.source.tree import MemoryTree
 from bbops_server.data_plane.gateway.gateway import DataPlane

@@ -28,11 +28,11 @@ from pydantic.fields import FieldInfo
 from bbops.base import model as model_module
 from bbops.base.host import Host
 from bbops.base.model import Model
-from bbops.build.check import CheckedProject
-from bbops.build.compile.function import compile_function
-from bbops.build.compile.release import _artifact, build
-from bbops.build.compile.work import compile_work
-from bbops.build.testing.running import Runner, choose
+from bbops.compiler.check import CheckedProject
+from bbops.compiler.compile.function import compile_function
+from bbops.compiler.compile.release import _artifact, build
+from bbops.compiler.compile.work import compile_work
+from bbops.compiler.testing.running import Runner, choose
 from bbops.database.migrate.migrate import apply
 from bbops.interfaces.lsp.descriptions import about_key
 from bbops.interfaces.lsp.schema import fields
@@ -57,13 +57,13 @@ from tests.support.feature_files import MORE
 from tests.support.table_routes import table_route_keys
 
 READERS = (
-    "bbops.build.compile", "bbops.review.contract", "bbops.database", "bbops.build.testing",
+    "bbops.compiler.compile", "bbops.review.contract", "bbops.database", "bbops.compiler.testing",
     "bbops_server", "bbops.language.loading.likes", "bbops.language.resources._declared",
 )  # fmt: skip
 """Packages that make something of what a project says. The last two make columns of what they are
 like, and of tables what queries read."""
 LOOKERS = (
-    "bbops.build.check",
+    "bbops.compiler.check",
     "bbops.language.loading.load",
     "bbops.interfaces.lsp",
     "bbops.edit.authoring",

@@ -12,7 +12,7 @@ import time
 from dataclasses import replace
 
 from bbops.base.host import HttpResponse
-from bbops.build.testing.host import fake_host
+from bbops.compiler.testing.host import fake_host
 from bbops.database.open import open_database
 from bbops.database.schema.place import read_place
 from bbops.runtime.vendors._work import Terms, Work

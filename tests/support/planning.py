@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from bbops.base.diagnostics import has_errors
-from bbops.build.check import Cache, validate
+from bbops.compiler.check import Cache, validate
 from bbops.language.project import Project
 from bbops.review.plan.document import Document, describe
 from bbops.review.plan.live import complete, read_answer

@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 import httpx
 
-from bbops.build.compile.release import build
+from bbops.compiler.compile.release import build
 from bbops.database.migrate import rollout
 from bbops.database.migrate.rollout_plan import Plan
 from bbops.interfaces.answers import Status

@@ -9,7 +9,7 @@ from typing import Any
 import jwt
 import msgspec
 
-from bbops.build.testing.client import Client
+from bbops.compiler.testing.client import Client
 from tests.conftest import ENV, Files, Serving, run, sample, with_function
 
 Ask = Callable[..., Any]

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bbops.build.compile.release import build
-from bbops.build.testing.host import FakeHttp, fake_host
+from bbops.compiler.compile.release import build
+from bbops.compiler.testing.host import FakeHttp, fake_host
 from bbops.database.migrate import migrate
 from bbops.database.postgres.driver import Postgres
 from bbops.database.postgres.work import PostgresWork

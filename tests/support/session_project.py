@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from bbops.build.testing.client import Client
+from bbops.compiler.testing.client import Client
 from tests.conftest import Files, Serving, sample
 from tests.support.cookies import Browser
 from tests.support.raw_requests import talk

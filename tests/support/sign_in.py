@@ -12,9 +12,9 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx
 from cryptography.hazmat.primitives import serialization as pem
 
-from bbops.build.compile.release import build
-from bbops.build.testing.client import Client
-from bbops.build.testing.host import KeptLog
+from bbops.compiler.compile.release import build
+from bbops.compiler.testing.client import Client
+from bbops.compiler.testing.host import KeptLog
 from bbops.database.schema.place import Place
 from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree

@@ -1,6 +1,6 @@
-"""What a project's files hold that this version does not run, read off the files themselves.
+"""Find resources of a project that this version does not run, from its YAML files.
 
-`bbops.build.check` finds it in models; this looks at YAML, so that the two agree or a test fails.
+`bbops.compiler.check` finds them in models; tests compare the two.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.build.check._language import find_unsupported_parts
+from bbops.compiler.check._language import find_unsupported_parts
 from bbops.language.loading.load import kinds
 from bbops.source.yaml.document import load
 

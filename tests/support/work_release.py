@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bbops.build.compile.release import build
-from bbops.build.testing.host import fake_host
+from bbops.compiler.compile.release import build
+from bbops.compiler.testing.host import fake_host
 from bbops.database.schema.place import Place
 from bbops.runtime.flow.caching import Cache
 from bbops.runtime.flow.run import invoke

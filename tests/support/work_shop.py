@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from bbops.base.host import HttpResponse
-from bbops.build.compile.release import build
-from bbops.build.testing.host import FakeHttp, KeptFiles, KeptLog, fake_host
-from bbops.build.testing.kept_storage import KeptStorage
+from bbops.compiler.compile.release import build
+from bbops.compiler.testing.host import FakeHttp, KeptFiles, KeptLog, fake_host
+from bbops.compiler.testing.kept_storage import KeptStorage
 from bbops.database.migrate.migrate import apply
 from bbops.database.sqlite.driver import Sqlite
 from bbops.database.sqlite.work import SqliteWork

@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from bbops.base.errors import ProjectError
-from bbops.build.compile.release import Cache, build
-from bbops.build.testing.client import Client, Reply
-from bbops.build.testing.host import fake_host
+from bbops.compiler.compile.release import Cache, build
+from bbops.compiler.testing.client import Client, Reply
+from bbops.compiler.testing.host import fake_host
 from bbops.database.migrate.migrate import apply
 from bbops.database.open import open_database
 from bbops.database.schema.place import Place

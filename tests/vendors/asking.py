@@ -11,9 +11,9 @@ from typing import Any
 
 from bbops.base.host import HttpRequest, HttpResponse
 from bbops.base.storage import Storage
-from bbops.build.compile.release import build
-from bbops.build.testing.client import Client, Reply
-from bbops.build.testing.host import fake_host
+from bbops.compiler.compile.release import build
+from bbops.compiler.testing.client import Client, Reply
+from bbops.compiler.testing.host import fake_host
 from bbops.database.migrate.migrate import apply
 from bbops.database.open import open_database
 from bbops.runtime.linking.release import link

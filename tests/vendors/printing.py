@@ -12,7 +12,7 @@ from io import BytesIO
 from typing import Any, cast
 
 from bbops.base.host import Http
-from bbops.build.testing.host import KeptFolder, fake_host
+from bbops.compiler.testing.host import KeptFolder, fake_host
 from bbops.runtime.vendors._work import Terms, Work
 from bbops.runtime.vendors.html_to_pdf import STEPS
 from bbops_server.process.printing.door import SocketPrinter

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from ruamel.yaml import YAML
 
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.language.addons._base import Action, kinds
 from bbops.runtime.vendors import find_steps
 from bbops.source.tree import MemoryTree

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bbops.build.testing.host import fake_host
+from bbops.compiler.testing.host import fake_host
 from bbops.language.addons.store import Config
 from bbops.runtime.values.failures import HttpFailure
 from bbops.runtime.vendors import _client_tokens

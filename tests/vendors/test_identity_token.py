@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
 from bbops.base.host import Host
-from bbops.build.testing.host import StillClock, fake_host
+from bbops.compiler.testing.host import StillClock, fake_host
 from bbops.runtime.values.failures import Failure, HttpFailure, Thrown
 from bbops.runtime.vendors import link_addons
 from bbops.runtime.vendors._work import Work

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bbops.build.testing.client import Reply
+from bbops.compiler.testing.client import Reply
 from tests.vendors.asking import Asked
 from tests.vendors.stand_in import Answer, Request, StandIn
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bbops.base.host import Host
-from bbops.build.testing.host import fake_host
+from bbops.compiler.testing.host import fake_host
 from bbops.database.schema.place import PostgresPlace
 from bbops.runtime.values.failures import HttpFailure
 from bbops.runtime.vendors._work import Work

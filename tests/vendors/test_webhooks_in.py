@@ -21,7 +21,7 @@ from sendgrid.helpers.eventwebhook import EventWebhook
 from slack_sdk.signature import SignatureVerifier
 from twilio.request_validator import RequestValidator
 
-from bbops.build.testing.client import Reply
+from bbops.compiler.testing.client import Reply
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.work.signatures import Scheme, WebhookSignature
 from tests.conftest import Files, Serving, run, sample

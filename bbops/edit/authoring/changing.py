@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.base.errors import BbopsError, ProjectError
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.edit.authoring.folder import Folder
 from bbops.edit.authoring.formatting import format_file, is_resource
 from bbops.edit.authoring.naming import Name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bbops.base.errors import BbopsError
 from bbops.base.model import plain
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.edit.authoring.changing import Change, ChangedTree
 from bbops.edit.authoring.formatting import format_file
 from bbops.edit.authoring.naming import Name

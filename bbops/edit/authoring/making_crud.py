@@ -6,7 +6,7 @@ from typing import Final
 
 from bbops.base.diagnostics import suggest_resource
 from bbops.base.errors import BbopsError
-from bbops.build.check import validate
+from bbops.compiler.check import validate
 from bbops.edit.authoring.changing import Change, ChangedTree
 from bbops.edit.authoring.formatting import format_file
 from bbops.edit.authoring.naming import Name

@@ -318,7 +318,7 @@ def test(
     change = open_change(folder)
     import asyncio  # noqa: PLC0415 - after the cheap answers
 
-    from bbops.build.check import validate  # noqa: PLC0415
+    from bbops.compiler.check import validate  # noqa: PLC0415
 
     checked, diagnostics = validate(change.folder.tree, base=change.folder.tree)
     if checked is None:
@@ -352,7 +352,7 @@ def _test_on_server(target: ProjectTarget, name: str) -> None:
 
 
 async def _test_addons(project: Project, names: list[str]) -> dict[str, Connection]:
-    from bbops.build.testing.connections import try_addon  # noqa: PLC0415
+    from bbops.compiler.testing.connections import try_addon  # noqa: PLC0415
     from bbops.interfaces.client.external import ExternalClient, LocalClock  # noqa: PLC0415 - httpx
 
     client = ExternalClient()

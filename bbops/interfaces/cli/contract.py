@@ -71,7 +71,7 @@ def _describe(folder: Path) -> Contract:
         ProjectError: it has errors.
     """
     require_project(folder)
-    from bbops.build.check import validate  # noqa: PLC0415 - pydantic and every step
+    from bbops.compiler.check import validate  # noqa: PLC0415 - pydantic and every step
     from bbops.review.contract.describe import describe, read_pages  # noqa: PLC0415
 
     tree = FolderTree(folder)

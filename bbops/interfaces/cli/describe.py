@@ -47,7 +47,7 @@ def command(names: tuple[str, ...], folder: Path, *, writes: bool, as_json: bool
     chat = _open_chat()
     with closing(chat):
         change = open_change(folder)
-        from bbops.build.check import validate  # noqa: PLC0415
+        from bbops.compiler.check import validate  # noqa: PLC0415
         from bbops.edit.authoring import describing  # noqa: PLC0415 - after the cheap answers
         from bbops.edit.authoring.naming import parse_name  # noqa: PLC0415
 

@@ -25,7 +25,7 @@ from bbops.interfaces.cli.validate import require_project
 from bbops.source.tree import FolderTree
 
 if TYPE_CHECKING:
-    from bbops.build.check import Cache, CheckedProject
+    from bbops.compiler.check import Cache, CheckedProject
     from bbops.language.project import Project
     from bbops.review.plan.document import Document
     from bbops.source.git.store import Store
@@ -117,7 +117,7 @@ def _render(document: Document, form: str) -> str:
 
 
 def _document(base: Tree, head: Tree, read_live_data: _ReadLiveData | None) -> Document:
-    from bbops.build.check import Cache  # noqa: PLC0415 - after --help
+    from bbops.compiler.check import Cache  # noqa: PLC0415 - after --help
     from bbops.review.plan.document import describe  # noqa: PLC0415
     from bbops.review.plan.plan import plan  # noqa: PLC0415
     from bbops.runtime.work.engine import now_ms  # noqa: PLC0415
@@ -155,7 +155,7 @@ def _project(tree: Tree, cache: Cache, base: Tree) -> CheckedProject:
     Raises:
         ProjectError: it has errors.
     """
-    from bbops.build.check import validate  # noqa: PLC0415 - after --help
+    from bbops.compiler.check import validate  # noqa: PLC0415 - after --help
 
     project, diagnostics = validate(tree, cache, base=base)
     if project is None or has_errors(diagnostics):

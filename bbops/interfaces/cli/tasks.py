@@ -96,8 +96,8 @@ def _read_folder(folder: Path, task: str, count: int) -> Sequence[TaskTicks]:
         ProjectError: the project has errors.
     """
     require_project(folder)
-    from bbops.build.check import validate  # noqa: PLC0415 - pydantic and every step
-    from bbops.build.compile.schedules import compile_schedule  # noqa: PLC0415 - as above
+    from bbops.compiler.check import validate  # noqa: PLC0415 - pydantic and every step
+    from bbops.compiler.compile.schedules import compile_schedule  # noqa: PLC0415 - as above
     from bbops.runtime.work.schedules import list_ticks  # noqa: PLC0415 - as above
 
     tree = FolderTree(folder)

@@ -57,9 +57,9 @@ def command(
 
 
 def _run(folder: Path, pattern: str, *, junit: Path | None, url: str, as_json: bool) -> int:
-    from bbops.build.compile.here import build_here  # noqa: PLC0415 - after the cheap answers
-    from bbops.build.testing import report  # noqa: PLC0415
-    from bbops.build.testing.running import Runner, choose  # noqa: PLC0415
+    from bbops.compiler.compile.here import build_here  # noqa: PLC0415 - after the cheap answers
+    from bbops.compiler.testing import report  # noqa: PLC0415
+    from bbops.compiler.testing.running import Runner, choose  # noqa: PLC0415
 
     built = build_here(folder, database="postgres" if url else "sqlite")
     if built.project is None or has_errors(built.diagnostics):

@@ -57,8 +57,8 @@ def _check(folder: Path) -> CheckResult:
     key = cache_key(entries)
     if (cached := load_result(key)) is not None:
         return cached
-    from bbops.build.check import Cache, validate  # noqa: PLC0415 - only if there is something to check
-    from bbops.build.check._supported import needs_base  # noqa: PLC0415
+    from bbops.compiler.check import Cache, validate  # noqa: PLC0415 - only if there is something to check
+    from bbops.compiler.check._supported import needs_base  # noqa: PLC0415
 
     cache = Cache()
     project, diagnostics = validate(tree, cache)
@@ -77,8 +77,8 @@ def _check_on(folder: Path, url: str) -> CheckResult:
     """Check a project, and compile its statements on a PostgreSQL server."""
     import asyncio  # noqa: PLC0415 - only with a database
 
-    from bbops.build.check import validate  # noqa: PLC0415
-    from bbops.build.testing.own_statements import try_statements  # noqa: PLC0415
+    from bbops.compiler.check import validate  # noqa: PLC0415
+    from bbops.compiler.testing.own_statements import try_statements  # noqa: PLC0415
     from bbops.database.schema.place import read_url  # noqa: PLC0415
     from bbops.source.git.base import find_base  # noqa: PLC0415
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bbops.build.check import CheckedProject
-from bbops.build.check._flows import Flows
+from bbops.compiler.check import CheckedProject
+from bbops.compiler.check._flows import Flows
 from bbops.interfaces.lsp.names import code_of
 from bbops.interfaces.lsp.outer_scope import find_outer_scope
 from bbops.interfaces.lsp.partial_model import build_model

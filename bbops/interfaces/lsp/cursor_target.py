@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bbops.base.model import Model
-from bbops.build.check import CheckedProject
+from bbops.compiler.check import CheckedProject
 from bbops.interfaces.lsp.names import NameKind, code_of, in_table, name_kind_at, table_of
 from bbops.interfaces.lsp.offsets import offset_in
 from bbops.interfaces.lsp.outer_scope import find_outer_scope

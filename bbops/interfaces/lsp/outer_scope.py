@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bbops.build.check import CheckedProject
-from bbops.build.check._before import left_by_chain
-from bbops.build.check._ways import rows_of
+from bbops.compiler.check import CheckedProject
+from bbops.compiler.check._before import left_by_chain
+from bbops.compiler.check._ways import rows_of
 from bbops.interfaces.lsp.schema import Path, node_at
 from bbops.language.expressions import types as t
 from bbops.language.expressions.known import Known

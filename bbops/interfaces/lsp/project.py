@@ -7,8 +7,8 @@ from pathlib import Path
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.base.model import Model
-from bbops.build.check import Cache, CheckedProject, validate
-from bbops.build.check._supported import needs_base
+from bbops.compiler.check import Cache, CheckedProject, validate
+from bbops.compiler.check._supported import needs_base
 from bbops.interfaces.lsp.documents import Overlay
 from bbops.language.loading.load import kinds, model_of
 from bbops.source.git.base import find_base

@@ -70,9 +70,9 @@ class Checkout:
         return await loop.run_in_executor(self._thread, self._test, commit)
 
     def _test(self, commit: str) -> CommitTests:
-        from bbops.build.compile.release import build  # noqa: PLC0415 - as above
-        from bbops.build.testing.report import as_diagnostics  # noqa: PLC0415
-        from bbops.build.testing.running import Runner, choose  # noqa: PLC0415
+        from bbops.compiler.compile.release import build  # noqa: PLC0415 - as above
+        from bbops.compiler.testing.report import as_diagnostics  # noqa: PLC0415
+        from bbops.compiler.testing.running import Runner, choose  # noqa: PLC0415
         from bbops.interfaces.mcp.drafting.serialization import describe_diagnostics  # noqa: PLC0415
 
         tree = self._repository.tree(commit)

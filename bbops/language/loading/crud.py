@@ -156,7 +156,7 @@ def making_of(
 
 
 def _is_whole(making: Making, model: Action) -> bool:
-    """Return whether nothing is missing that `bbops.build.check.crud` asks for."""
+    """Return whether nothing is missing that `bbops.compiler.check.crud` asks for."""
     authentication = model.authentication or making.crud.authentication
     return model.function is not None or not (
         (not making.table.key and making.name != "create")

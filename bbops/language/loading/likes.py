@@ -175,5 +175,5 @@ def as_field(field: Field, tables: Mapping[str, Table]) -> Field:
         return Field.model_validate(
             {keys[name].alias or name: one for name, one in given.items() if one is not None}
         )
-    except ValidationError:  # `bbops.build.check` says why
+    except ValidationError:  # `bbops.compiler.check` says why
         return field

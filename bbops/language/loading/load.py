@@ -128,7 +128,7 @@ def load(tree: Tree, cache: Cache | None = None) -> Loaded:
 
     Returns:
         The project, and all diagnostics of files and keys. References between files are
-        `bbops.build.check`'s. O(changed files) with a warm cache, plus a look at each name.
+        `bbops.compiler.check`'s. O(changed files) with a warm cache, plus a look at each name.
     """
     cache, entries = cache or Cache(), tree.entries()
     if len(entries) > MAX_FILES:

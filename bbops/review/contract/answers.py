@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from bbops.build.check import CheckedProject
+from bbops.compiler.check import CheckedProject
 from bbops.language.expressions.values import Constant
 from bbops.language.project import Resource, Route
 from bbops.language.resources.function import Function

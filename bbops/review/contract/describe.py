@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from bbops.build.check import CheckedProject
+from bbops.compiler.check import CheckedProject
 from bbops.language.project import Route
 from bbops.review.contract.answers import answers, running
 from bbops.review.contract.contract import Contract, Operation, Page, SentEvent

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bbops.build.check import CheckedProject
+from bbops.compiler.check import CheckedProject
 from bbops.language.addons._base import AddonStep
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bbops.build.check import CheckedProject
+from bbops.compiler.check import CheckedProject
 from bbops.language.expressions.values import BareField
 from bbops.language.project import Resource
 from bbops.language.resources.realtime import Realtime

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bbops.base.names import env_name
-from bbops.build.check import CheckedProject
+from bbops.compiler.check import CheckedProject
 from bbops.language.project import OPEN, Resource, Route
 from bbops.language.resources._access import RateLimit
 from bbops.language.resources.channel import Cors

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from bbops.base.diagnostics import Place
-from bbops.build.check import CheckedProject
+from bbops.compiler.check import CheckedProject
 from bbops.language.expressions.values import Constant
 from bbops.language.project import Resource, Route
 from bbops.language.resources.function import Function

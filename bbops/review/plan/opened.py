@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Final
 
 from bbops.base.diagnostics import Place
-from bbops.build.check import CheckedProject
+from bbops.compiler.check import CheckedProject
 from bbops.language.expressions.inside import conjuncts, nodes
 from bbops.language.expressions.nodes import Literal, Name, Node
 from bbops.language.expressions.values import Expression

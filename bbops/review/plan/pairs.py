@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from bbops.base.names import INLINE
-from bbops.build.check import CheckedProject
+from bbops.compiler.check import CheckedProject
 from bbops.database.diff.renames import find_renames
 from bbops.language.project import Project, Resource, Route
 

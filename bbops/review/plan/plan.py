@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from bbops.build.check import CheckedProject
+from bbops.compiler.check import CheckedProject
 from bbops.review.plan.access import find_access
 from bbops.review.plan.breaking import find_breaks
 from bbops.review.plan.changes import ResourceChange, RouteChange, find_resources, find_routes

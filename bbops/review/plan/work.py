@@ -9,9 +9,9 @@ from datetime import timedelta
 from typing import Any, Final
 
 from bbops.base.diagnostics import Place
-from bbops.build.check import CheckedProject
-from bbops.build.compile.row_events import find_row_events
-from bbops.build.compile.work import find_works, read_code
+from bbops.compiler.check import CheckedProject
+from bbops.compiler.compile.row_events import find_row_events
+from bbops.compiler.compile.work import find_works, read_code
 from bbops.database.sqlite.trial import Trial
 from bbops.database.sqlite.violations import compile_error
 from bbops.language.project import Resource

@@ -208,7 +208,7 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
 
     About 10 ms for 1,000 functions in all.
     """
-    data = marshal.loads(artifact)  # noqa: S302 - our own file, see bbops.build.compile.release
+    data = marshal.loads(artifact)  # noqa: S302 - our own file, see bbops.compiler.compile.release
     if data["format"] != FORMAT:  # the byte code of another Python would crash this one
         raise FlowError("the release was built by another version; publish it again")
     heard = _heard_tables(data)

@@ -223,7 +223,7 @@ def list_ticks(
     """Return the next ticks of a task.
 
     Args:
-        task: the task, compiled by `bbops.build.compile.schedules`.
+        task: the task, compiled by `bbops.compiler.compile.schedules`.
         count: the number of ticks.
         now: the time in milliseconds since 1970.
         waiting: the next tick in the queue; ignored if its schedule differs.

@@ -99,7 +99,7 @@ def pull_tables(source: Path | None, schema: str, *, force: bool, as_json: bool)
     Only names and types are read, never rows; nothing in the database changes. What the files
     cannot express is printed, one line each; it then exits with 1.
     """
-    from bbops.build.check.tables import RESERVED  # noqa: PLC0415 - after --help
+    from bbops.compiler.check.tables import RESERVED  # noqa: PLC0415 - after --help
     from bbops.database.diff.adopt import adopt  # noqa: PLC0415
     from bbops.database.migrate.opened import read_tables  # noqa: PLC0415
 
@@ -124,7 +124,7 @@ def declared_tables(folder: Path) -> Mapping[str, Table]:
     Raises:
         ProjectError: it has mistakes.
     """
-    from bbops.build.check import validate  # noqa: PLC0415 - after --help
+    from bbops.compiler.check import validate  # noqa: PLC0415 - after --help
     from bbops.interfaces.cli.validate import require_project  # noqa: PLC0415
     from bbops.source.tree import FolderTree  # noqa: PLC0415
 

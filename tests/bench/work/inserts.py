@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Final
 
-from bbops.build.compile.release import build
-from bbops.build.compile.row_events import find_row_events
+from bbops.compiler.compile.release import build
+from bbops.compiler.compile.row_events import find_row_events
 from bbops.database.migrate import rollout
 from bbops.database.open import open_database
 from bbops.database.schema.place import Place

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from bbops.base.errors import DatabaseError
-from bbops.build.check import CheckedProject
+from bbops.compiler.check import CheckedProject
 from bbops.edit.authoring.changing import ChangedTree
 from bbops.interfaces.mcp.drafting.file_changes import Bytes, change_files
 from bbops.interfaces.mcp.drafting.fixes import Fixes

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.base.errors import GitError
-from bbops.build.check import CheckedProject
-from bbops.build.compile.release import Cache, check
+from bbops.compiler.check import CheckedProject
+from bbops.compiler.compile.release import Cache, check
 from bbops.interfaces.mcp.tool import NextCall, ToolError
 from bbops.language.project import Project
 from bbops.language.resources.project import Engine

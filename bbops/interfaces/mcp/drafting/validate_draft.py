@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bbops.base.diagnostics import has_errors
-from bbops.build.compile.release import build
+from bbops.compiler.compile.release import build
 from bbops.interfaces.mcp.drafting.fixes import Fixes
 from bbops.interfaces.mcp.drafting.project_repository import ProjectRepository
 from bbops.interfaces.mcp.drafting.serialization import describe_diagnostics

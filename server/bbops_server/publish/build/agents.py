@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from bbops.base.errors import DatabaseError
-from bbops.build.compile.release import Cache
+from bbops.compiler.compile.release import Cache
 from bbops.database.migrate.serialization import as_json
 from bbops.database.schema.place import Place, read_place
 from bbops.interfaces.mcp.drafting.operations import run_operation

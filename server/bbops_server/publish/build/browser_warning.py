@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.build.compile.release import Built
+from bbops.compiler.compile.release import Built
 
 _ADDON: Final = "htmlToPdf"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bbops.base.errors import ServerError
-from bbops.build.compile.release import Built, build
+from bbops.compiler.compile.release import Built, build
 from bbops.language.loading.load import MAX_FILE_BYTES
 from bbops.language.resources.project import Engine
 from bbops.source.tree import BlobId, Entry, Tree

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from bbops.base.errors import ProjectError, ServerError
-from bbops.build.compile.release import check
+from bbops.compiler.compile.release import check
 from bbops.language.resources.project import Engine
 from bbops.review.contract.contract import Contract
 from bbops.review.contract.describe import describe, read_pages

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from bbops.base.errors import ServerError
-from bbops.build.compile.release import Cache, check
+from bbops.compiler.compile.release import Cache, check
 from bbops.database.migrate.copying import copy_rows
 from bbops.database.migrate.serialization import as_json
 from bbops.database.schema.place import read_place

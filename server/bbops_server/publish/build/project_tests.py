@@ -17,9 +17,9 @@ from typing import Final
 
 from bbops.base.diagnostics import Diagnostic, Place
 from bbops.base.json_diagnostics import JsonDiagnostic
-from bbops.build.compile.release import Built, build
-from bbops.build.testing.report import as_diagnostics
-from bbops.build.testing.running import Chosen, Runner, choose
+from bbops.compiler.compile.release import Built, build
+from bbops.compiler.testing.report import as_diagnostics
+from bbops.compiler.testing.running import Chosen, Runner, choose
 from bbops.source.tree import MemoryTree
 from bbops_server.process.forks import limits
 from bbops_server.process.host.log import start_logging

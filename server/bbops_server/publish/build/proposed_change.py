@@ -10,8 +10,8 @@ from typing import Any
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.base.json_diagnostics import JsonDiagnostic
-from bbops.build.check import CheckedProject
-from bbops.build.compile.release import check
+from bbops.compiler.check import CheckedProject
+from bbops.compiler.compile.release import check
 from bbops.database.migrate.looking import Looked
 from bbops.database.migrate.migrate import Migration, refusal
 from bbops.database.migrate.serialization import as_json

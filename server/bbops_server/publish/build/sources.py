@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bbops.base.errors import GitError, ServerError
-from bbops.build.compile.release import Cache
+from bbops.compiler.compile.release import Cache
 from bbops.source.git.base import find_base
 from bbops.source.git.numbered_tags import add_numbered, read_numbered
 from bbops.source.git.place import frontend_scope

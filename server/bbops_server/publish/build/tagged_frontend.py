@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from bbops.base.errors import ServerError
-from bbops.build.check._frontend import check_published, find_files
-from bbops.build.check._lfs import is_pointer, may_be_pointer
-from bbops.build.compile.release import Built
+from bbops.compiler.check._frontend import check_published, find_files
+from bbops.compiler.check._lfs import is_pointer, may_be_pointer
+from bbops.compiler.compile.release import Built
 from bbops.language.project import Project
 from bbops.source.tree import Tree
 from bbops_server.process.messages.builds import (

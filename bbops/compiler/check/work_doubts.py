@@ -1,0 +1,84 @@
+"""Work that may never end, and events that may be lost: warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bbops.base.diagnostics import Diagnostic
+from bbops.base.names import title_of
+from bbops.compiler.check._order import called
+from bbops.compiler.check._resolved import ResolvedProject
+from bbops.language.project import Project, Resource
+from bbops.language.resources.function import Function
+from bbops.language.resources.trigger import Trigger
+from bbops.language.steps._base import Step, every_step
+from bbops.language.steps.delete import Delete
+from bbops.language.steps.emit import Emit
+from bbops.language.steps.enqueue import Enqueue
+from bbops.language.steps.insert import Insert
+from bbops.language.steps.transaction import Transaction
+from bbops.language.steps.update import Update
+
+
+def check(project: ResolvedProject) -> Iterator[Diagnostic]:
+    """Yield triggers that start themselves, and events apart from the change that they tell of."""
+    for trigger in project.triggers.values():
+        yield from _feeds_itself(project, trigger)
+    for function in project.functions.values():
+        if any(not way.is_job for way in project.ways_to(function.name)):
+            yield from _apart(function, function.model.steps)
+
+
+def _feeds_itself(project: Project, trigger: Resource[Trigger]) -> Iterator[Diagnostic]:
+    """A condition may well end it, so nothing is said of a trigger that has one."""
+    rows, events = trigger.model.database, trigger.model.event or ()
+    path: tuple[str, ...]
+    if trigger.model.where is not None or (rows is not None and rows.where is not None):
+        return
+    for name in called(project, [trigger.model.function]):
+        for step in project.functions[name].model.every_step:
+            changes = _change(step)
+            if rows is not None and changes in {(rows.table, one) for one in rows.operation}:
+                what, path = f"{changes[1]}s rows of '{rows.table}'", ("database", "table")
+            elif isinstance(step, Emit) and step.emit.event in events:
+                what, path = f"emits '{step.emit.event}'", ("event",)
+            else:
+                continue
+            yield Diagnostic(
+                trigger.place(*path), "feeds-itself",
+                f"{title_of(name)} {what}, which runs this trigger again",
+                "add a 'where' that is false then; after 16 jobs in a row the next one is held",
+                severity="warning",
+            )  # fmt: skip
+            return
+
+
+def _change(step: Step) -> tuple[str, str]:
+    match step:
+        case Insert():
+            return str(step.insert.table), "insert"
+        case Update():
+            return str(step.update.table), "update"
+        case Delete():
+            return str(step.delete.table), "delete"
+    return "", ""
+
+
+def _apart(
+    function: Resource[Function], steps: Sequence[Step], *, has_written: bool = False
+) -> Iterator[Diagnostic]:
+    """Yield what emits or enqueues behind a change, outside of its transaction."""
+    for step in steps:
+        if has_written and isinstance(step, Emit | Enqueue):
+            yield Diagnostic(
+                function.at(step.mark), "emit-apart",
+                f"if the process ends before this '{step.key}', the change before it has happened"
+                f" and the {'event' if isinstance(step, Emit) else 'job'} has not",
+                "put both into one 'transaction'", severity="warning",
+            )  # fmt: skip
+        if isinstance(step, Transaction):
+            has_written = True
+            continue
+        for block in step.blocks():
+            yield from _apart(function, block, has_written=has_written)
+        has_written = has_written or any(_change(one)[0] for one in every_step([step]))
