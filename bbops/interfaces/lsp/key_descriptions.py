@@ -7,7 +7,7 @@ from bbops.interfaces.lsp.work_key_descriptions import WORK_KEYS
 KEY_DESCRIPTIONS = WORK_KEYS | {
     # ---- keys of several kinds
     "description": "For people who read the project, and for the API's documentation.",
-    "name": "A display name.",
+    "name": "A display name, for people only.",
     "as": "The name under which `vars.` holds the result of this step.",
     "enabled": "Whether it runs.",
     "function": "The function that runs: its path below `functions/`, without `.yaml`.",
