@@ -152,7 +152,7 @@ class EventOutbox:
         self, database: Database, dialect: WorkDialect, now: Callable[[], int],
         wake: Callable[[], None] = _do_nothing, *,
         cause: Cause = Cause(),  # noqa: B008 - frozen
-        room: QueueLimit | None = None,
+        limit: QueueLimit | None = None,
     ) -> None:  # fmt: skip
         """Create an outbox.
 
@@ -162,10 +162,10 @@ class EventOutbox:
             now: returns the time in milliseconds since 1970.
             wake: is called when an event or a job has been committed.
             cause: the job that emits.
-            room: the limit of the queue; None for jobs, which also empty the queue.
+            limit: the limit of the queue; None for jobs, which also empty the queue.
         """
         self._database, self._dialect, self._now = database, dialect, now
-        self._wake, self._cause, self._limit = wake, cause, room
+        self._wake, self._cause, self._limit = wake, cause, limit
 
     async def emit(self, event: str, payload: Any, *, origin: str = "") -> None:
         """Write an event into the outbox. After the commit, it reaches its triggers.
@@ -239,7 +239,7 @@ class EventOutbox:
     def within(self, database: Database) -> EventOutbox:
         """Return the outbox of a transaction."""
         return _TransactionOutbox(
-            database, self._dialect, self._now, self._wake, cause=self._cause, room=self._limit
+            database, self._dialect, self._now, self._wake, cause=self._cause, limit=self._limit
         )
 
     async def committed(self) -> None:
@@ -254,9 +254,9 @@ class EventOutbox:
 class _TransactionOutbox(EventOutbox):
     def __init__(
         self, database: Database, dialect: WorkDialect, now: Callable[[], int],
-        wake: Callable[[], None], *, cause: Cause, room: QueueLimit | None,
+        wake: Callable[[], None], *, cause: Cause, limit: QueueLimit | None,
     ) -> None:  # fmt: skip
-        super().__init__(database, dialect, now, self._mark_written, cause=cause, room=room)
+        super().__init__(database, dialect, now, self._mark_written, cause=cause, limit=limit)
         self._has_written, self._wake_worker = False, wake
 
     def _mark_written(self) -> None:
