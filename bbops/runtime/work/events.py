@@ -24,7 +24,7 @@ _MAX_CACHED: Final = 4_096
 
 def unwrap(database: Any) -> Any:
     """Return the database without notifications, for writes that do not change a project's rows."""
-    return database.inner if isinstance(database, NotifyingDatabase) else database
+    return database.door if isinstance(database, NotifyingDatabase) else database
 
 
 class NotifyingDatabase:
@@ -33,14 +33,14 @@ class NotifyingDatabase:
     Workers also poll each second, so a missed wake-up delays a job by at most a second.
 
     Attributes:
-        inner: the database without notifications.
+        door: the database without notifications.
     """
 
-    def __init__(self, inner: Database, wake: Callable[[], None], tables: Collection[str]) -> None:
+    def __init__(self, door: Database, wake: Callable[[], None], tables: Collection[str]) -> None:
         """Args: `tables`: tables with triggers or topics."""
-        self.inner, self._wake, self._tables = inner, wake, tables
+        self.door, self._wake, self._tables = door, wake, tables
         self._writes_cache = dict[str, bool]()
-        self.read = inner.read
+        self.read = door.read
 
     def _writes_table(self, sql: str) -> bool:
         writes = self._writes_cache.get(sql)
@@ -60,21 +60,21 @@ class NotifyingDatabase:
         self, sql: str, parameters: Sequence[object] = (), *, at_most: int | None = None
     ) -> Rows:
         """As `Database.write`."""
-        rows = await self.inner.write(sql, parameters, at_most=at_most)
+        rows = await self.door.write(sql, parameters, at_most=at_most)
         if self._writes_table(sql):
             self._wake()
         return rows
 
     async def change(self, sql: str, parameters: Sequence[object] = ()) -> int:
         """As `Database.change`."""
-        count = await self.inner.change(sql, parameters)
+        count = await self.door.change(sql, parameters)
         if self._writes_table(sql):
             self._wake()
         return count
 
     async def write_all(self, statements: Sequence[tuple[str, Parameters]]) -> list[Rows]:
         """As `Database.write_all`."""
-        rows = await self.inner.write_all(statements)
+        rows = await self.door.write_all(statements)
         if any(self._writes_table(sql) for sql, _ in statements):
             self._wake()
         return rows
@@ -83,14 +83,14 @@ class NotifyingDatabase:
         self, sql: str, parameters: Sequence[object] = (), *, writes: bool = False
     ) -> list[dict[str, Any]]:
         """As `Database.rows`."""
-        rows = await self.inner.rows(sql, parameters, writes=writes)
+        rows = await self.door.rows(sql, parameters, writes=writes)
         if writes:
             self._wake()
         return rows
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[Database]:
-        async with self.inner.transaction() as transaction:
+        async with self.door.transaction() as transaction:
             yield transaction
         self._wake()
 
