@@ -149,7 +149,7 @@ def test_limits_bind_a_process_for_good(tmp_path: Path) -> None:
     code = (
         "import os, resource\n"
         "from bbops_server.process.forks import limits\n"
-        "limits.apply(limits.TRIAL)\n"
+        "limits.apply(limits.TEST_RUN)\n"
         "try:\n    x = bytearray(600 << 20)\nexcept MemoryError:\n    print('memory')\n"
         "try:\n    open('x', 'wb').close(); os.truncate('x', 200 << 20)\n"
         "except OSError as error:\n    print(error.errno)\n"

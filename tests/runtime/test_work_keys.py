@@ -247,7 +247,7 @@ def test_a_full_queue_refuses_what_requests_add_and_takes_what_jobs_do(shop: Run
     async def do(on: Shop) -> None:
         database, dialect = on.on.database, on.on.dialect
         room = QueueLimit(database, lambda: on.on.at, 2)
-        asked = EventOutbox(database, dialect, lambda: on.on.at, room=room)
+        asked = EventOutbox(database, dialect, lambda: on.on.at, limit=room)
         for n in range(3):
             await on.happen("a.happened", {"id": str(n), "n": n})
         for _ in range(2):

@@ -113,15 +113,15 @@ def test_without_a_token_the_step_fails_and_says_why(
 
 
 class Recorder:
-    """Stands where a job records what it asks; it must not see the token's request."""
+    """Fake record of a job, which must not contain the request for a token."""
 
     def __init__(self) -> None:
         self.seen: list[Any] = []
 
-    async def ask(self, ask: Any) -> Any:
-        found = await ask()
-        self.seen.append(found)
-        return found
+    async def request(self, send: Any) -> Any:
+        response = await send()
+        self.seen.append(response)
+        return response
 
 
 def test_a_job_records_no_token() -> None:

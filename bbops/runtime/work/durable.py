@@ -1,4 +1,7 @@
-"""The host of a job: calls with a recorded result return it instead of running again."""
+"""The host of a job: calls with a recorded result return it instead of running again.
+
+Each class wraps an interface as `door`, the name by which `runtime.vendors` unwraps it.
+"""
 
 from __future__ import annotations
 
@@ -57,46 +60,46 @@ def durable_host(host: Host, record: RunRecord) -> Host:
 
 @dataclass(slots=True)
 class _JobClock:
-    wrapped: Clock
+    door: Clock
     record: RunRecord
 
     def now(self) -> datetime:
-        now: datetime = self.record.draw(self.wrapped.now)
+        now: datetime = self.record.draw(self.door.now)
         return now
 
 
 @dataclass(slots=True)
 class _JobRandom:
-    wrapped: Random
+    door: Random
     record: RunRecord
 
     def uuid(self) -> str:
-        return str(self.record.draw(self.wrapped.uuid))
+        return str(self.record.draw(self.door.uuid))
 
     def token(self, length: int) -> str:
-        return str(self.record.draw(lambda: self.wrapped.token(length)))
+        return str(self.record.draw(lambda: self.door.token(length)))
 
     def integer(self, low: int, high: int) -> int:
-        return int(self.record.draw(lambda: self.wrapped.integer(low, high)))
+        return int(self.record.draw(lambda: self.door.integer(low, high)))
 
 
 @dataclass(slots=True)
 class _JobLog:
-    wrapped: Log
+    door: Log
     record: RunRecord
 
     def write(self, level: str, message: str, data: Mapping[str, Any]) -> None:
-        self.record.draw(lambda: self.wrapped.write(level, message, data))
+        self.record.draw(lambda: self.door.write(level, message, data))
 
 
 @dataclass(slots=True)
 class _JobDatabase:
-    wrapped: Database
+    door: Database
     record: RunRecord
 
     async def read(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
         async def read() -> Rows:
-            return rows_of([await self.wrapped.read(sql, parameters)])[0]
+            return rows_of([await self.door.read(sql, parameters)])[0]
 
         return rows_of([await self.record.read_once(read)])[0]
 
@@ -115,7 +118,7 @@ class _JobDatabase:
         self, sql: str, parameters: Sequence[object] = (), *, writes: bool = False
     ) -> list[dict[str, Any]]:
         if not writes:
-            rows = await self.record.read_once(lambda: self.wrapped.rows(sql, parameters))
+            rows = await self.record.read_once(lambda: self.door.rows(sql, parameters))
             return list(rows)
         async with self._transaction() as inner:
             return await inner.rows(sql, parameters, writes=True)
@@ -127,12 +130,12 @@ class _JobDatabase:
         if record.has_result(path):
             await record.replay(path)
             with scope(path):
-                yield _ReplayedTransaction(self.wrapped, record)
+                yield _ReplayedTransaction(self.door, record)
             return
         engine, job = record.engine, record.job
         with FailureRecorder(record.buffer, path), record.take_buffered() as take:
             begin, end = engine.cause_statements(job)
-            async with self.wrapped.transaction() as inner:
+            async with self.door.transaction() as inner:
                 transaction = _RecordedTransaction(inner, record)
                 if begin:
                     await inner.write_all(begin)
@@ -154,14 +157,14 @@ class _JobDatabase:
 class _RecordedTransaction:
     """An open transaction that records the results of its calls when it commits."""
 
-    wrapped: Database
+    door: Database
     record: RunRecord
     results: list[tuple[str, Any]] = field(default_factory=list)
 
     async def read(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
         path = self.record.next_path()
         with FailureRecorder(self._buffer, path):
-            rows = rows_of([await self.wrapped.read(sql, parameters)])[0]
+            rows = rows_of([await self.door.read(sql, parameters)])[0]
         self._buffer(path, rows)
         return rows
 
@@ -170,7 +173,7 @@ class _RecordedTransaction:
     ) -> Rows:
         path = self.record.next_path()
         with FailureRecorder(self._buffer, path):
-            rows = rows_of([await self.wrapped.write(sql, parameters, at_most=at_most)])
+            rows = rows_of([await self.door.write(sql, parameters, at_most=at_most)])
         self._buffer(path, rows)
         return rows[0]
 
@@ -180,7 +183,7 @@ class _RecordedTransaction:
     async def write_all(self, statements: Sequence[tuple[str, Parameters]]) -> list[Rows]:
         path = self.record.next_path()
         with FailureRecorder(self._buffer, path):
-            rows = rows_of(await self.wrapped.write_all(statements))
+            rows = rows_of(await self.door.write_all(statements))
         self._buffer(path, rows)
         return rows
 
@@ -189,12 +192,12 @@ class _RecordedTransaction:
     ) -> list[dict[str, Any]]:
         path = self.record.next_path()
         with FailureRecorder(self._buffer, path):
-            rows = await self.wrapped.rows(sql, parameters, writes=writes)
+            rows = await self.door.rows(sql, parameters, writes=writes)
         self._buffer(path, rows)
         return rows
 
     def transaction(self) -> AbstractAsyncContextManager[Database]:
-        return self.wrapped.transaction()
+        return self.door.transaction()
 
     def _buffer(self, path: str, value: Any) -> None:
         self.results.append((path, value))
@@ -204,7 +207,7 @@ class _RecordedTransaction:
 class _ReplayedTransaction:
     """A transaction that an earlier attempt committed."""
 
-    wrapped: Database
+    door: Database
     record: RunRecord
 
     async def read(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
@@ -231,7 +234,7 @@ class _ReplayedTransaction:
         return list(await self._next())
 
     def transaction(self) -> AbstractAsyncContextManager[Database]:
-        return self.wrapped.transaction()
+        return self.door.transaction()
 
     async def _next(self) -> Any:
         return await self.record.replay(self.record.next_path())
@@ -239,19 +242,19 @@ class _ReplayedTransaction:
 
 @dataclass(slots=True)
 class _JobHttp:
-    wrapped: Http
+    door: Http
     record: RunRecord
 
     async def send(self, request: HttpRequest) -> HttpResponse:
         async def send() -> list[Any]:
-            response = await self.wrapped.send(request)
+            response = await self.door.send(request)
             return [response.status, dict(response.headers), response.body]
 
         return HttpResponse(*await self.record.request(send))
 
     async def send_mail(self, request: MailRequest) -> Sequence[str]:
         async def send() -> list[str]:
-            return list(await self.wrapped.send_mail(request))
+            return list(await self.door.send_mail(request))
 
         return list(await self.record.request(send))
 
@@ -260,12 +263,12 @@ class _JobHttp:
 class _JobHttpSequence:
     """Records only the last response of several requests: sessions and tokens expire."""
 
-    wrapped: Http
+    door: Http
     record: RunRecord
 
     async def do(self, ask: Callable[[Http], Awaitable[HttpResponse]]) -> HttpResponse:
         async def send() -> list[Any]:
-            response = await ask(self.wrapped)
+            response = await ask(self.door)
             return [response.status, dict(response.headers), response.body]
 
         return HttpResponse(*await self.record.request(send))
@@ -273,23 +276,23 @@ class _JobHttpSequence:
 
 @dataclass(slots=True)
 class _JobAddons:
-    wrapped: Addons
+    door: Addons
     record: RunRecord
 
     async def call(self, step: str, parameters: Mapping[str, Any]) -> Any:
-        return await self.record.request(lambda: self.wrapped.call(step, parameters))
+        return await self.record.request(lambda: self.door.call(step, parameters))
 
     async def stream(self, step: str, parameters: Mapping[str, Any]) -> Pieces:
         del step, parameters
         raise FlowError("only requests have answers that go on")
 
     def takes(self, step: str) -> bool:
-        return self.wrapped.takes(step)
+        return self.door.takes(step)
 
 
 @dataclass(slots=True)
 class _JobRealtime:
-    wrapped: Realtime
+    door: Realtime
     record: RunRecord
 
     async def publish(
@@ -297,29 +300,29 @@ class _JobRealtime:
     ) -> None:
         """Publish at most once: the call is recorded first, so a retry does not repeat it."""
         if await self.record.mark_started():
-            await self.wrapped.publish(realtime, params, event, payload)
+            await self.door.publish(realtime, params, event, payload)
 
 
 @dataclass(slots=True)
 class JobStorage:
     """Storage that runs each call once, unless the process ends before the result is recorded."""
 
-    wrapped: Storage
+    door: Storage
     record: RunRecord
 
     async def save(self, base: Parts, path: Parts, content: bytes | RunFile) -> int:
         """Write a file, see `Storage`."""
-        return int(await self.record.perform(lambda: self.wrapped.save(base, path, content)))
+        return int(await self.record.perform(lambda: self.door.save(base, path, content)))
 
     async def open(self, base: Parts, path: Parts) -> OpenFile | None:
         """Return a file, see `Storage`."""
-        file = await self.wrapped.open(base, path)
+        file = await self.door.open(base, path)
         facts = await self.record.read_once(lambda: _file_facts(file))
         return None if facts is None else _JobFile(self, file, facts)
 
     async def delete(self, base: Parts, path: Parts) -> None:
         """Remove a file, see `Storage`."""
-        await self.record.perform(lambda: self.wrapped.delete(base, path))
+        await self.record.perform(lambda: self.door.delete(base, path))
 
     async def list(
         self, base: Parts, path: Parts, *, recursive: bool, most: int
@@ -327,14 +330,14 @@ class JobStorage:
         """Return the files and folders of a folder, see `Storage`."""
 
         async def list_() -> list[list[Any]]:
-            entries = await self.wrapped.list(base, path, recursive=recursive, most=most)
+            entries = await self.door.list(base, path, recursive=recursive, most=most)
             return [[entry.path, entry.size_bytes, entry.is_folder] for entry in entries]
 
         return [Listed(*entry) for entry in await self.record.read_once(list_)]
 
     async def exists(self, base: Parts, path: Parts) -> bool:
         """Return whether a file exists."""
-        return bool(await self.record.read_once(lambda: self.wrapped.exists(base, path)))
+        return bool(await self.record.read_once(lambda: self.door.exists(base, path)))
 
 
 async def _file_facts(file: OpenFile | None) -> list[Any] | None:

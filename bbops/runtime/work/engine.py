@@ -151,7 +151,7 @@ class Engine(Protocol):
         ...
 
     async def fail(self, job: Claim, error: str, retry_at: int | None) -> bool:
-        """Retry a job at a time, or mark it dead for None; return whether the claim was valid."""
+        """Retry a job at `retry_at`, or mark it dead; return whether the claim is valid."""
         ...
 
     async def sleep(self, job: Claim, until: int) -> bool:
@@ -163,7 +163,7 @@ class Engine(Protocol):
         ...
 
     async def hold_waiting(self, job: Claim | None = None) -> None:
-        """Hold a waiting job, or for None all jobs that would begin without a user."""
+        """Hold a waiting job; without one, hold all jobs that would begin without a user."""
         ...
 
     # ---- events that a job waits for

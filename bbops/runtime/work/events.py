@@ -24,7 +24,7 @@ _MAX_CACHED: Final = 4_096
 
 def unwrap(database: Any) -> Any:
     """Return the database without notifications, for writes that do not change a project's rows."""
-    return database.inner if isinstance(database, NotifyingDatabase) else database
+    return database.door if isinstance(database, NotifyingDatabase) else database
 
 
 class NotifyingDatabase:
@@ -33,14 +33,14 @@ class NotifyingDatabase:
     Workers also poll each second, so a missed wake-up delays a job by at most a second.
 
     Attributes:
-        inner: the database without notifications.
+        door: the database without notifications.
     """
 
-    def __init__(self, inner: Database, wake: Callable[[], None], tables: Collection[str]) -> None:
+    def __init__(self, door: Database, wake: Callable[[], None], tables: Collection[str]) -> None:
         """Args: `tables`: tables with triggers or topics."""
-        self.inner, self._wake, self._tables = inner, wake, tables
+        self.door, self._wake, self._tables = door, wake, tables
         self._writes_cache = dict[str, bool]()
-        self.read = inner.read
+        self.read = door.read
 
     def _writes_table(self, sql: str) -> bool:
         writes = self._writes_cache.get(sql)
@@ -60,21 +60,21 @@ class NotifyingDatabase:
         self, sql: str, parameters: Sequence[object] = (), *, at_most: int | None = None
     ) -> Rows:
         """As `Database.write`."""
-        rows = await self.inner.write(sql, parameters, at_most=at_most)
+        rows = await self.door.write(sql, parameters, at_most=at_most)
         if self._writes_table(sql):
             self._wake()
         return rows
 
     async def change(self, sql: str, parameters: Sequence[object] = ()) -> int:
         """As `Database.change`."""
-        count = await self.inner.change(sql, parameters)
+        count = await self.door.change(sql, parameters)
         if self._writes_table(sql):
             self._wake()
         return count
 
     async def write_all(self, statements: Sequence[tuple[str, Parameters]]) -> list[Rows]:
         """As `Database.write_all`."""
-        rows = await self.inner.write_all(statements)
+        rows = await self.door.write_all(statements)
         if any(self._writes_table(sql) for sql, _ in statements):
             self._wake()
         return rows
@@ -83,14 +83,14 @@ class NotifyingDatabase:
         self, sql: str, parameters: Sequence[object] = (), *, writes: bool = False
     ) -> list[dict[str, Any]]:
         """As `Database.rows`."""
-        rows = await self.inner.rows(sql, parameters, writes=writes)
+        rows = await self.door.rows(sql, parameters, writes=writes)
         if writes:
             self._wake()
         return rows
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[Database]:
-        async with self.inner.transaction() as transaction:
+        async with self.door.transaction() as transaction:
             yield transaction
         self._wake()
 
@@ -152,7 +152,7 @@ class EventOutbox:
         self, database: Database, dialect: WorkDialect, now: Callable[[], int],
         wake: Callable[[], None] = _do_nothing, *,
         cause: Cause = Cause(),  # noqa: B008 - frozen
-        room: QueueLimit | None = None,
+        limit: QueueLimit | None = None,
     ) -> None:  # fmt: skip
         """Create an outbox.
 
@@ -162,10 +162,10 @@ class EventOutbox:
             now: returns the time in milliseconds since 1970.
             wake: is called when an event or a job has been committed.
             cause: the job that emits.
-            room: the limit of the queue; None for jobs, which also empty the queue.
+            limit: the limit of the queue; None for jobs, which also empty the queue.
         """
         self._database, self._dialect, self._now = database, dialect, now
-        self._wake, self._cause, self._limit = wake, cause, room
+        self._wake, self._cause, self._limit = wake, cause, limit
 
     async def emit(self, event: str, payload: Any, *, origin: str = "") -> None:
         """Write an event into the outbox. After the commit, it reaches its triggers.
@@ -239,7 +239,7 @@ class EventOutbox:
     def within(self, database: Database) -> EventOutbox:
         """Return the outbox of a transaction."""
         return _TransactionOutbox(
-            database, self._dialect, self._now, self._wake, cause=self._cause, room=self._limit
+            database, self._dialect, self._now, self._wake, cause=self._cause, limit=self._limit
         )
 
     async def committed(self) -> None:
@@ -254,9 +254,9 @@ class EventOutbox:
 class _TransactionOutbox(EventOutbox):
     def __init__(
         self, database: Database, dialect: WorkDialect, now: Callable[[], int],
-        wake: Callable[[], None], *, cause: Cause, room: QueueLimit | None,
+        wake: Callable[[], None], *, cause: Cause, limit: QueueLimit | None,
     ) -> None:  # fmt: skip
-        super().__init__(database, dialect, now, self._mark_written, cause=cause, room=room)
+        super().__init__(database, dialect, now, self._mark_written, cause=cause, limit=limit)
         self._has_written, self._wake_worker = False, wake
 
     def _mark_written(self) -> None:

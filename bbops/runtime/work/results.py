@@ -72,7 +72,7 @@ class ResultDigest:
 
 
 class _CancelledCall:
-    """The type of CUT."""
+    """The type of CANCELLED_CALL."""
 
     __slots__ = ()
 
@@ -202,7 +202,7 @@ class BufferedResults:
 
 
 class FailureRecorder:
-    """Context manager that buffers the failure of a call, so that the next attempt fails equally.
+    """Context manager that buffers the failure of a call, so that the next attempt raises it, too.
 
     If the function does not catch the failure, the attempt ends and the buffer is discarded.
     """

@@ -54,7 +54,7 @@ class _StepResponses:
     is_rejected: bool = False
 
 
-_POSITION: ContextVar[_Position] = ContextVar("_AT")
+_POSITION: ContextVar[_Position] = ContextVar("_POSITION")
 
 
 class RunRecord:

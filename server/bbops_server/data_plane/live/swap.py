@@ -136,7 +136,7 @@ class Live:
             events = None
             if self.ring is not None:
                 dialect, room = work_dialect(opened), QueueLimit(opened, now_ms)
-                events = EventOutbox(opened, dialect, now_ms, self.ring, room=room)
+                events = EventOutbox(opened, dialect, now_ms, self.ring, limit=room)
             self.realtime.place = database
             realtime = self.realtime.publisher()
             storage = kept and self._storages.find(kept)
