@@ -24,39 +24,42 @@ from typing import TYPE_CHECKING
 
 from bbops.interfaces.mcp.models import Draft
 from bbops.interfaces.mcp.project_backend import ProjectBackend
-from bbops.interfaces.mcp.tool import Gives, Takes, Tool
-from bbops.interfaces.mcp.operation import Work
+from bbops.interfaces.mcp.tool import McpTool, ToolParams, ToolResult
+from bbops.interfaces.mcp.operation import RepositoryOperation
 
 if TYPE_CHECKING:
-    from bbops.interfaces.mcp.drafting.project_repository import Bench
+    from bbops.interfaces.mcp.drafting.project_repository import ProjectRepository
 
 
-class Counting(Takes, frozen=True):
-    """Of which draft."""
+class ContextCountParams(ToolParams, frozen=True):
+    """The draft."""
 
     draft: Draft = ""
 
 
-class Counted(Gives, frozen=True, kw_only=True):
+class ContextCountResult(ToolResult, frozen=True, kw_only=True):
     """How many there are."""
 
     files: int
 
 
-COUNT = Work("context_count", Counting, Counted)
+COUNT = RepositoryOperation("context_count", ContextCountParams, ContextCountResult)
 
 
-async def run(place: ProjectBackend, taken: Counting) -> Counted:
-    """Have them counted where the repository is."""
-    return await place.work(COUNT, taken)
+async def run(backend: ProjectBackend, params: ContextCountParams) -> ContextCountResult:
+    """Count the files in the process of the repository."""
+    return await backend.run_operation(COUNT, params)
 
 
-def do(bench: Bench, taken: Counting) -> Counted:
-    """Count them."""
-    return Counted(files=len(bench.tree(bench.find(taken.draft)).entries()))
+def do(repository: ProjectRepository, params: ContextCountParams) -> ContextCountResult:
+    """Count the files."""
+    tree = repository.tree(repository.find(params.draft))
+    return ContextCountResult(files=len(tree.entries()))
 
 
-TOOL = Tool("context_count", "Count files", "Counts files.", Counting, Counted, run)
+TOOL = McpTool(
+    "context_count", "Count files", "Counts files.", ContextCountParams, ContextCountResult, run
+)
 '''
 PUBLIC = """
 from bbops_server.mcp.tables import PROJECT, tools_of

@@ -69,7 +69,7 @@ steps:
 """
 REPORTS = [
     ("group¦By", ["`groupBy`", "names with expressions"]),
-    ("hav¦ing", ["`having`", "a condition over the names"]),
+    ("hav¦ing", ["`having`", "A condition that selects groups"]),
     ("user.em¦ail", ["email: text", "`users.email`"]),
     ("start¦Of", ["startOf(unit: text, zone?: text)"]),
     ("cou¦nt(done", ["count(condition?) → integer"]),

@@ -295,7 +295,7 @@ def test_a_draft_that_moved_is_previewed_again(agent: Agent) -> None:
     plan = agent.call("preview_changes", draft="topic", changes=[change])["plan"]
     agent.change("topic", {"op": "delete", "ref": "endpoint/add"})
     found = agent.refused("apply_changes", draft="topic", plan=plan, message="Late")
-    assert "by now" in found.message
+    assert "but the plan builds on" in found.message
     assert found.next[0].tool == "preview_changes"
 
 

@@ -225,7 +225,7 @@ def test_a_data_process_loads_no_builder_and_no_git() -> None:
     code = (
         "import sys; import bbops_server.data_plane.serve as s\n"
         "from bbops_server.data_plane.gateway.gateway import DataPlane\n"
-        "s.Server(DataPlane(None)).config.load()\n"
+        "s.SocketServer(DataPlane(None)).config.load()\n"
         "print(*sorted(sys.modules))"
     )
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()

@@ -125,14 +125,14 @@ class House:
 COMPLETE = """
 from pathlib import Path
 from bbops.interfaces.lsp.completion import complete
-from bbops.interfaces.lsp.project import Folder
+from bbops.interfaces.lsp.project import EditorProject
 from bbops.interfaces.lsp.hover import explain
-from bbops.interfaces.lsp.text import Lines
+from bbops.interfaces.lsp.text import SourceLines
 
 def ask(path, before, after, kind):
-    folder = Folder.at(Path.cwd())
+    folder = EditorProject.at(Path.cwd())
     folder.refresh()
-    lines = Lines(before + after)
+    lines = SourceLines(before + after)
     if kind == "hover":
         shown = explain(folder, path, lines, len(before))
         return shown.contents.value if shown else ""
