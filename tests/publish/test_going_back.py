@@ -156,7 +156,7 @@ def test_a_suspended_project_serves_on_and_goes_on_when_resumed(served: Served) 
     wait_for(lambda: str(served.status()["attempted_revision"]).endswith(commit))
     assert served.status()["applied_revision"] == live
     assert served.condition("Ready")["status"] is False
-    assert served.bbops("resume").stdout.endswith("go on\n")
+    assert served.bbops("resume").stdout.endswith("resumed\n")
     assert served.live_of(commit)
     assert served.bbops("resume").stdout.endswith("were not suspended\n")
 
