@@ -15,7 +15,7 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives import serialization as pem
 from cryptography.hazmat.primitives.asymmetric import ec
-from hubspot.utils.signature import WebhookSignature as HubSpot
+from hubspot.utils.signature import Signature as HubSpot
 from nacl.signing import SigningKey
 from sendgrid.helpers.eventwebhook import EventWebhook
 from slack_sdk.signature import SignatureVerifier
