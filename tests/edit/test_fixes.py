@@ -161,7 +161,9 @@ def test_a_key_with_another_name_keeps_its_comments() -> None:
         ),
     ],
 )
-def test_what_cannot_be_changed_inside_says_why(file: str, change: DraftChange, words: str) -> None:
+def test_a_rejected_change_inside_a_file_has_its_reason(
+    file: str, change: DraftChange, words: str
+) -> None:
     tree = MemoryTree({"project.yaml": "bbops: 1\nname: a\n", "functions/a.yaml": file})
     with pytest.raises(ToolError, match=words):
         change_files(tree, [change])

@@ -23,7 +23,7 @@ from tests.support.checkouts import TOOLS
 pytestmark = pytest.mark.quick
 
 
-class Wanted(ToolParams):
+class FindParams(ToolParams):
     """A docstring for readers of the code."""
 
     draft_name: Annotated[str, msgspec.Meta(description="a branch", max_length=5)]
@@ -31,19 +31,19 @@ class Wanted(ToolParams):
     calls: list[NextCall] = []
 
 
-class Found(ToolResult):
-    """What is found."""
+class FindResult(ToolResult):
+    """A result."""
 
     found_name: str
 
 
-async def find(place: str, wanted: Wanted) -> Found:
-    if wanted.draft_name == "gone":
+async def find(place: str, params: FindParams) -> FindResult:
+    if params.draft_name == "gone":
         raise GitError("there is no branch 'gone'", hint="make it")
-    return Found(found_name=place + wanted.draft_name, next=[NextCall("other_tool")])
+    return FindResult(found_name=place + params.draft_name, next=[NextCall("other_tool")])
 
 
-FIND = McpTool("context_find", "Find", "Finds.", Wanted, Found, find)
+FIND = McpTool("context_find", "Find", "Finds.", FindParams, FindResult, find)
 
 
 def ask(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def made(database: Any, **triggers: str) -> Work:
     return work
 
 
-def told(payload: Any, name: str = "order.paid", number: int = 1) -> ProjectEvent:
+def event(payload: Any, name: str = "order.paid", number: int = 1) -> ProjectEvent:
     return ProjectEvent(number, name, json.dumps(payload), 0)
 
 
@@ -59,16 +59,16 @@ def changed(
     operation: str, new: Mapping[str, Any] | None, old: Mapping[str, Any] | None
 ) -> ProjectEvent:
     rows = {"newRow": new and [new], "oldRow": old and [old]}
-    return told({k: v for k, v in rows.items() if v}, row_event("orders", operation))  # type: ignore[arg-type]
+    return event({k: v for k, v in rows.items() if v}, row_event("orders", operation))  # type: ignore[arg-type]
 
 
-def jobs(work: Work, event: ProjectEvent) -> list[NewJob]:
-    return list(work.plan.route(event))
+def jobs(work: Work, received: ProjectEvent) -> list[NewJob]:
+    return list(work.plan.route(received))
 
 
 def test_a_trigger_hears_of_each_of_its_events() -> None:
     work = made(None, paid="event: [order.paid, order.gone]\nfunction: told\n")
-    names = [told({"customer": "a"}, name) for name in ("order.paid", "order.gone", "order.new")]
+    names = [event({"customer": "a"}, name) for name in ("order.paid", "order.gone", "order.new")]
     assert [len(jobs(work, one)) for one in names] == [1, 1, 0]
 
 
@@ -77,7 +77,7 @@ def test_where_decides_by_the_payload_as_its_function_declares_it() -> None:
     trigger = f"event: order.paid\nwhere: {where}\nfunction: told\n"
     work = made(None, paid=trigger)
     totals = [{"customer": "a", "total": total} for total in (9, 11)] + [{"customer": "a"}]
-    assert [len(jobs(work, told(one))) for one in totals] == [0, 1, 0]
+    assert [len(jobs(work, event(one))) for one in totals] == [0, 1, 0]
 
 
 @pytest.mark.parametrize(("operation", "new", "old", "is_wanted"), [
@@ -111,10 +111,10 @@ def test_jobs_of_one_key_share_a_lane_of_their_trigger() -> None:
         None, paid=f"event: order.paid\n{lane}function: told\n",
         also="event: order.paid\npriority: low\nfunction: told\n",
     )  # fmt: skip
-    also, paid = jobs(work, told({"customer": "ann"}))
+    also, paid = jobs(work, event({"customer": "ann"}))
     assert (paid.lane, paid.seats, paid.priority) == ("triggers/paid/ann", 3, HIGH)
     assert (also.lane, also.seats, also.priority) == ("", 1, LOW)
-    long = jobs(work, told({"customer": "x" * 400}))[1].lane
+    long = jobs(work, event({"customer": "x" * 400}))[1].lane
     assert len(long) == len("triggers/paid/") + 64
 
 
@@ -136,17 +136,19 @@ def test_a_condition_that_fails_makes_a_job_that_fails_and_takes_no_other_along(
             database, other="event: order.paid\nfunction: told\n",
             paid=f"event: order.paid\n{where}\nfunction: told\n",
         )  # fmt: skip
-        bad, good = (told({"customer": "a", "total": total}) for total in (0, 4))
+        bad, good = (event({"customer": "a", "total": total}) for total in (0, 4))
         assert [one.work for one in jobs(work, bad)] == ["triggers/other", "triggers/paid"]
         assert len(jobs(work, good)) == 2
-        assert len(jobs(work, told({"customer": "a", "total": 9}))) == 1
-        assert len(jobs(work, told("no map"))) == 2
+        assert len(jobs(work, event({"customer": "a", "total": 9}))) == 1
+        assert len(jobs(work, event("no map"))) == 2
         engine = SqlEngine(database, SqliteWork(), "a")
         job = jobs(work, bad)[1]
         claim = Claim(1, job.uid, job.work, job.payload, 1, 1, job.lane, "", 0, job.cause)
         with pytest.raises(Failure, match="zero"):
             await work.plan.run(RunRecord(engine, claim, {}))
-        skipped = replace(claim, payload=jobs(work, told({"customer": "a", "total": 9}))[0].payload)
+        skipped = replace(
+            claim, payload=jobs(work, event({"customer": "a", "total": 9}))[0].payload
+        )
         await work.plan.run(RunRecord(engine, skipped, {}))
         assert await database.read("SELECT count(*) FROM orders") == [(0,)]
         await database.close()

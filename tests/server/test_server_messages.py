@@ -31,12 +31,12 @@ from tests.support.child_requests import (
     Announce,
     Announced,
     Break,
+    ChildAnswer,
     Die,
     Echo,
     Hang,
     Look,
     Mistake,
-    Said,
     Surroundings,
     Unknown,
 )
@@ -54,7 +54,7 @@ from tests.support.child_requests import *
 class Child:
     async def echo(self, request):
         await asyncio.sleep(request.after)
-        return Said(request.said, os.getpid())
+        return ChildAnswer(request.said, os.getpid())
 
     async def refuse(self, request):
         raise GitError("no", hint="yes")
@@ -63,7 +63,7 @@ class Child:
         raise KeyError("hidden-detail")
 
     async def mistake(self, request):
-        return Said(1, 2)
+        return ChildAnswer(1, 2)
 
     async def die(self, request):
         os._exit(3)
@@ -169,8 +169,8 @@ def _framed(value: object) -> bytes:
 
 
 def test_an_answer_that_cannot_be_sent_is_an_error_answer() -> None:
-    async def big(_: Echo) -> Said:
-        return Said("x" * MAX_FRAME_BYTES, 1)
+    async def big(_: Echo) -> ChildAnswer:
+        return ChildAnswer("x" * MAX_FRAME_BYTES, 1)
 
     async def test(ours: ProcessChannel, theirs: ProcessChannel) -> None:
         answering = asyncio.create_task(RequestService("a child", {Echo: big}).run(theirs))

@@ -12,14 +12,14 @@ from bbops_server.process.messages.request import (
 )
 
 
-class Said(AnswerMessage, frozen=True):
-    """What was said, and by whom."""
+class ChildAnswer(AnswerMessage, frozen=True):
+    """The answer of a child, with its process id."""
 
     said: Any
     pid: int
 
 
-class Echo(RequestMessage[Said], frozen=True):
+class Echo(RequestMessage[ChildAnswer], frozen=True):
     """Say the same, after a while."""
 
     said: Any

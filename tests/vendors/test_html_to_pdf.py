@@ -415,9 +415,9 @@ def test_too_many_prints_are_refused_and_the_others_made(printer: Printing) -> N
 def memory(pid: int) -> int:
     """Return what the processes of a browser have alone."""
     found = 0
-    for one in list_descendants(pid):
+    for process in list_descendants(pid):
         with suppress(OSError):
-            _, resident, shared, *_ = map(int, Path(f"/proc/{one}/statm").read_text().split())
+            _, resident, shared, *_ = map(int, Path(f"/proc/{process}/statm").read_text().split())
             found += (resident - shared) * os.sysconf("SC_PAGE_SIZE")
     return found
 

@@ -8,7 +8,7 @@ CRUD_KEYS: Final = {
     "Crud.table": "The table whose rows the routes are about.",
     "Crud.path": "The path of `list` and `create`; the other paths end with the row's key.",
     "Crud.select": "The columns of each response, as in `find`; by default all but private ones.",
-    "Crud.middleware": "Functions that run before every action, after those of the channel.",
+    "Crud.middleware": "Functions that run before every action, after the channel's middleware.",
     "owner": "The column that holds the signed-in user's id; short for `match` with it.",
     "match": "Columns and their values in every row, as expressions without `${ }`.",
     "actions": "The routes; only the named actions exist.",

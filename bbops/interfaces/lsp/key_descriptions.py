@@ -254,7 +254,7 @@ KEY_DESCRIPTIONS = WORK_KEYS | {
     "Endpoint.params": "The shape of the path parameters, for its steps.",
     "Endpoint.output": "The responses of its steps, by status.",
     "Endpoint.steps": "Steps to run instead of a `function`; nothing else can run them.",
-    "Endpoint.middleware": "Functions that run before it, after those of the channel.",
+    "Endpoint.middleware": "Functions that run before it, after the channel's middleware.",
     "Endpoint.rateLimit": "Requests per minute for one client, with a separate counter.",
     "Endpoint.function": "The function to run; or use `steps`.",
     "Realtime.authentication": "Who can connect: `None` (anyone), `JWT` (signed in).",

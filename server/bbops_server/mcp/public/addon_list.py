@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from bbops.language.addons._base import AddonKind
 
 
-class Wanted(ToolParams, frozen=True):
-    """All of them, or one with its parameters."""
+class AddonListParams(ToolParams, frozen=True):
+    """An addon, or none for all addons."""
 
     addon: Annotated[str, msgspec.Meta(description="an id, for its steps in detail")] = ""
 
@@ -74,7 +74,7 @@ class Addons(ToolResult, frozen=True):
     addons: list[Addon]
 
 
-async def show(at: PublicContext, wanted: Wanted) -> Addons:
+async def show(at: PublicContext, wanted: AddonListParams) -> Addons:
     """Show them."""
     known = await asyncio.to_thread(_read_addons)
     if not wanted.addon:
@@ -127,7 +127,7 @@ TOOL = McpTool(
     "addon_list",
     "Integrations",
     "Integrations that functions have steps for; with an id, in detail with examples. Optional.",
-    Wanted,
+    AddonListParams,
     Addons,
     show,
     scope="",

@@ -13,8 +13,8 @@ from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolParams, ToolResult
 from bbops_server.mcp.public_context import PublicContext
 
 
-class Wanted(ToolParams, frozen=True):
-    """What it is to be called."""
+class ProjectCreateParams(ToolParams, frozen=True):
+    """The name of the new project."""
 
     name: Annotated[
         str, msgspec.Meta(description="such as 'web-shop'", min_length=1, max_length=63)
@@ -39,7 +39,7 @@ class Preview(ToolResult, frozen=True):
     afterwards: str
 
 
-async def preview(at: PublicContext, wanted: Wanted) -> Preview:
+async def preview(at: PublicContext, wanted: ProjectCreateParams) -> Preview:
     """Show what would be made."""
     name = slug(wanted.name)
     files = await asyncio.to_thread(template_files, name)
@@ -61,7 +61,7 @@ TOOL = McpTool(
     "project_create",
     "Preview a new project",
     "Dry run: the files and commands that a new project needs. Creates nothing.",
-    Wanted,
+    ProjectCreateParams,
     Preview,
     preview,
 )
