@@ -75,6 +75,13 @@ class Judge:
 
     async def _run(self, topic: Topic, params: Params, identity: Identity) -> Verdict:
         run = self._begin(params, identity, topic)
+        try:
+            return await self._decide(topic, run)
+        finally:
+            if run.folder is not None:
+                run.folder.remove()
+
+    async def _decide(self, topic: Topic, run: Run) -> Verdict:
         for function in topic.middleware:
             if function.params is not None or function.query is not None:
                 answer = await run_typed(function, run, {})
@@ -89,12 +96,14 @@ class Judge:
         run = self.answering.run()
         run.cache, run.vars, run.params, run.query = Cache(), {}, dict(params), {}
         run.auth, run.credential = identity.claims, identity.token
-        needs = frozenset[str]().union(*(one.needs for one in topic.middleware))
+        needs = frozenset[str]().union(*(function.needs for function in topic.middleware))
         if needs & {"headers", "request"}:
             run.headers, run.request = read_request(self.answering, identity.scope)
+        if run.host.files is not None and any(function.has_files for function in topic.middleware):
+            run.folder = run.host.files.open()
         return run
 
     def surprise(self, error: BaseException, identity: Identity) -> None:
-        """Log a failure that nobody meant, with its file and line."""
+        """Log a failure that is not a refusal, with its file and line."""
         if not isinstance(error, Thrown | InvalidInput):
             self.answering.surprise(error, identity.scope)
