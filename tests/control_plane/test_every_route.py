@@ -17,7 +17,8 @@ from tests.support.control import Browser, Tried
 
 NOBODYS = {
     "GET /setup", "POST /setup", "GET /signup", "POST /signup", "GET /signin", "POST /signin",
-    "POST /signout", "GET /style.css", "GET /icon.svg", "GET /schema/openapi.json",
+    "POST /signout", "GET /style.css", "GET /icon.svg", "GET /icons.svg",
+    "GET /schema/openapi.json",
     "GET /schema/{path:str}",
     "POST /api/login", "POST /api/login/poll", "GET /schema", "GET /signin/with/{provider:str}",
     "GET /signin/with/{provider:str}/callback",

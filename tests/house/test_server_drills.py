@@ -223,7 +223,8 @@ from litestar import Response
 from litestar.params import FromPath
 
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.web.routes import Tab, page
+from bbops_server.control_plane.web.panels import Panel
+from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here
 
 
@@ -233,15 +234,13 @@ async def show_letters(visit: Here, name: FromPath[str]) -> Response[Any]:
     return visit.page("letters", project=name, count=len(name))
 
 
-TAB = Tab(90, "Letters", "/letters")
+PANEL = Panel("Build", 95, "Letters", "mail", "/letters")
 ROUTES = (show_letters,)
 '''
-TEMPLATE = """{% extends "base.html" %}
-{% from "parts.html" import project_nav %}
+TEMPLATE = """{% extends "project.html" %}
 {% block title %}Letters{% endblock %}
 {% block heading %}Letters{% endblock %}
 {% block main %}
-{{ project_nav(project, path) }}
 <p>{{ count }} letters</p>
 {% endblock %}
 """

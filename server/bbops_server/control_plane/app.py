@@ -27,17 +27,18 @@ from bbops.runtime.flow.run import code_of
 from bbops_server.accounts.errors import AccountError, ControlAway
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.guard import BrowserGuard
+from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.permissions import read_visit, require
 from bbops_server.control_plane.web.refusals import error_text, refuse
-from bbops_server.control_plane.web.routes import PERMISSION, Tab
+from bbops_server.control_plane.web.routes import PERMISSION
 from bbops_server.control_plane.web.state import ControlState
 from bbops_server.control_plane.web.view import create_template_config
 from bbops_server.control_plane.web.visit import Visit, sign_in_path
 from bbops_server.process.application import Application
 
 MAX_BODY_BYTES = 64 << 10
-ROOMS = ("projects", "agents", "sign_in", "people", "proposals")
-"""Packages with routes: each module that has `ROUTES`, and a `TAB` if it is a page of a project."""
+ROOMS = ("panels", "projects", "agents", "sign_in", "people", "proposals")
+"""Packages with routes: each module has `ROUTES`, and a `PANEL` for the side bar."""
 
 _log = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ def create_control(control: ControlState) -> Litestar:
     return Application(
         [route for module in modules for route in module.ROUTES],
         openapi_config=schema,
-        template_config=create_template_config(_find_tabs(modules)),
+        template_config=create_template_config(_find_panels(modules)),
         guards=[require],
         dependencies={"visit": Provide(read_visit, sync_to_thread=False)},
         exception_handlers={
@@ -83,8 +84,8 @@ def find_route_modules() -> list[ModuleType]:
     return [module for room in rooms for _, module in room if hasattr(module, "ROUTES")]
 
 
-def _find_tabs(modules: Iterable[ModuleType]) -> list[Tab]:
-    return sorted(module.TAB for module in modules if hasattr(module, "TAB"))
+def _find_panels(modules: Iterable[ModuleType]) -> list[Panel]:
+    return [module.PANEL for module in modules if hasattr(module, "PANEL")]
 
 
 def _handle_account(request: AnyRequest, error: AccountError) -> Response[Any]:

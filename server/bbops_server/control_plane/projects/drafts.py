@@ -15,8 +15,9 @@ from bbops.base.errors import BbopsError
 from bbops.interfaces.answers import DraftStatus
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.guard import POLICY
+from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.refusals import refuse
-from bbops_server.control_plane.web.routes import Tab, change, form, page, read
+from bbops_server.control_plane.web.routes import change, form, page, read
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.data_plane.drafts.keys import make_token, mark_of
 from bbops_server.publish.projects.protocols import DraftSource
@@ -186,5 +187,5 @@ def _drafts(visit: Visit, name: str) -> DraftSource:
     return drafts
 
 
-TAB = Tab(20, "Drafts", "/drafts")
+PANEL = Panel("Ship", 10, "Drafts", "branch", "/drafts")
 ROUTES = (list_drafts, create_token, renew, allow_hosts, copy_rows, show_drafts, renew_by_page)

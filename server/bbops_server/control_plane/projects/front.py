@@ -40,6 +40,12 @@ async def show_style() -> Template:
     return Template("style.css", media_type="text/css", headers=_CACHED)
 
 
+@page("/icons.svg", Permission.BE_ANYBODY)
+async def show_icons() -> Template:
+    """Send the symbols of the pages."""
+    return Template("icons.svg", media_type="image/svg+xml", headers=_CACHED)
+
+
 @page("/icon.svg", Permission.BE_ANYBODY)
 async def show_icon() -> Template:
     """Send the icon."""
@@ -125,4 +131,4 @@ def _diagnostic(diagnostic: JsonDiagnostic) -> str:
     return f"  {diagnostic.line_of_text()}"
 
 
-ROUTES = (show_front, show_style, show_icon)
+ROUTES = (show_front, show_style, show_icon, show_icons)

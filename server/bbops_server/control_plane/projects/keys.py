@@ -12,6 +12,7 @@ from litestar.params import Body, FromPath
 from bbops.interfaces.answers import ApiKeyInfo, IssuedKey
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT, VisitedProject
+from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.routes import change, page, read
 from bbops_server.control_plane.web.visit import Here
 from bbops_server.process.messages.api_keys import IssueKey, ListKeys, RevokeKey, RotateKey
@@ -147,6 +148,7 @@ def _with_dates(key: ApiKeyInfo) -> dict[str, Any]:
     }
 
 
+PANEL = Panel("Team", 30, "API keys", "key", "/keys", Permission.MANAGE_KEYS)
 ROUTES = (
     list_keys, issue_key, rotate_key, revoke_key,
     show_keys, list_draft_keys, issue_draft_key, rotate_draft_key, revoke_draft_key,

@@ -21,7 +21,8 @@ from bbops_server.control_plane.projects.versions import (
     find_versions,
     propose_rollback,
 )
-from bbops_server.control_plane.web.routes import Tab, form, page
+from bbops_server.control_plane.web.panels import Panel
+from bbops_server.control_plane.web.routes import form, page
 from bbops_server.control_plane.web.visit import Here
 from bbops_server.publish.projects.protocols import VersionSource
 
@@ -38,7 +39,7 @@ async def show_project(visit: Here, name: FromPath[str]) -> Response[Any]:
     publications = _merge_repeats(await visit.control.run(history.publications, MAX_SHOWN))
     wrong = render([diagnostic.diagnostic() for diagnostic in status.diagnostics], "text")
     return visit.page(
-        "project", project=name, status=status, state=find_state(status),
+        "overview", project=name, status=status, state=find_state(status),
         publications=publications[::-1], wrong=wrong, versions=await _list(history),
     )  # fmt: skip
 
@@ -66,5 +67,5 @@ async def _list(history: VersionSource) -> Sequence[tuple[Mapping[str, Any], dat
     return [(each, datetime.fromisoformat(each["at"]).astimezone(UTC)) for each in newest]
 
 
-TAB = Tab(10, "Overview", "")
+PANEL = Panel("", 10, "Overview", "home", "")
 ROUTES = (show_project, propose_by_page)

@@ -22,7 +22,8 @@ from bbops.review.contract.contract import Contract, Page
 from bbops.review.contract.session_words import session_lines
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.contracts import find_draft, find_live
-from bbops_server.control_plane.web.routes import Tab, page
+from bbops_server.control_plane.web.panels import Panel
+from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.publish.status.status import RenderedContract
 
@@ -104,5 +105,5 @@ def _markdown() -> MarkdownIt:
     return MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
 
 
-TAB = Tab(40, "API", "/reference")
+PANEL = Panel("Build", 90, "API reference", "book", "/reference")
 ROUTES = (show_reference, show_draft_reference, show_prose)

@@ -16,7 +16,8 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.proposals.api import describe
 from bbops_server.control_plane.proposals.replays import replay
 from bbops_server.control_plane.proposals.review import VisitedProposals
-from bbops_server.control_plane.web.routes import Tab, form, page
+from bbops_server.control_plane.web.panels import Panel
+from bbops_server.control_plane.web.routes import form, page
 from bbops_server.control_plane.web.visit import Here, Visit
 
 _NOTICES: Final = {
@@ -127,7 +128,7 @@ def _render(detail: ProposalDetail | OtherProject, folder: str = "") -> dict[str
     }
 
 
-TAB = Tab(30, "Proposals", "/proposals")
+PANEL = Panel("Ship", 20, "Proposals", "pull", "/proposals")
 ROUTES = (
     show_proposals, show_proposal, mark_by_page, review_by_page, merge_by_page, replay_by_page,
     close_by_page,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from litestar import get, post
 from litestar.handlers import HTTPRouteHandler
@@ -15,20 +15,6 @@ IS_FORM: Final = "is_form"
 
 HAS_OWN_AUTH: Final = "has_own_auth"
 """Marks a route that authenticates and authorizes its requests by other means than `require`."""
-
-
-class Tab(NamedTuple):
-    """A page in the navigation of a project.
-
-    Attributes:
-        place: the order among the tabs, ascending.
-        name: the text of the link.
-        path: the path below `/projects/NAME`.
-    """
-
-    place: int
-    name: str
-    path: str
 
 
 RouteDecorator = Callable[[Callable[..., Any]], HTTPRouteHandler]

@@ -11,7 +11,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.template import TemplateConfig
 
-from bbops_server.control_plane.web.routes import Tab
+from bbops_server.control_plane.web.frame import frames
+from bbops_server.control_plane.web.panels import Panel
 
 _SIGNS: Final = {"+ ": "add", "- ": "gone", "~ ": "changed", "> ": "changed"}
 _DIFF: Final = {"+": "add", "-": "gone", "d": "head", "@": "soft", "…": "soft"}
@@ -19,13 +20,13 @@ _DIFF: Final = {"+": "add", "-": "gone", "d": "head", "@": "soft", "…": "soft"
 PAGES: Final = Path(__file__).parent.parent / "pages"
 
 
-def create_template_config(tabs: Sequence[Tab]) -> TemplateConfig[Any]:
-    """Return the configuration of the templates; `tabs` are the pages of a project."""
+def create_template_config(panels: Sequence[Panel]) -> TemplateConfig[Any]:
+    """Return the configuration of the templates; `panels` are the pages of a project."""
     environment = Environment(
         loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.globals["tabs"] = tabs
+    environment.globals["frame_of"] = frames(panels)
     environment.filters["moment"] = show_moment
     environment.filters["plan_lines"] = mark_lines
     environment.filters["diff_lines"] = mark_diff
