@@ -295,6 +295,23 @@ class FrontendResult(msgspec.Struct, frozen=True):
     message: str
 
 
+class FrontendFile(msgspec.Struct, frozen=True):
+    """A file of a frontend; `packed_bytes` is its size as sent, 0 if it is sent unpacked."""
+
+    path: str
+    size_bytes: int
+    packed_bytes: int
+    type: str
+
+
+class LiveFrontend(msgspec.Struct, frozen=True):
+    """The live frontend; `tagged` is its own revision, empty if it is part of the commit."""
+
+    name: str
+    tagged: str
+    files: list[FrontendFile]
+
+
 class MergeResult(msgspec.Struct, frozen=True):
     """The result of a merge."""
 

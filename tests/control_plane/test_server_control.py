@@ -111,7 +111,8 @@ def test_it_describes_itself(ask: Ask) -> None:
     paths = ask("/schema/openapi.json").json()["paths"]
     assert set(paths) == {
         "/api/hooks", "/api/hooks/test", "/api/hooks/{message}/resend",
-        "/api/projects/{name}/addons/test", "/api/projects/{name}/drafts/{slug}/addons/test",
+        "/api/projects/{name}/addons/test", "/api/projects/{name}/compare",
+        "/api/projects/{name}/frontends/live", "/api/projects/{name}/drafts/{slug}/addons/test",
         "/api/projects/{name}/drafts/{slug}/jobs",
         "/api/projects/{name}/drafts/{slug}/jobs/story",
         "/api/projects/{name}/drafts/{slug}/jobs/release",

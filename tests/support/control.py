@@ -137,6 +137,9 @@ class OneHistory:
     async def restore(self, version: str, only: list[str], who: str) -> dict[str, Any]:
         raise ServerError(f"there is no version '{version}'")
 
+    async def compare(self, old: str, new: str) -> dict[str, Any]:
+        raise ServerError(f"there is no version '{old}'")
+
     async def put(self, restored: Mapping[str, str]) -> None:
         pass
 
@@ -147,6 +150,9 @@ class OneHistory:
 class OneFrontend:
     async def list(self) -> list[dict[str, Any]]:
         return []
+
+    async def live(self) -> None:
+        return None
 
     async def publish(
         self, folder: Path, paths: Sequence[str], *, who: str, subject: str

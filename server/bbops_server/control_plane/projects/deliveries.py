@@ -55,7 +55,7 @@ async def list_deliveries(
 @read(f"{PROJECT}/deliveries/story", Permission.READ_JOBS)
 async def show_delivery(visit: Here, name: FromPath[str], delivery: Name) -> DeliveryStory:
     """The record of a delivery: headers and body, and the attempts of a sent one."""
-    return await _show(VisitedProject.open(visit, name), delivery)
+    return await find_delivery(VisitedProject.open(visit, name), delivery)
 
 
 @change(f"{PROJECT}/deliveries/repeat", Permission.MANAGE_JOBS, status=200)
@@ -63,7 +63,7 @@ async def repeat_delivery(
     visit: Here, name: FromPath[str], data: Annotated[OneDelivery, Body()]
 ) -> StartedJob:
     """Replay a received delivery, or resend a sent one, as a new job."""
-    return await _repeat(VisitedProject.open(visit, name), data.delivery)
+    return await repeat(VisitedProject.open(visit, name), data.delivery)
 
 
 @read(f"{PROJECT}/receivers", Permission.READ_JOBS)
@@ -80,7 +80,7 @@ async def enable_receiver(
     visit: Here, name: FromPath[str], data: Annotated[OneReceiver, Body()]
 ) -> ChangedJobs:
     """Enable a disabled receiver."""
-    return await _enable(VisitedProject.open(visit, name), data)
+    return await enable(VisitedProject.open(visit, name), data)
 
 
 @read(f"{DRAFT}/deliveries", Permission.READ_JOBS)
@@ -98,7 +98,7 @@ async def show_draft_delivery(
     visit: Here, name: FromPath[str], slug: FromPath[str], delivery: Name
 ) -> DeliveryStory:
     """The record of a draft's delivery."""
-    return await _show(VisitedProject.open_draft(visit, name, slug), delivery)
+    return await find_delivery(VisitedProject.open_draft(visit, name, slug), delivery)
 
 
 @change(f"{DRAFT}/deliveries/repeat", Permission.RUN_DRAFT_JOBS, status=200)
@@ -106,7 +106,7 @@ async def repeat_draft_delivery(
     visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[OneDelivery, Body()]
 ) -> StartedJob:
     """Replay a delivery that a draft has received, as a new job."""
-    return await _repeat(VisitedProject.open_draft(visit, name, slug), data.delivery)
+    return await repeat(VisitedProject.open_draft(visit, name, slug), data.delivery)
 
 
 @read(f"{DRAFT}/receivers", Permission.READ_JOBS)
@@ -124,17 +124,19 @@ async def enable_draft_receiver(
     visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[OneReceiver, Body()]
 ) -> ChangedJobs:
     """Enable a disabled receiver of a draft."""
-    return await _enable(VisitedProject.open_draft(visit, name, slug), data)
+    return await enable(VisitedProject.open_draft(visit, name, slug), data)
 
 
-async def _show(project: VisitedProject, delivery: str) -> DeliveryStory:
+async def find_delivery(project: VisitedProject, delivery: str) -> DeliveryStory:
+    """Return the record of a delivery. Raises: HTTPException: it does not exist."""
     story = (await project.ask(ShowDelivery, delivery)).story
     if story is None:
         raise _missing(delivery)
     return story
 
 
-async def _repeat(project: VisitedProject, delivery: str) -> StartedJob:
+async def repeat(project: VisitedProject, delivery: str) -> StartedJob:
+    """Replay or resend a delivery. Raises: HTTPException: it does not exist."""
     job = (await project.ask(RepeatDelivery, delivery)).job
     if not job:
         raise _missing(delivery)
@@ -142,7 +144,8 @@ async def _repeat(project: VisitedProject, delivery: str) -> StartedJob:
     return StartedJob(job)
 
 
-async def _enable(project: VisitedProject, receiver: OneReceiver) -> ChangedJobs:
+async def enable(project: VisitedProject, receiver: OneReceiver) -> ChangedJobs:
+    """Enable a disabled receiver. Raises: HTTPException: the request failed."""
     enabled = await project.ask(EnableReceiver, receiver.webhook, receiver.receiver)
     await project.note("enable receiver", f"{receiver.webhook} {receiver.receiver}")
     return ChangedJobs(int(enabled.is_changed))

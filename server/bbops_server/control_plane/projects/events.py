@@ -55,7 +55,7 @@ async def replay_events(
     visit: Here, name: FromPath[str], data: Annotated[ReplayRequest, Body()]
 ) -> ReplayedEvents:
     """Run a trigger again for logged events, or count them."""
-    return await _replay(VisitedProject.open(visit, name), data)
+    return await replay(VisitedProject.open(visit, name), data)
 
 
 @read(f"{DRAFT}/events", Permission.READ_JOBS)
@@ -82,7 +82,7 @@ async def replay_draft_events(
     visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[ReplayRequest, Body()]
 ) -> ReplayedEvents:
     """Run a trigger of a draft again for logged events, as held jobs, or count the events."""
-    return await _replay(VisitedProject.open_draft(visit, name, slug), data)
+    return await replay(VisitedProject.open_draft(visit, name, slug), data)
 
 
 async def _emit(project: VisitedProject, event: NewEvent) -> EmittedEvent:
@@ -91,10 +91,11 @@ async def _emit(project: VisitedProject, event: NewEvent) -> EmittedEvent:
     return EmittedEvent(emitted.triggers)
 
 
-async def _replay(project: VisitedProject, replay: ReplayRequest) -> ReplayedEvents:
-    trigger = f"triggers/{replay.trigger.removeprefix('triggers/').removesuffix('.yaml')}"
-    replayed = await project.ask(ReplayEvents, trigger, replay.since, replay.dry_run)
-    if not replay.dry_run:
+async def replay(project: VisitedProject, request: ReplayRequest) -> ReplayedEvents:
+    """Run a trigger again for logged events, or count them."""
+    trigger = f"triggers/{request.trigger.removeprefix('triggers/').removesuffix('.yaml')}"
+    replayed = await project.ask(ReplayEvents, trigger, request.since, request.dry_run)
+    if not request.dry_run:
         await project.note("replay events", f"{trigger}: {replayed.count}")
     return ReplayedEvents(replayed.count)
 

@@ -16,7 +16,7 @@ from litestar.exceptions import ClientException, NotFoundException
 from litestar.params import FromPath, QueryParameter
 
 from bbops.base.errors import BbopsError
-from bbops.interfaces.answers import FrontendResult
+from bbops.interfaces.answers import FrontendResult, LiveFrontend
 from bbops.source.tree import is_safe
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
@@ -34,9 +34,18 @@ MAX_FILE_BYTES: Final = 32 << 20
 async def list_frontends(visit: Here, name: FromPath[str]) -> list[dict[str, Any]]:
     """Frontends that were published without the backend, newest first."""
     try:
-        return await _find(visit, name).list()
+        return await find_frontends(visit, name).list()
     except BbopsError as error:
         raise refuse(error) from None
+
+
+@read("/api/projects/{name:str}/frontends/live", Permission.READ_PROJECT)
+async def read_live_frontend(visit: Here, name: FromPath[str]) -> LiveFrontend:
+    """The files of the live frontend, with their sizes."""
+    found = await find_frontends(visit, name).live()
+    if found is None:
+        raise NotFoundException(f"project '{name}' has no live frontend")
+    return found
 
 
 @post(
@@ -48,7 +57,7 @@ async def publish_frontend(
     message: Annotated[str, QueryParameter(max_length=200)] = "Publish the frontend",
 ) -> FrontendResult:  # fmt: skip
     """Publish the files of a zip archive, the body; responds when they are live."""
-    frontends = _find(visit, name)
+    frontends = find_frontends(visit, name)
     data = await visit.request.body()
     try:
         with _unpacked(await asyncio.to_thread(_read, data)) as (folder, paths):
@@ -60,7 +69,8 @@ async def publish_frontend(
     return FrontendResult(**done)
 
 
-def _find(visit: Visit, name: str) -> FrontendSource:
+def find_frontends(visit: Visit, name: str) -> FrontendSource:
+    """Return the frontends of a project. Raises: NotFoundException: it does not exist."""
     frontends = visit.control.status.frontends(name)
     if frontends is None:
         raise NotFoundException(f"there is no project '{name}'")
@@ -111,4 +121,4 @@ def _check(infos: list[zipfile.ZipInfo]) -> None:
             raise ClientException(f"'{info.filename}' has more than {MAX_FILE_BYTES:,} bytes")
 
 
-ROUTES = (list_frontends, publish_frontend)
+ROUTES = (list_frontends, read_live_frontend, publish_frontend)

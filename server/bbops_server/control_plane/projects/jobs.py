@@ -78,19 +78,19 @@ async def list_jobs(
     limit: Limit = 100,
 ) -> JobList:  # fmt: skip
     """Jobs by state, oldest first, and the next ticks. By default, all jobs that have not ended."""
-    return await _list(VisitedProject.open(visit, name), show, limit)
+    return await find_jobs(VisitedProject.open(visit, name), show, limit)
 
 
 @read(f"{PROJECT}/jobs/story", Permission.READ_JOBS)
 async def show_job(visit: Here, name: FromPath[str], job: Name) -> JobStory:
     """A job's payload, cause, attempts and steps."""
-    return await _show(VisitedProject.open(visit, name), job)
+    return await find_story(VisitedProject.open(visit, name), job)
 
 
 @change(f"{PROJECT}/jobs/run", Permission.RETRY_JOBS, status=200)
 async def run_job(visit: Here, name: FromPath[str], data: Annotated[OneJob, Body()]) -> ChangedJobs:
     """Run a held or delayed job now."""
-    return await _change(VisitedProject.open(visit, name), "start", data.job)
+    return await change_jobs(VisitedProject.open(visit, name), "start", data.job)
 
 
 @change(f"{PROJECT}/jobs/retry", Permission.RETRY_JOBS, status=200)
@@ -99,7 +99,7 @@ async def retry_job(
 ) -> ChangedJobs:
     """Run a dead, held or delayed job now."""
     project = VisitedProject.open(visit, name)
-    return await _change(project, "retry", data.job, from_start=data.from_start)
+    return await change_jobs(project, "retry", data.job, from_start=data.from_start)
 
 
 @change(f"{PROJECT}/jobs/cancel", Permission.RETRY_JOBS, status=200)
@@ -107,13 +107,13 @@ async def cancel_job(
     visit: Here, name: FromPath[str], data: Annotated[OneJob, Body()]
 ) -> ChangedJobs:
     """End a job without running it; a running job ends at its next step."""
-    return await _change(VisitedProject.open(visit, name), "cancel", data.job)
+    return await change_jobs(VisitedProject.open(visit, name), "cancel", data.job)
 
 
 @change(f"{PROJECT}/jobs/hold", Permission.MANAGE_JOBS, status=200)
 async def hold_jobs(visit: Here, name: FromPath[str]) -> ChangedJobs:
     """Hold all waiting jobs until they are released. ReleasedJobs jobs continue."""
-    return await _change(VisitedProject.open(visit, name), "hold")
+    return await change_jobs(VisitedProject.open(visit, name), "hold")
 
 
 @change(f"{PROJECT}/jobs/release", Permission.MANAGE_JOBS, status=200)
@@ -122,7 +122,7 @@ async def release_jobs(
 ) -> ChangedJobs:
     """Release held jobs."""
     project = VisitedProject.open(visit, name)
-    return await _change(project, "release", data.job, restored=data.restored)
+    return await change_jobs(project, "release", data.job, restored=data.restored)
 
 
 @read(f"{PROJECT}/tasks/next", Permission.READ_JOBS)
@@ -144,7 +144,7 @@ async def run_task(
     visit: Here, name: FromPath[str], data: Annotated[OneTask, Body()]
 ) -> ChangedJobs:
     """Run a task now, beside its schedule."""
-    return await _run_task(VisitedProject.open(visit, name), data.task)
+    return await start_task(VisitedProject.open(visit, name), data.task)
 
 
 @read(f"{DRAFT}/jobs", Permission.READ_JOBS)
@@ -153,7 +153,7 @@ async def list_draft_jobs(
     show: Annotated[State, QueryParameter()] = "", limit: Limit = 100,
 ) -> JobList:  # fmt: skip
     """The jobs of a draft, as `GET /api/projects/{name}/jobs`."""
-    return await _list(VisitedProject.open_draft(visit, name, slug), show, limit)
+    return await find_jobs(VisitedProject.open_draft(visit, name, slug), show, limit)
 
 
 @read(f"{DRAFT}/jobs/story", Permission.READ_JOBS)
@@ -161,7 +161,7 @@ async def show_draft_job(
     visit: Here, name: FromPath[str], slug: FromPath[str], job: Name
 ) -> JobStory:
     """The history of a draft's job."""
-    return await _show(VisitedProject.open_draft(visit, name, slug), job)
+    return await find_story(VisitedProject.open_draft(visit, name, slug), job)
 
 
 @change(f"{DRAFT}/jobs/release", Permission.RUN_DRAFT_JOBS, status=200)
@@ -170,7 +170,7 @@ async def release_draft_jobs(
 ) -> ChangedJobs:
     """Run a held job of a draft, or all of them."""
     draft = VisitedProject.open_draft(visit, name, slug)
-    return await _change(draft, "release", data.job)
+    return await change_jobs(draft, "release", data.job)
 
 
 @change(f"{DRAFT}/jobs/run", Permission.RUN_DRAFT_JOBS, status=200)
@@ -178,7 +178,7 @@ async def run_draft_job(
     visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[OneJob, Body()]
 ) -> ChangedJobs:
     """Run a held or delayed job of a draft now."""
-    return await _change(VisitedProject.open_draft(visit, name, slug), "start", data.job)
+    return await change_jobs(VisitedProject.open_draft(visit, name, slug), "start", data.job)
 
 
 @change(f"{DRAFT}/jobs/retry", Permission.RUN_DRAFT_JOBS, status=200)
@@ -187,7 +187,7 @@ async def retry_draft_job(
 ) -> ChangedJobs:
     """Run a dead or held job of a draft."""
     draft = VisitedProject.open_draft(visit, name, slug)
-    return await _change(draft, "retry", data.job, from_start=data.from_start)
+    return await change_jobs(draft, "retry", data.job, from_start=data.from_start)
 
 
 @change(f"{DRAFT}/jobs/cancel", Permission.RUN_DRAFT_JOBS, status=200)
@@ -196,7 +196,7 @@ async def cancel_draft_job(
 ) -> ChangedJobs:
     """End a job of a draft without running it."""
     draft = VisitedProject.open_draft(visit, name, slug)
-    return await _change(draft, "cancel", data.job)
+    return await change_jobs(draft, "cancel", data.job)
 
 
 @change(f"{DRAFT}/tasks/run", Permission.RUN_DRAFT_JOBS, status=200)
@@ -204,7 +204,7 @@ async def run_draft_task(
     visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[OneTask, Body()]
 ) -> ChangedJobs:
     """Run a task of a draft now."""
-    return await _run_task(VisitedProject.open_draft(visit, name, slug), data.task)
+    return await start_task(VisitedProject.open_draft(visit, name, slug), data.task)
 
 
 @change(f"{DRAFT}/work", Permission.RUN_DRAFT_JOBS, status=200)
@@ -218,12 +218,14 @@ async def run_draft_work(
     return ReleasedJobs(running.released)
 
 
-async def _list(project: VisitedProject, state: str, limit: int) -> JobList:
+async def find_jobs(project: VisitedProject, state: str, limit: int) -> JobList:
+    """Return jobs by state, the number of jobs in each state, and the next ticks."""
     answer = await project.ask(ListJobs, state, limit)
     return JobList(answer.jobs, answer.counts, answer.tasks)
 
 
-async def _show(project: VisitedProject, job: str) -> JobStory:
+async def find_story(project: VisitedProject, job: str) -> JobStory:
+    """Return a job's history. Raises: HTTPException: the job does not exist."""
     story = (await project.ask(ShowJob, job)).story
     if story is None:
         hint = "'bbops jobs list' shows those there are, '--state ended' those that have ended"
@@ -231,18 +233,20 @@ async def _show(project: VisitedProject, job: str) -> JobStory:
     return story
 
 
-async def _change(
+async def change_jobs(
     project: VisitedProject, action: Action, job: str = "", *,
     restored: bool = False, from_start: bool = False,
 ) -> ChangedJobs:  # fmt: skip
+    """Change one job, or all jobs, and write the audit log."""
     changed = await project.ask(ChangeJobs, action, job, restored, from_start)
     jobs = job or ("restored" if restored else "all")
     await project.note(f"{action} jobs", f"{jobs}: {changed.count}")
     return ChangedJobs(changed.count, changed.job)
 
 
-async def _run_task(project: VisitedProject, name: str) -> ChangedJobs:
-    changed = await _change(project, "run", _task_name(name))
+async def start_task(project: VisitedProject, name: str) -> ChangedJobs:
+    """Run a task now. Raises: HTTPException: the task does not exist, or is disabled."""
+    changed = await change_jobs(project, "run", _task_name(name))
     if not changed.count:
         raise _missing_task(name)
     return changed

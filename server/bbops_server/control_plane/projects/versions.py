@@ -56,10 +56,17 @@ class RollbackRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @read("/api/projects/{name:str}/versions", Permission.READ_PROJECT)
 async def list_versions(visit: Here, name: FromPath[str]) -> list[dict[str, Any]]:
     """The published versions, newest first: tags of the repository."""
-    try:
-        return await find_versions(visit, name).tags()
-    except BbopsError as error:
-        raise refuse(error) from None
+    return await read_versions(visit, name)
+
+
+@read("/api/projects/{name:str}/compare", Permission.READ_PROJECT)
+async def compare_versions(
+    visit: Here, name: FromPath[str],
+    old: Annotated[str, QueryParameter(min_length=1, max_length=200)],
+    new: Annotated[str, QueryParameter(min_length=1, max_length=200)],
+) -> dict[str, Any]:  # fmt: skip
+    """The plan and the difference of two versions, such as v1 and v2."""
+    return await compare(visit, name, old, new)
 
 
 @read("/api/projects/{name:str}/publications", Permission.READ_PROJECT)
@@ -160,6 +167,22 @@ async def propose_rollback(visit: Visit, name: str, data: RollbackRequest) -> Ro
     )
 
 
+async def read_versions(visit: Visit, name: str) -> list[dict[str, Any]]:
+    """Return the versions, newest first. Raises: HTTPException: they cannot be read."""
+    try:
+        return await find_versions(visit, name).tags()
+    except BbopsError as error:
+        raise refuse(error) from None
+
+
+async def compare(visit: Visit, name: str, old: str, new: str) -> dict[str, Any]:
+    """Return the plan and the difference of two versions. Raises as `read_versions`."""
+    try:
+        return await find_versions(visit, name).compare(old, new)
+    except BbopsError as error:
+        raise refuse(error) from None
+
+
 def find_versions(visit: Visit, name: str) -> VersionSource:
     """Return the history of a project. Raises: NotFoundException: it does not exist."""
     versions = visit.control.status.versions(name)
@@ -168,4 +191,6 @@ def find_versions(visit: Visit, name: str) -> VersionSource:
     return versions
 
 
-ROUTES = (list_versions, list_publications, suspend, resume, exempt, roll_back)
+ROUTES = (
+    list_versions, compare_versions, list_publications, suspend, resume, exempt, roll_back,
+)  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Concatenate, Final, ParamSpec
 from litestar.exceptions import NotFoundException
 
 from bbops.base.errors import BbopsError
+from bbops_server.control_plane.web.frame import asked_draft
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.visit import Visit
 from bbops_server.process.messages.request import A, RequestMessage
@@ -48,6 +49,17 @@ class VisitedProject:
         if drafts is None or draft is None:
             raise NotFoundException(f"project '{name}' has no draft '{slug}'")
         return cls(visit, drafts.client(draft.slug), f"{name} {draft.branch}")
+
+    @classmethod
+    def open_target(cls, visit: Visit, name: str) -> VisitedProject:
+        """Return the draft in the query `in`, else the live project. Raises as `open_draft`."""
+        slug = asked_draft(visit)
+        return cls.open_draft(visit, name, slug) if slug else cls.open(visit, name)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether this is the live project."""
+        return not asked_draft(self.visit)
 
     async def ask(
         self,

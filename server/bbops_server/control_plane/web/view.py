@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ def create_template_config(panels: Sequence[Panel]) -> TemplateConfig[Any]:
     )  # fmt: skip
     environment.globals["frame_of"] = frames(panels)
     environment.filters["moment"] = show_moment
+    environment.filters["utc"] = read_moment
     environment.filters["plan_lines"] = mark_lines
     environment.filters["diff_lines"] = mark_diff
     return TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment))
@@ -36,6 +37,11 @@ def create_template_config(panels: Sequence[Panel]) -> TemplateConfig[Any]:
 def show_moment(moment: datetime | None) -> str:
     """Return a UTC time to the minute; the footer of each page says that times are UTC."""
     return "never" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
+
+
+def read_moment(seconds: float | None) -> datetime | None:
+    """Return the UTC time of seconds since 1970; None for 0 or None."""
+    return datetime.fromtimestamp(seconds, UTC) if seconds else None
 
 
 def mark_lines(text: str) -> list[tuple[str, str]]:

@@ -227,3 +227,29 @@ class WriteContract(RequestMessage[WrittenContract], frozen=True):
 
     url: str
     engine: Literal["sqlite", "postgres"]
+
+
+class ComparedCommits(AnswerMessage, frozen=True):
+    """The plan from one commit to another, and their difference.
+
+    Attributes:
+        plan: the output of `bbops plan --json`.
+        text: the output of `bbops plan`.
+        diff: the patch of the files, at most its first 1 MB.
+    """
+
+    plan: dict[str, Any]
+    text: str
+    diff: str
+
+
+class CompareCommits(RequestMessage[ComparedCommits], frozen=True):
+    """Plan the change from one commit of a project to another, without its data."""
+
+    base: Mapping[str, Any]
+    """A `publish.build.sources.Source`."""
+
+    head: Mapping[str, Any]
+    """The later commit, in the same form."""
+
+    engine: Literal["sqlite", "postgres"]

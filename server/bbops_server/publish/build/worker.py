@@ -18,6 +18,8 @@ from bbops.source.git.command import end_all
 from bbops_server.process.forks import limits
 from bbops_server.process.host.log import start_logging
 from bbops_server.process.messages.builds import (
+    CompareCommits,
+    ComparedCommits,
     FindSecret,
     WriteContract,
     WrittenContract,
@@ -52,7 +54,7 @@ class BuildProcess:
         impact = ImpactHandlers(self._executor, self._sources, compiling, self._tables, self._gate)
         in_turn: SyncHandlers = {
             **repositories.works, **compiling.works, FindSecret: SecretSearch().answer,
-            WriteContract: self._write_contract,
+            WriteContract: self._write_contract, CompareCommits: self._compare,
         }  # fmt: skip
         handlers: Handlers = {
             **self._executor.in_turn(in_turn),
@@ -79,6 +81,11 @@ class BuildProcess:
 
     def _write_contract(self, request: WriteContract) -> WrittenContract:
         return self._contracts.answer(request)
+
+    def _compare(self, request: CompareCommits) -> ComparedCommits:
+        from bbops_server.publish.build.comparing import compare_commits  # noqa: PLC0415 - rarely needed
+
+        return compare_commits(self._sources, request)
 
     async def _work(self, request: DoWork) -> DoWorkAnswer:
         return await self._agents.handle(request)

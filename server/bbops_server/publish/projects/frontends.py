@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 from msgspec.structs import asdict
 
 from bbops.base.errors import ServerError
+from bbops.interfaces.answers import FrontendFile, LiveFrontend
+from bbops_server.data_plane.pages.assets import folder_of, read_manifest
 from bbops_server.process.children import SupervisedChild
 from bbops_server.process.messages.builds import PublishFrontend
 from bbops_server.process.messages.repositories import ReadFrontends
+from bbops_server.publish.sources.record import read_record
 from bbops_server.publish.sources.sources import BranchSource
 from bbops_server.publish.stages.contracts import live_source
 from bbops_server.publish.stages.loop import Reconciler
@@ -33,6 +38,24 @@ class ProjectFrontends:
         source = await self._source()
         request = ReadFrontends(source["repository"], source["path"])
         return (await self._build.ask(request, timeout_seconds=PUBLISH_SECONDS)).versions
+
+    async def live(self) -> LiveFrontend | None:
+        """Return the files of the live frontend; None without one."""
+        at = self._reconciler.context
+        record = await asyncio.to_thread(read_record, at)
+        if record is None or not record.frontend:
+            return None
+        try:
+            manifest = await asyncio.to_thread(
+                read_manifest, folder_of(at.project.state) / record.frontend
+            )
+        except (OSError, msgspec.MsgspecError):
+            return None
+        files = [
+            FrontendFile(path, asset.size_bytes, asset.brotli_bytes or asset.gzip, asset.type)
+            for path, asset in sorted(manifest.files.items())
+        ]
+        return LiveFrontend(record.frontend, record.tagged or "", files)
 
     async def publish(
         self, folder: Path, paths: Sequence[str], *, who: str, subject: str

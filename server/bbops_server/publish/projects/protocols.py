@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from bbops.interfaces.answers import DraftStatus, Publication, ServerStatus, Status
+from bbops.interfaces.answers import DraftStatus, LiveFrontend, Publication, ServerStatus, Status
 from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.publish.processes.project_client import ProjectClient
 from bbops_server.publish.status.signal import Signal
@@ -106,6 +106,10 @@ class VersionSource(Protocol):
         """Create a commit that restores a version, without moving a branch."""
         ...
 
+    async def compare(self, old: str, new: str) -> dict[str, Any]:
+        """Return the plan and the difference of two versions."""
+        ...
+
     async def put(self, restored: Mapping[str, str]) -> None:
         """Move the branch to a commit of `restore`."""
         ...
@@ -120,6 +124,10 @@ class FrontendSource(Protocol):
 
     async def list(self) -> list[dict[str, Any]]:
         """Return the separately published frontends, newest first."""
+        ...
+
+    async def live(self) -> LiveFrontend | None:
+        """Return the files of the live frontend; None without one."""
         ...
 
     async def publish(

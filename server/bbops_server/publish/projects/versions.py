@@ -12,6 +12,7 @@ import msgspec
 from bbops.base.errors import ServerError
 from bbops.interfaces.answers import Publication
 from bbops.source.git.series import Version, find_version
+from bbops_server.process.messages.builds import CompareCommits
 from bbops_server.process.messages.repositories import MoveBranch, ReadVersions, RestoreVersion
 from bbops_server.process.messages.request import A, RequestMessage
 from bbops_server.publish.holds.freezing import find_freeze
@@ -23,6 +24,7 @@ from bbops_server.publish.holds.suspension import (
     suspend,
 )
 from bbops_server.publish.sources.sources import BranchSource
+from bbops_server.publish.stages.contracts import live_source
 from bbops_server.publish.stages.loop import Reconciler
 from bbops_server.publish.status.own_versions import filter_versions
 from bbops_server.publish.status.publications import MAX_KEPT, read_publications
@@ -97,6 +99,23 @@ class ProjectVersions:
             self._repository, source.branch, source.path, selected, only, who
         )  # fmt: skip
         return msgspec.structs.asdict(await self._ask(request))
+
+    async def compare(self, old: str, new: str) -> dict[str, Any]:
+        """Return `plan`, `text` and `diff` of two versions, `old` and `new` among them.
+
+        Raises:
+            BbopsError: a version does not exist, or has errors for this version of bbops.
+        """
+        versions, at = await self._read(), self._reconciler.context
+        first, second = find_version(versions, old), find_version(versions, new)
+        source = await live_source(
+            self._reconciler.source, self._reconciler.board.applied, at.plane.build
+        )
+        if source["kind"] != "git":
+            raise ServerError("this project is served from a folder, which has no versions")
+        base, head = ({**source, "commit": version.commit} for version in (first, second))
+        compared = await self._ask(CompareCommits(base, head, at.engine))
+        return {"old": asdict(first), "new": asdict(second)} | msgspec.structs.asdict(compared)
 
     async def put(self, restored: Mapping[str, str]) -> None:
         """Move the branch to a commit of `restore`, after it was checked.

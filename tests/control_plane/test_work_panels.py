@@ -1,0 +1,125 @@
+"""Pages of jobs, webhooks, events, versions and the frontend: content, roles and forms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from bbops.base.json_jobs import Job
+from bbops_server.accounts.rules import Role
+from tests.support.control import Tried
+from tests.support.data_process import DataProcess
+
+HOSTILE = "<img src=x onerror=alert(1)>{{7*7}}"
+PAGES = ("jobs", "webhooks", "events", "versions", "frontend")
+
+
+@pytest.fixture
+def roles(tmp_path: Path) -> Iterator[Tried]:
+    """A control plane with a person of each role in the project alone."""
+    tried = Tried(tmp_path)
+    tried.add("ada@example.com", Role.OWNER)
+    for role in Role:
+        tried.add(f"{role}@example.com", None, project=role)
+    yield tried
+    tried.close()
+
+
+def buttons(page: str) -> set[str]:
+    """Return the actions of the buttons in the main part of a page."""
+    main = page.split('<main id="main"')[1]
+    found = re.findall(r'name="action" value="(\w+)"', main)
+    return {*found, *re.findall(r'action="/projects/small/webhooks/(\w+)', main)}
+
+
+@pytest.mark.parametrize("panel", PAGES)
+@pytest.mark.parametrize("target", ["", "?in=slug"])
+def test_pages_show_live_and_drafts_without_scripts(
+    roles: Tried, panel: str, target: str
+) -> None:  # fmt: skip
+    page = roles.as_person("developer@example.com").get(f"/projects/small/{panel}{target}")
+    assert page.status_code == 200, page.text
+    assert page.text.count("<h1>") == 1
+    assert "<script" not in page.text
+    assert "style=" not in page.text
+
+
+def test_side_bar_has_the_pages_that_the_role_may_read(roles: Tried) -> None:
+    def titles(role: Role) -> set[str]:
+        page = roles.as_person(f"{role}@example.com").get("/projects/small").text
+        return set(re.findall(r"<span>([\w ]+)</span></a></li>", page.split("</aside>")[0]))
+
+    viewer, developer, maintainer = map(titles, (Role.VIEWER, Role.DEVELOPER, Role.MAINTAINER))
+    assert {"Overview", "Drafts", "Versions", "API reference"} <= viewer
+    assert developer - viewer >= {"Tasks and jobs", "Webhooks", "Events"}
+    assert maintainer - developer == {"API keys"}
+
+
+def test_each_role_sees_the_buttons_that_it_may_use(roles: Tried) -> None:
+    def of(role: Role, path: str) -> set[str]:
+        return buttons(roles.as_person(f"{role}@example.com").get(f"/projects/small/{path}").text)
+
+    assert of(Role.DEVELOPER, "jobs") == set()
+    assert of(Role.DEVELOPER, "jobs?in=slug") == {"run", "retry", "cancel"}
+    assert of(Role.MAINTAINER, "jobs") >= {"run", "retry", "cancel", "hold"}
+    assert of(Role.DEVELOPER, "events") == set()
+    assert of(Role.MAINTAINER, "events") == {"count", "replay"}
+    delivery = "webhooks/delivery?name=triggers/paid@evt_1"
+    assert of(Role.DEVELOPER, delivery) == set()
+    assert of(Role.MAINTAINER, delivery) == {"repeat"}
+
+
+def test_forms_of_live_jobs_are_refused_for_developers_by_address(roles: Tried) -> None:
+    browser = roles.as_person("developer@example.com")
+    browser.get("/account")
+    forms = {
+        "jobs": {"action": "cancel", "job": "tasks/beat@1"},
+        "webhooks/repeat": {"delivery": "triggers/paid@evt_1"},
+        "webhooks/enable": {"webhook": "shops", "receiver": "7"},
+        "events/replay": {"action": "replay", "trigger": "paid", "period": "1h"},
+    }
+    for path, form in forms.items():
+        assert browser.post(f"/projects/small/{path}", form).status_code == 403, path
+        done = browser.post(f"/projects/small/{path}?in=slug", form)
+        assert done.status_code == 303, (path, done.text)
+        assert "in=slug" in done.headers["location"]
+    notes = [entry.action for entry in roles.book.audit.list()]
+    assert "cancel jobs" in notes
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ({"action": "explode"}, "there is no action"),
+        ({"action": "cancel"}, "a job or a task is required"),
+    ],
+)
+def test_incomplete_form_is_rejected_with_the_reason(
+    roles: Tried, form: dict[str, str], message: str
+) -> None:
+    browser = roles.as_person("owner@example.com")
+    browser.get("/account")
+    page = browser.post("/projects/small/jobs", form)
+    assert page.status_code == 400
+    assert message in page.text.lower()
+
+
+def test_texts_of_jobs_are_escaped(roles: Tried, monkeypatch: pytest.MonkeyPatch) -> None:
+    hostile = Job(f"functions/{HOSTILE}@1", HOSTILE, "dead", 5, 2.0, 1.0, HOSTILE, HOSTILE)
+    monkeypatch.setattr(DataProcess, "dead", hostile)
+    browser = roles.as_person("maintainer@example.com")
+    for path in ("jobs", f"jobs/job?name={quote(hostile.name)}"):
+        page = browser.get(f"/projects/small/{path}").text
+        assert "<img src=x" not in page
+        assert "&lt;img src=x onerror=alert(1)&gt;{{7*7}}" in page
+
+
+def test_unknown_draft_and_unknown_job_are_not_found(roles: Tried) -> None:
+    browser = roles.as_person("developer@example.com")
+    assert browser.get("/projects/small/jobs?in=nothing").status_code == 404
+    assert browser.get("/projects/small/jobs/job?name=nothing").status_code in {404, 409}
+    assert browser.get("/projects/other/jobs").status_code == 404
