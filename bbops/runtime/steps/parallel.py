@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from bbops.runtime.flow.tracing import TRACING
 from bbops.runtime.work.values import AsleepError, JobWait
 
 
@@ -17,10 +18,12 @@ async def side_by_side(*branches: Callable[[], Coroutine[Any, Any, None]]) -> No
         AsleepError: no branch can go on before a time or an event.
     """
     waits = list[JobWait]()
+    tracer = TRACING.get()
     try:
         async with asyncio.TaskGroup() as group:
             for branch in branches:
-                group.create_task(_until_asleep(branch(), waits))
+                running = _until_asleep(branch(), waits)
+                group.create_task(tracer.drive(running) if tracer is not None else running)
     except BaseExceptionGroup as errors:
         first = errors.exceptions[0]
     else:
