@@ -34,6 +34,12 @@ async def show_front(visit: Here) -> Response[Any]:
     return visit.page("front", server="".join(_server(server)), projects=rows, setup_url=setup_url)
 
 
+@page("/parts", Permission.KNOW_ONESELF)
+async def show_parts(visit: Here) -> Response[Any]:
+    """Show every part of the pages in both themes, for their authors."""
+    return visit.page("parts_page")
+
+
 @page("/style.css", Permission.BE_ANYBODY)
 async def show_style() -> Template:
     """Send the stylesheet."""
@@ -131,4 +137,4 @@ def _diagnostic(diagnostic: JsonDiagnostic) -> str:
     return f"  {diagnostic.line_of_text()}"
 
 
-ROUTES = (show_front, show_style, show_icon, show_icons)
+ROUTES = (show_front, show_style, show_icon, show_icons, show_parts)
