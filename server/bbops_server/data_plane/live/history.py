@@ -6,7 +6,8 @@ most the last moment of history, never a request.
 The ring holds bytes: tuples that wait would be looked at by the garbage collector again and again.
 
 A row of SQLite is a batch of requests: writing them one by one took the interpreter's lock from
-the requests so often that it cost more than a small request itself.
+the requests so often that it cost more than a small request itself. The same transaction adds the
+batch to the tables of `minutes`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import msgspec
 
 from bbops.base.disk import make_private
 from bbops.runtime.http.responses import ANSWERED, Answered
+from bbops_server.data_plane.live import minutes
 
 RING: Final = 50_000
 """Requests that wait in memory at most; the oldest give way when the disk cannot keep up."""
@@ -47,7 +49,7 @@ CREATE TABLE IF NOT EXISTS answered (
 """
 _INSERT: Final = """
 INSERT INTO answered SELECT coalesce(max(last), 0) + 1, coalesce(max(last), 0) + ?, ?, ?, ?
-FROM answered
+FROM (SELECT last FROM answered ORDER BY first DESC LIMIT 1)
 """
 _DROP_TENTH: Final = """
 DELETE FROM answered WHERE first <= (
@@ -69,7 +71,7 @@ class History:
         """Start the writer; a file that cannot be written costs the history, not the server."""
         self.path, self._keep_bytes = path, keep_bytes
         self.ring: deque[bytes] = deque(maxlen=RING)
-        self._stopped = threading.Event()
+        self._stopped, self._is_behind = threading.Event(), True
         self._thread = threading.Thread(target=self._write, name="bbops-history", daemon=True)
         self._thread.start()
 
@@ -94,6 +96,8 @@ class History:
             if self.ring:
                 with suppress(sqlite3.Error, OSError):
                     self._flush()
+            if self._is_behind and not is_last:
+                self._catch_up()
             trimmed += FLUSH_SECONDS
             if trimmed >= _TRIM_SECONDS:
                 trimmed = 0.0
@@ -108,8 +112,27 @@ class History:
                 rows = [self.ring.popleft() for _ in range(min(_BATCH, len(self.ring)))]
                 now = _now()
                 packed = _ARRAY + len(rows).to_bytes(4) + b"".join(rows)
-                values = (len(rows), now, now - perf_counter(), packed)
-                connection.execute(_INSERT, values)
+                self._insert(connection, (len(rows), now, now - perf_counter(), packed))
+
+    def _insert(
+        self, connection: sqlite3.Connection, batch: tuple[int, float, float, bytes]
+    ) -> None:
+        """Write a batch with its minutes, or leave them to `_catch_up` if others come first."""
+        with connection:
+            connection.execute("BEGIN IMMEDIATE")
+            is_next = minutes.is_counted(connection)
+            connection.execute(_INSERT, batch)
+            if is_next:
+                minutes.count(connection, batch[-1], batch[-2])
+        self._is_behind = self._is_behind or not is_next
+
+    def _catch_up(self) -> None:
+        """Count requests that an older server wrote, a few thousand at a time."""
+        self._is_behind = False  # after an error, the next batch finds out again
+        with suppress(sqlite3.Error, OSError):
+            if self.path.exists():
+                with closing(connect(self.path)) as connection:
+                    self._is_behind = minutes.catch_up(connection)
 
     def _trim(self) -> None:
         oldest = _now() - KEEP_DAYS * 86_400
@@ -121,6 +144,7 @@ class History:
                 " (SELECT first FROM answered WHERE written >= ? ORDER BY first LIMIT 1)",
                 (KEEP_ROWS, oldest),
             )
+            minutes.trim(connection, _now(), self._keep_bytes)
             if _used_bytes(connection) > self._keep_bytes:
                 connection.execute(_DROP_TENTH)
 
@@ -154,6 +178,10 @@ class RestingHistory(History):
                 trimmed += 1
                 if trimmed % _FLUSHES_PER_TRIM == 0:
                     self._trim()
+            if self._is_behind:
+                self._catch_up()
+                if self._is_behind:
+                    self._asked.set()
         with suppress(sqlite3.Error, OSError):
             self._flush()
 
@@ -165,7 +193,8 @@ def connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=5, isolation_level=None)
     connection.execute("PRAGMA journal_mode = wal")
     connection.execute("PRAGMA synchronous = normal")
-    connection.execute(_CREATE)
+    for statement in (_CREATE, *minutes.CREATE):
+        connection.execute(statement)
     return connection
 
 
