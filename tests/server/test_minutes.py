@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 
@@ -20,14 +21,15 @@ from bbops_server.data_plane.live import history, minutes
 from bbops_server.data_plane.live.history import History, RestingHistory, connect, find
 from bbops_server.data_plane.live.minutes import BOUNDS, percentile
 from tests.conftest import ROOT
-from tests.server.test_server_history import answered, remember
+from tests.server.test_server_history import remember
 from tests.support.patience import wait_for
+from tests.support.recorded_requests import answered
 
 WRITER = """
 import sys
 from pathlib import Path
 from bbops_server.data_plane.live.history import History
-from tests.server.test_server_history import answered
+from tests.support.recorded_requests import answered
 kept = History(Path(sys.argv[1]))
 while True:
     if len(kept.ring) < 1_000:
@@ -81,7 +83,7 @@ def test_percentile_is_in_the_bucket_of_the_exact_one(values: list[float], share
     ranked = sorted(values)
     exact = ranked[max(math.ceil(share * len(values) - 1e-9) - 1, 0)]
     edges = [0.0, *BOUNDS, math.inf]
-    start, end = next(pair for pair in zip(edges, edges[1:], strict=False) if exact <= pair[1])
+    start, end = next(pair for pair in pairwise(edges) if exact <= pair[1])
     found = percentile(fill(values), max(values), share)
     assert found is not None
     assert start - 1e-9 <= found <= min(end, max(values)) + 1e-9
@@ -126,6 +128,11 @@ def test_minutes_follow_the_time_of_requests(tmp_path: Path) -> None:
     kept = remember(tmp_path / "history.sqlite", *(answered(at=now - 60 * n) for n in range(120)))
     assert read(kept, "SELECT count(*), min(count), max(count) FROM minutes") == [(120, 1, 1)]
     assert read(kept, "SELECT count(*) >= 2, sum(count) FROM hours") == [(1, 120)]
+
+
+def test_requests_from_the_playground_are_not_counted(tmp_path: Path) -> None:
+    path = remember(tmp_path / "history.sqlite", answered(), (*answered(), "ada@example.com"))
+    assert totals(path) == (2, 1, 1)
 
 
 def test_two_writers_add_up(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ class OneProject:
         return self.folder / "history.sqlite" if self.folder and name == "small" else None
 
     def drafts(self, name: str) -> OneDraft | None:
-        return OneDraft() if name == "small" else None
+        return OneDraft(self.folder) if name == "small" else None
 
     def versions(self, name: str) -> OneHistory | None:
         return OneHistory() if name == "small" else None
@@ -161,6 +161,9 @@ class OneFrontend:
 
 
 class OneDraft:
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or Path()
+
     def list(self) -> list[DraftStatus]:
         return [
             DraftStatus("topic", "slug", "b" * 40, "http://127.0.0.1:8000/~drafts/slug/", "asleep",
@@ -180,7 +183,7 @@ class OneDraft:
         return f"http://127.0.0.1:8000/~drafts/{slug}", "127.0.0.1:8000"
 
     def history(self, slug: str) -> Path:
-        return Path(slug)
+        return self._folder / "drafts" / slug / "history.sqlite"
 
     def refresh(self) -> None:
         pass

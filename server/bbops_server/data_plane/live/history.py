@@ -15,7 +15,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -236,9 +236,11 @@ def find(
     """
     is_wanted = _matcher(filters | {"since": since})
     found: list[dict[str, Any]] = []
+    if not history.exists():
+        return found
     with closing(connect(history)) as connection:
-        for request in _newest_first(connection, after, since):
-            if (not before or request["id"] < before) and is_wanted(request):
+        for request in _newest_first(connection, after, before, since):
+            if is_wanted(request):
                 if not details:
                     del request["exchange"]
                 found.append(request)
@@ -248,21 +250,39 @@ def find(
 
 
 def _newest_first(
-    connection: sqlite3.Connection, after: int, since: float
-) -> Iterator[dict[str, Any]]:  # fmt: skip
+    connection: sqlite3.Connection, after: int, before: int, since: float
+) -> Iterator[dict[str, Any]]:
     sql = (
-        "SELECT first, began, requests FROM answered WHERE last > ? AND written >= ?"
+        "SELECT first, began, requests FROM answered WHERE last > ? AND written >= ? AND first < ?"
         " ORDER BY first DESC"
     )
-    for first, began, packed in connection.execute(sql, (after, since)):
+    before = before or 1 << 62
+    for first, began, packed in connection.execute(sql, (after, since, before)):
         for number, row in reversed([*enumerate(_decode(packed), first)]):
             if number <= after:
                 return
-            request = dict(zip(ANSWERED, (*row, *_MEANT[len(row) :]), strict=False))
-            request["request"] = request["request"].decode()
-            request["milliseconds"] = round(request["milliseconds"], 3)
-            at = datetime.fromtimestamp(began + request["at"], UTC)
-            yield {"id": number, **request, "at": at.isoformat(timespec="milliseconds")}
+            if number < before:
+                yield read_row(number, began, row)
+
+
+def decode_batch(packed: bytes) -> list[tuple[Any, ...]]:
+    """Return the rows of a batch, for `read_row`. Raises: DecodeError: it is damaged."""
+    return _decode(packed)
+
+
+def read_row(number: int, began: float, row: Sequence[Any]) -> dict[str, Any]:
+    """Return a request by the names of ANSWERED, with its id.
+
+    Args:
+        number: the id.
+        began: the wall clock when the monotonic clock of its process was 0.
+        row: its values, of which those at the end may be missing.
+    """
+    request = dict(zip(ANSWERED, (*row, *_MEANT[len(row) :]), strict=False))
+    request["request"] = request["request"].decode()
+    request["milliseconds"] = round(request["milliseconds"], 3)
+    at = datetime.fromtimestamp(began + request["at"], UTC)
+    return {"id": number, **request, "at": at.isoformat(timespec="milliseconds")}
 
 
 def _matcher(filters: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:

@@ -5,12 +5,13 @@ tables, in the transaction of the batch. `counted` holds the id up to which requ
 A batch that does not follow it directly was written by an older server: `catch_up` counts it later,
 in order and in small transactions. No batch is left out or counted twice, whenever a process ends.
 
-Requests to a draft's own history are counted as well; requests that the Playground sends are to be
-left out: `tally` is the place.
+Drafts have histories of their own, which are counted as well. Requests that the Playground sends
+are not: they say nothing about the callers of a project.
 """
 
 from __future__ import annotations
 
+import operator
 import sqlite3
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
@@ -64,6 +65,8 @@ _TRIM: Final = (
 _STATUS: Final = ANSWERED.index("status")
 _MILLISECONDS: Final = ANSWERED.index("milliseconds")
 _ENDPOINT: Final = ANSWERED.index("endpoint")
+_SENDER: Final = ANSWERED.index("exchange") + 1
+"""The user who sent a request from the Playground; other requests are shorter."""
 _decode = msgspec.msgpack.Decoder(list[tuple[Any, ...]]).decode
 
 Key = tuple[int, int, str]
@@ -84,6 +87,8 @@ def tally(requests: Iterable[Sequence[Any]], began: float) -> Tally:
     """
     minutes: Tally = {}
     for request in requests:
+        if len(request) > _SENDER and request[_SENDER]:
+            continue
         at = int((began + request[0]) // MINUTE) * MINUTE
         key = at, request[_STATUS] // 100, request[_ENDPOINT]
         row = minutes.get(key)
@@ -109,7 +114,7 @@ def merge(minutes: Mapping[Key, Sequence[Any]], seconds: int) -> Tally:
 
 def add(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
     """Return the sum of two rows of a tally."""
-    sums = [one + other for one, other in zip(left[:-1], right[:-1], strict=True)]
+    sums = map(operator.add, left[:-1], right[:-1])
     return [*sums, max(left[-1], right[-1])]
 
 
