@@ -76,7 +76,10 @@ def test_charts_have_their_numbers_in_words_and_tables(tried: Tried, ada: Browse
 
 @pytest.mark.parametrize(
     ("query", "count", "text"),
-    [("", 1, "hour"), ("?range=hour", 1, "hour"), ("?range=day", 2, "day"), ("?range=14d", 3, "14 days")],
+    [
+        ("", 1, "hour"), ("?range=hour", 1, "hour"), ("?range=day", 2, "day"),
+        ("?range=14d", 3, "14 days"),
+    ],
 )  # fmt: skip
 def test_the_range_is_in_the_url(
     tried: Tried, ada: Browser, query: str, count: int, text: str

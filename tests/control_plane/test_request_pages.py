@@ -1,4 +1,4 @@
-"""The pages of requests: filters in the URL, one request, and texts that nobody may trust."""
+"""The pages of requests: filters in the URL, one request, and hostile texts."""
 
 from __future__ import annotations
 

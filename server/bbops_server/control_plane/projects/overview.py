@@ -17,7 +17,7 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.requests import find_history
 from bbops_server.control_plane.projects.visited_project import VisitedProject
 from bbops_server.control_plane.proposals.review import VisitedProposals
-from bbops_server.control_plane.web.charts import Chart, Release, draw_charts
+from bbops_server.control_plane.web.charts import Chart, ChartRelease, draw_charts
 from bbops_server.control_plane.web.visit import Visit
 from bbops_server.data_plane.live.history import find
 from bbops_server.data_plane.live.traffic import (
@@ -35,7 +35,7 @@ _JOBS_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class OverviewRange:
     """A period to choose: its name in URLs, its text, and `since` of the page of requests."""
 
     name: str
@@ -45,8 +45,8 @@ class Range:
 
 
 RANGES: Final = (
-    Range("hour", "hour", 3_600, "1h"), Range("day", "day", 86_400, "1d"),
-    Range("14d", "14 days", 14 * 86_400, "14d"),
+    OverviewRange("hour", "hour", 3_600, "1h"), OverviewRange("day", "day", 86_400, "1d"),
+    OverviewRange("14d", "14 days", 14 * 86_400, "14d"),
 )  # fmt: skip
 
 
@@ -79,13 +79,13 @@ class Overview:
     dead: JobList | None
 
 
-def find_range(name: str) -> Range | None:
+def find_range(name: str) -> OverviewRange | None:
     """Return a period by its name, by default the last hour; None for an unknown name."""
     return next((each for each in RANGES if each.name == (name or "hour")), None)
 
 
 async def read_overview(
-    visit: Visit, name: str, chosen: Range, publications: Iterable[Publication]
+    visit: Visit, name: str, chosen: OverviewRange, publications: Iterable[Publication]
 ) -> Overview:  # fmt: skip
     """Return the overview of a project; a part that cannot be read is left out.
 
@@ -102,7 +102,7 @@ async def read_overview(
 
 
 async def _read_requests(
-    visit: Visit, name: str, chosen: Range, publications: Iterable[Publication]
+    visit: Visit, name: str, chosen: OverviewRange, publications: Iterable[Publication]
 ) -> RequestOverview | None:
     if not visit.may(Permission.READ_REQUESTS, name):
         return None
@@ -115,7 +115,7 @@ async def _read_requests(
     if traffic.total.errors:
         failed = await run(find, history, limit=1, status="5xx", since=float(traffic.since))
     releases = [
-        Release(each.at.timestamp(), each.subject or each.revision.rpartition(":")[2][:12])
+        ChartRelease(each.at.timestamp(), each.subject or each.revision.rpartition(":")[2][:12])
         for each in publications
         if each.outcome == "live"
     ]

@@ -105,8 +105,8 @@ async def list_minutes(
     """Requests over time: counts by status class, and percentiles of their milliseconds.
 
     `since` and `until` are seconds since 1970, by default the last hour. `step` is the length of a
-    point in seconds, by default one that makes about 100 points; 300 are the most. An empty
-    `endpoint` is the requests that no endpoint answered. Periods over two days are read from hours.
+    point in seconds, by default for about 100 points; 300 are the most. An empty `endpoint` is for
+    requests that no endpoint answered. Periods over two days are read from hours.
     """
     history = find_history(visit, name)
     try:

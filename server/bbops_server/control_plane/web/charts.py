@@ -21,7 +21,7 @@ Read = Callable[[TrafficPoint], float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ChartColumn:
     """A column of the drawing for one step of time.
 
     Attributes:
@@ -37,7 +37,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChartLine:
     """A line through the values of a series.
 
     Attributes:
@@ -51,7 +51,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ChartMark:
     """A moment to mark on a chart, such as a release."""
 
     x: str
@@ -78,22 +78,22 @@ class Chart:
     top: str
     begin: str
     end: str
-    columns: Sequence[Column]
-    lines: Sequence[Line]
-    marks: Sequence[Mark]
+    columns: Sequence[ChartColumn]
+    lines: Sequence[ChartLine]
+    marks: Sequence[ChartMark]
     names: Sequence[str]
     rows: Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class ChartRelease:
     """A release that went live at a time in seconds since 1970."""
 
     at: float
     name: str
 
 
-def draw_charts(traffic: Traffic, releases: Sequence[Release]) -> Sequence[Chart]:
+def draw_charts(traffic: Traffic, releases: Sequence[ChartRelease]) -> Sequence[Chart]:
     """Return the charts of a project: requests, durations and errors."""
     return (
         _draw_bars(traffic, releases, "requests", "Requests", _summarize_requests(traffic), _count),
@@ -144,7 +144,8 @@ def _summarize_requests(traffic: Traffic) -> str:
 
 
 def _draw_bars(
-    traffic: Traffic, releases: Sequence[Release], name: str, title: str, summary: str, read: Read
+    traffic: Traffic, releases: Sequence[ChartRelease], name: str, title: str, summary: str,
+    read: Read,
 ) -> Chart:  # fmt: skip
     top = round_up(max((read(point) or 0.0 for point in traffic.points), default=0.0))
     columns = [
@@ -162,7 +163,7 @@ def _draw_bars(
     )  # fmt: skip
 
 
-def _draw_lines(traffic: Traffic, releases: Sequence[Release]) -> Chart:
+def _draw_lines(traffic: Traffic, releases: Sequence[ChartRelease]) -> Chart:
     """Return the chart of percentiles; its scale leaves out peaks of p99, which are cut off."""
     series: Sequence[tuple[str, Read]] = (("p50", _p50), ("p95", _p95), ("p99", _p99))
     top = round_up(max((point.p95 or 0.0 for point in traffic.points), default=0.0) * 1.2)
@@ -179,7 +180,7 @@ def _draw_lines(traffic: Traffic, releases: Sequence[Release]) -> Chart:
         if point.count
     ]
     lines = [
-        Line(name, f"series-{number}", _path(traffic, read, top))
+        ChartLine(name, f"series-{number}", _path(traffic, read, top))
         for number, (name, read) in enumerate(series, 1)
     ]
     return Chart(
@@ -199,13 +200,13 @@ def _percentiles(point: TrafficPoint) -> Iterator[str]:
         yield f"{name} {show_milliseconds(value)}"
 
 
-def _column(traffic: Traffic, number: int, value: float, top: float, text: str) -> Column:
+def _column(traffic: Traffic, number: int, value: float, top: float, text: str) -> ChartColumn:
     width = WIDTH / len(traffic.points)
     height = HEIGHT * value / top
     if value:
         height = max(height, 2.0)  # one error among many requests stays visible
     title = f"{_show_time(traffic, traffic.points[number].at)}: {text}"
-    return Column(
+    return ChartColumn(
         _show(number * width), _show(width * 0.8), _show(HEIGHT - height), _show(height), title
     )  # fmt: skip
 
@@ -230,12 +231,12 @@ def _path(traffic: Traffic, read: Read, top: float) -> str:
     return "".join(parts)
 
 
-def _marks(traffic: Traffic, releases: Sequence[Release]) -> Iterator[Mark]:
+def _marks(traffic: Traffic, releases: Sequence[ChartRelease]) -> Iterator[ChartMark]:
     for release in releases:
         if traffic.since <= release.at < traffic.until:
             share = (release.at - traffic.since) / (traffic.until - traffic.since)
             title = f"{_show_time(traffic, release.at)}: {release.name} went live"
-            yield Mark(_show(WIDTH * share), title)
+            yield ChartMark(_show(WIDTH * share), title)
 
 
 def _ends(traffic: Traffic) -> tuple[str, str]:
