@@ -163,7 +163,8 @@ def test_a_stalled_draft_gives_its_reason(tried: Tried, ada: Browser) -> None:
 
 def test_dead_jobs_and_next_tasks_are_listed(ada: Browser) -> None:
     page = ada.get(PAGE).text
-    assert "bbops jobs retry tasks/beat@1" in page
+    assert 'href="/projects/small/jobs/job?name=tasks/beat%401"' in page
+    assert ada.get("/projects/small/jobs/job?name=tasks/beat%401").status_code == 200
     assert "1970-01-01 00:01" in page.partition("Next tasks")[2]
 
 
