@@ -21,9 +21,8 @@ from bbops_server.data_plane.live import history, minutes
 from bbops_server.data_plane.live.history import History, RestingHistory, connect, find
 from bbops_server.data_plane.live.minutes import BOUNDS, percentile
 from tests.conftest import ROOT
-from tests.server.test_server_history import remember
 from tests.support.patience import wait_for
-from tests.support.recorded_requests import answered
+from tests.support.recorded_requests import answered, remember
 
 WRITER = """
 import sys

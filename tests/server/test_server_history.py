@@ -9,15 +9,7 @@ import pytest
 
 from bbops_server.data_plane.live import history
 from bbops_server.data_plane.live.history import History, find
-from tests.support.recorded_requests import answered
-
-
-def remember(path: Path, *rows: tuple[Any, ...]) -> Path:
-    kept = History(path)
-    for row in rows:
-        kept.remember(row)
-    kept.close()
-    return path
+from tests.support.recorded_requests import answered, remember
 
 
 def trim(path: Path) -> None:

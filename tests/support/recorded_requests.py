@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -25,12 +26,18 @@ def ago(minutes: float, **values: Any) -> tuple[Any, ...]:
     return answered(at=perf_counter() - 60 * minutes, **values)
 
 
+def remember(path: Path, *rows: tuple[Any, ...]) -> Path:
+    """Write requests into a history, and return its path."""
+    history = History(path)
+    for row in rows:
+        history.remember(row)
+    history.close()
+    return path
+
+
 def record(tried: Tried, *rows: tuple[Any, ...], draft: str = "") -> None:
     """Write requests into the history of the project, or of a draft."""
     assert tried.source.folder is not None
     folder = tried.source.folder / "drafts" / draft if draft else tried.source.folder
     folder.mkdir(parents=True, exist_ok=True)
-    history = History(folder / "history.sqlite")
-    for row in rows:
-        history.remember(row)
-    history.close()
+    remember(folder / "history.sqlite", *rows)
