@@ -23,11 +23,7 @@ FOLLOW_SECONDS = 0.5
 NO_ENDPOINT = "(no endpoint)"
 
 
-@examples(
-    "bbops requests --status 5xx",
-    "bbops requests shop --follow",
-    "bbops requests --summary --since 1d",
-)
+@examples("bbops requests --status 5xx --follow", "bbops requests --summary --since 1d")
 @click.command()
 @named_project
 @of_server
