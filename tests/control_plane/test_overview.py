@@ -168,6 +168,19 @@ def test_dead_jobs_and_next_tasks_are_listed(ada: Browser) -> None:
     assert "1970-01-01 00:01" in page.partition("Next tasks")[2]
 
 
+def test_a_newcomer_finds_what_matters_from_the_start_page(tried: Tried, ada: Browser) -> None:
+    record(
+        tried, ago(3, milliseconds=700.0, endpoint="slow/one"),
+        ago(2, status=500, failure="odd", step="functions/a.yaml:3"), ago(1),
+    )  # fmt: skip
+    tried.source.status_changes = stall("EnvMissing", "no value for MAIL_KEY")
+    tried.source.draft_changes = {"state": "stalled", "message": "it has errors"}
+    assert f'href="{PAGE}"' in ada.get("/").text
+    page = ada.get(PAGE).text
+    shown = ("slow/one</a>", f"{PAGE}/functions/a#L3", "it has errors", "MAIL_KEY", "Next tasks")
+    assert [text for text in shown if text not in page] == []
+
+
 def test_a_viewer_sees_no_requests_and_no_jobs(tried: Tried) -> None:
     record(tried, ago(1, status=500, failure="secret reason"))
     tried.add("v@example.com", project=Role.VIEWER)
