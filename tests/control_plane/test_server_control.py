@@ -112,6 +112,9 @@ def test_it_describes_itself(ask: Ask) -> None:
     assert set(paths) == {
         "/api/hooks", "/api/hooks/test", "/api/hooks/{message}/resend",
         "/api/projects/{name}/addons/test", "/api/projects/{name}/compare",
+        "/api/projects/{name}/minutes", "/api/projects/{name}/slowest",
+        "/api/projects/{name}/requests/{number}", "/api/projects/{name}/drafts/{slug}/requests",
+        "/api/projects/{name}/drafts/{slug}/requests/{number}",
         "/api/projects/{name}/frontends/live", "/api/projects/{name}/drafts/{slug}/addons/test",
         "/api/projects/{name}/drafts/{slug}/jobs",
         "/api/projects/{name}/drafts/{slug}/jobs/story",

@@ -107,6 +107,20 @@ def test_what_is_kept_can_be_found(served: Served) -> None:
     assert "? name=findme&token=***" in told
 
 
+def test_a_summary_has_counts_and_percentiles(served: Served) -> None:
+    def endpoints() -> dict[str, dict[str, int]]:
+        ranking = json.loads(served.bbops("requests", "--summary", "--json").stdout)
+        return {each["endpoint"]: each["total"] for each in ranking["slowest"]}
+
+    served.api.get("/try/show")
+    wait_for(lambda: endpoints().get("try/show"))
+    assert endpoints()["try/show"]["classes"]["2xx"] >= 1
+    assert "try/show" in served.bbops("requests", "--summary").stdout
+    refused = served.bbops("requests", "--summary", "--status", "5xx")
+    assert refused.returncode == 2
+    assert "does not work with '--status'" in refused.stderr
+
+
 def test_a_draft_is_asked_what_was_asked_before(served: Served) -> None:
     for name in ("ada", "bob"):
         served.api.get(f"/try/show?name={name}")

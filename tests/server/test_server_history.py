@@ -3,31 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import pytest
 
 from bbops_server.data_plane.live import history
 from bbops_server.data_plane.live.history import History, find
-
-
-def answered(path: str = "/notes", status: int = 200, **change: Any) -> tuple[Any, ...]:
-    values = {
-        "at": perf_counter(), "method": "GET", "path": path, "route": "/notes", "status": status,
-        "milliseconds": 1.25, "user": None, "release": "0123456789ab", "bytes_in": 0,
-        "bytes_out": 2, "request": b"abc1", "endpoint": "notes", "failure": "", "step": "",
-        "steps": [], "exchange": None,
-    }  # fmt: skip
-    return tuple((values | change).values())
-
-
-def remember(path: Path, *rows: tuple[Any, ...]) -> Path:
-    kept = History(path)
-    for row in rows:
-        kept.remember(row)
-    kept.close()
-    return path
+from tests.support.recorded_requests import answered, remember
 
 
 def trim(path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import bcrypt
 import httpx
+import msgspec
 import pytest
 from litestar import Litestar
 
@@ -52,6 +53,9 @@ class OneProject:
         self.asked: list[str] = []
         self.is_wrong = False
         self.folder: Path | None = None
+        self.status_changes: dict[str, Any] = {}
+        self.draft_changes: dict[str, Any] = {}
+        self.publications: list[Publication] = []
 
     def server(self) -> ServerStatus:
         return ServerStatus("/srv/server.yaml", [FOUND] if self.is_wrong else [])
@@ -63,10 +67,11 @@ class OneProject:
         ready = ProjectCondition(
             type="Ready", status=True, reason="Published", message="<b>r1</b> is live", since=SINCE
         )
-        return [
-            Status("small", "http://127.0.0.1:8000", "main", "main@sha1:b", "main@sha1:a", "a",
-                   [ready], [FOUND], [])
-        ]  # fmt: skip
+        status = Status(
+            "small", "http://127.0.0.1:8000", "main", "main@sha1:b", "main@sha1:a", "a", [ready],
+            [FOUND], [],
+        )  # fmt: skip
+        return [msgspec.structs.replace(status, **self.status_changes)]
 
     def reconcile(self, name: str, *, again: bool = False) -> datetime | None:
         self.asked.append(f"{name} again" if again else name)
@@ -82,10 +87,10 @@ class OneProject:
         return self.folder / "history.sqlite" if self.folder and name == "small" else None
 
     def drafts(self, name: str) -> OneDraft | None:
-        return OneDraft() if name == "small" else None
+        return OneDraft(self.folder, self.draft_changes) if name == "small" else None
 
     def versions(self, name: str) -> OneHistory | None:
-        return OneHistory() if name == "small" else None
+        return OneHistory(self.publications) if name == "small" else None
 
     def frontends(self, name: str) -> OneFrontend | None:
         return OneFrontend() if name == "small" else None
@@ -119,8 +124,11 @@ class OneHook:
 
 
 class OneHistory:
+    def __init__(self, known: list[Publication]) -> None:
+        self._known = known
+
     def publications(self, limit: int) -> list[Publication]:
-        return []
+        return self._known[-limit:]
 
     def suspend(self, who: str, reason: str) -> None:
         pass
@@ -161,11 +169,14 @@ class OneFrontend:
 
 
 class OneDraft:
+    def __init__(self, folder: Path | None, changes: Mapping[str, Any]) -> None:
+        self._folder, self._changes = folder or Path(), changes
+
     def list(self) -> list[DraftStatus]:
-        return [
-            DraftStatus("topic", "slug", "b" * 40, "http://127.0.0.1:8000/~drafts/slug/", "asleep",
-                        None, "", [])
-        ]  # fmt: skip
+        status = DraftStatus(
+            "topic", "slug", "b" * 40, "http://127.0.0.1:8000/~drafts/slug/", "asleep", None, "", []
+        )
+        return [msgspec.structs.replace(status, **self._changes)]
 
     def find(self, name: str) -> DraftStatus | None:
         return self.list()[0] if name in {"slug", "topic"} else None
@@ -180,7 +191,7 @@ class OneDraft:
         return f"http://127.0.0.1:8000/~drafts/{slug}", "127.0.0.1:8000"
 
     def history(self, slug: str) -> Path:
-        return Path(slug)
+        return self._folder / "drafts" / slug / "history.sqlite"
 
     def refresh(self) -> None:
         pass

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import click
+import msgspec
 
 from bbops.base.console import say
+from bbops.base.json_traffic import EndpointRanking
 from bbops.base.render import printable
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._server import named_project, of_server, open_remote
@@ -18,9 +20,10 @@ from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.times import parse_datetime
 
 FOLLOW_SECONDS = 0.5
+NO_ENDPOINT = "(no endpoint)"
 
 
-@examples("bbops requests --status 5xx", "bbops requests shop --follow")
+@examples("bbops requests --status 5xx --follow", "bbops requests --summary --since 1d")
 @click.command()
 @named_project
 @of_server
@@ -41,19 +44,30 @@ FOLLOW_SECONDS = 0.5
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 1_000),
               help="How many requests, newest first.")  # fmt: skip
 @click.option("--details", is_flag=True, help="Show input and output, if they were recorded.")
+@click.option("--summary", is_flag=True,
+              help="Show the count, errors and percentiles of each endpoint.")  # fmt: skip
 @click.option("--follow", "-f", is_flag=True, help="Keep printing new requests until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per request.")
-def command(name: str | None, server: str, *, follow: bool, as_json: bool, **filters: Any) -> None:
+def command(
+    name: str | None, server: str, *, summary: bool, follow: bool, as_json: bool, **filters: Any
+) -> None:  # fmt: skip
     """List the newest requests of the project NAME, by default the only one.
 
     Each line is the time, the status of the response, the milliseconds it took, and the route; a
     failure names its file and line. Inputs and outputs are recorded for endpoints with 'history:
-    full', with secrets removed.
+    full', with secrets removed. A summary is of the last hour, unless '--since' is given.
     """
     for option in ("since", "until"):
         filters[option] = read_moment(filters[option])
+    if summary:
+        require_no_filters(follow=follow, **filters)
     with open_remote(server) as remote:
         project = name or remote.only_project()
+        if summary:
+            period = {option: filters[option] for option in ("since", "until", "limit")}
+            ranking = remote.rank_endpoints(project, **period)
+            say(msgspec.json.encode(ranking).decode() if as_json else "\n".join(rows(ranking)))
+            return
         after = 0
         while True:
             for request in remote.requests(project, after=after, **filters):
@@ -64,6 +78,33 @@ def command(name: str | None, server: str, *, follow: bool, as_json: bool, **fil
                     say("no recorded request matches")
                 return
             time.sleep(FOLLOW_SECONDS)  # the server sends no notifications
+
+
+def require_no_filters(**given: Any) -> None:
+    """Reject the options that a summary does not have. Raises: UsageError: one is given."""
+    allowed = {"since", "until", "limit"}
+    for option, value in given.items():
+        if value and option not in allowed:
+            shown = option.replace("_", "-")
+            raise click.UsageError(
+                f"'--summary' counts all requests, so it does not work with '--{shown}'; only"
+                " '--since', '--until', '--limit' and '--json' do"
+            )
+
+
+def rows(ranking: EndpointRanking) -> Iterator[str]:
+    """Yield a ranking as lines of text, a line per endpoint."""
+    if not ranking.slowest:
+        yield "no recorded requests in this period"
+        return
+    names = [each.endpoint or NO_ENDPOINT for each in ranking.slowest]
+    width = max(8, *map(len, names))
+    yield f"{'endpoint':<{width}}  requests    5xx   p50 ms   p95 ms   p99 ms  slowest"
+    for name, endpoint in zip(names, ranking.slowest, strict=True):
+        total = endpoint.total
+        times = (total.p50, total.p95, total.p99, total.slowest)
+        shown = "".join(f"{0 if time is None else time:>9.1f}" for time in times)
+        yield f"{printable(name):<{width}}  {total.count:>8}{total.errors:>7}{shown}"
 
 
 def read_moment(text: str | None) -> float | None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from bbops.base.errors import ServerError
+from bbops.base.json_traffic import EndpointRanking
 from bbops.interfaces.answers import ReconcileResponse, ServerStatus, Status
 from bbops.interfaces.client.connection import ServerConnection, write_query
 from bbops.interfaces.client.project_api import TIMEOUT_SECONDS
@@ -84,6 +85,20 @@ class ProjectRequests(ServerConnection):
         parameters = {key: value for key, value in filters.items() if value is not None}
         path = f"requests?{write_query(parameters)}"
         return self._read(self._request_project("GET", name, path), list[dict[str, Any]])
+
+    def rank_endpoints(self, name: str, **filters: Any) -> EndpointRanking:
+        """Return the endpoints of a project, slowest first, and those that failed.
+
+        Args:
+            name: the project's name.
+            filters: since and until in seconds since 1970, limit.
+
+        Raises:
+            ServerError: also when the server has no such project.
+        """
+        parameters = {key: value for key, value in filters.items() if value is not None}
+        path = f"slowest?{write_query(parameters)}"
+        return self._read(self._request_project("GET", name, path), EndpointRanking)
 
     def reconcile(self, name: str, *, again: bool = False) -> datetime:
         """Make the server fetch a project's repository now, and publish its newest commit.

@@ -1,8 +1,8 @@
-"""API for the status, requests and held commits of projects."""
+"""API for the status and held commits of projects."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from litestar.exceptions import NotFoundException
@@ -20,7 +20,6 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, read
 from bbops_server.control_plane.web.visit import Here
-from bbops_server.data_plane.live.history import find
 
 
 class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,46 +102,8 @@ async def accept(visit: Here, name: FromPath[str], data: Annotated[Decision, Bod
     return Accepted()
 
 
-@read("/api/projects/{name:str}/requests", Permission.READ_REQUESTS)
-async def list_requests(
-    visit: Here,
-    name: FromPath[str],
-    limit: Annotated[int, QueryParameter(ge=1, le=1_000)] = 50,
-    after: Annotated[int, QueryParameter(ge=0)] = 0,
-    status_filter: Annotated[
-        str | None, QueryParameter(name="status", pattern="^[1-5]([0-9]{2}|xx)$")
-    ] = None,
-    method: Annotated[str | None, QueryParameter()] = None,
-    path: Annotated[str | None, QueryParameter()] = None,
-    endpoint: Annotated[str | None, QueryParameter()] = None,
-    text: Annotated[str | None, QueryParameter(max_length=200)] = None,
-    slower_than: Annotated[float | None, QueryParameter()] = None,
-    since: Annotated[float, QueryParameter(ge=0)] = 0.0,
-    until: Annotated[float | None, QueryParameter(ge=0)] = None,
-    *,
-    details: Annotated[bool, QueryParameter()] = False,
-) -> list[dict[str, Any]]:
-    """The newest requests of a project, newest last; `after` is the last known id.
-
-    `since` and `until` are seconds since 1970; `details` adds headers and bodies, for endpoints
-    that record them.
-    """
-    history = visit.control.status.history(name)
-    if history is None:
-        raise _unknown(name)
-    filters: dict[str, Any] = {
-        "status": status_filter, "method": method, "path": path, "endpoint": endpoint,
-        "text": text, "slower_than": slower_than, "until": until,
-    }  # fmt: skip
-    return await visit.control.run(
-        find, history, limit=limit, after=after, since=since, details=details, **filters
-    )
-
-
 def _unknown(name: str) -> NotFoundException:
     return NotFoundException(f"there is no project '{name}'")
 
 
-ROUTES = (
-    read_oneself, read_server, list_projects, read_status, reconcile, accept, list_requests,
-)  # fmt: skip
+ROUTES = (read_oneself, read_server, list_projects, read_status, reconcile, accept)

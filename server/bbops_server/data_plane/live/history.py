@@ -6,7 +6,8 @@ most the last moment of history, never a request.
 The ring holds bytes: tuples that wait would be looked at by the garbage collector again and again.
 
 A row of SQLite is a batch of requests: writing them one by one took the interpreter's lock from
-the requests so often that it cost more than a small request itself.
+the requests so often that it cost more than a small request itself. The same transaction adds the
+batch to the tables of `minutes`.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
@@ -25,6 +27,7 @@ import msgspec
 
 from bbops.base.disk import make_private
 from bbops.runtime.http.responses import ANSWERED, Answered
+from bbops_server.data_plane.live import minutes
 
 RING: Final = 50_000
 """Requests that wait in memory at most; the oldest give way when the disk cannot keep up."""
@@ -47,7 +50,7 @@ CREATE TABLE IF NOT EXISTS answered (
 """
 _INSERT: Final = """
 INSERT INTO answered SELECT coalesce(max(last), 0) + 1, coalesce(max(last), 0) + ?, ?, ?, ?
-FROM answered
+FROM (SELECT last FROM answered ORDER BY first DESC LIMIT 1)
 """
 _DROP_TENTH: Final = """
 DELETE FROM answered WHERE first <= (
@@ -58,6 +61,13 @@ _ARRAY: Final = b"\xdd"
 """In MessagePack, before the number of an array's members in four bytes."""
 _MEANT: Final[tuple[Any, ...]] = (*[""] * ANSWERED.index("steps"), [], None)
 """What was left out at the end of a line."""
+_SEARCHED: Final = tuple(
+    map(ANSWERED.index, ("path", "endpoint", "request", "user", "failure", "step"))
+)
+_STATUS: Final = ANSWERED.index("status")
+_MILLISECONDS: Final = ANSWERED.index("milliseconds")
+_REQUEST: Final = ANSWERED.index("request")
+_EXCHANGE: Final = ANSWERED.index("exchange")
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[tuple[Any, ...]]).decode
 
@@ -69,7 +79,7 @@ class History:
         """Start the writer; a file that cannot be written costs the history, not the server."""
         self.path, self._keep_bytes = path, keep_bytes
         self.ring: deque[bytes] = deque(maxlen=RING)
-        self._stopped = threading.Event()
+        self._stopped, self._is_behind = threading.Event(), True
         self._thread = threading.Thread(target=self._write, name="bbops-history", daemon=True)
         self._thread.start()
 
@@ -94,6 +104,8 @@ class History:
             if self.ring:
                 with suppress(sqlite3.Error, OSError):
                     self._flush()
+            if self._is_behind and not is_last:
+                self._catch_up()
             trimmed += FLUSH_SECONDS
             if trimmed >= _TRIM_SECONDS:
                 trimmed = 0.0
@@ -108,8 +120,27 @@ class History:
                 rows = [self.ring.popleft() for _ in range(min(_BATCH, len(self.ring)))]
                 now = _now()
                 packed = _ARRAY + len(rows).to_bytes(4) + b"".join(rows)
-                values = (len(rows), now, now - perf_counter(), packed)
-                connection.execute(_INSERT, values)
+                self._insert(connection, (len(rows), now, now - perf_counter(), packed))
+
+    def _insert(
+        self, connection: sqlite3.Connection, batch: tuple[int, float, float, bytes]
+    ) -> None:
+        """Write a batch with its minutes, or leave them to `_catch_up` if others come first."""
+        with connection:
+            connection.execute("BEGIN IMMEDIATE")
+            is_next = minutes.is_counted(connection)
+            connection.execute(_INSERT, batch)
+            if is_next:
+                minutes.count(connection, batch[-1], batch[-2])
+        self._is_behind = self._is_behind or not is_next
+
+    def _catch_up(self) -> None:
+        """Count requests that an older server wrote, a few thousand at a time."""
+        self._is_behind = False  # after an error, the next batch finds out again
+        with suppress(sqlite3.Error, OSError):
+            if self.path.exists():
+                with closing(connect(self.path)) as connection:
+                    self._is_behind = minutes.catch_up(connection)
 
     def _trim(self) -> None:
         oldest = _now() - KEEP_DAYS * 86_400
@@ -121,6 +152,7 @@ class History:
                 " (SELECT first FROM answered WHERE written >= ? ORDER BY first LIMIT 1)",
                 (KEEP_ROWS, oldest),
             )
+            minutes.trim(connection, _now(), self._keep_bytes)
             if _used_bytes(connection) > self._keep_bytes:
                 connection.execute(_DROP_TENTH)
 
@@ -154,6 +186,10 @@ class RestingHistory(History):
                 trimmed += 1
                 if trimmed % _FLUSHES_PER_TRIM == 0:
                     self._trim()
+            if self._is_behind:
+                self._catch_up()
+                if self._is_behind:
+                    self._asked.set()
         with suppress(sqlite3.Error, OSError):
             self._flush()
 
@@ -165,7 +201,8 @@ def connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=5, isolation_level=None)
     connection.execute("PRAGMA journal_mode = wal")
     connection.execute("PRAGMA synchronous = normal")
-    connection.execute(_CREATE)
+    for statement in (_CREATE, *minutes.CREATE):
+        connection.execute(statement)
     return connection
 
 
@@ -207,9 +244,12 @@ def find(
     """
     is_wanted = _matcher(filters | {"since": since})
     found: list[dict[str, Any]] = []
+    if not history.exists():
+        return found
     with closing(connect(history)) as connection:
-        for request in _newest_first(connection, after, since):
-            if (not before or request["id"] < before) and is_wanted(request):
+        for number, began, row in _newest_first(connection, after, before, since):
+            if is_wanted(began, row):
+                request = read_row(number, began, row)
                 if not details:
                     del request["exchange"]
                 found.append(request)
@@ -219,53 +259,66 @@ def find(
 
 
 def _newest_first(
-    connection: sqlite3.Connection, after: int, since: float
-) -> Iterator[dict[str, Any]]:  # fmt: skip
+    connection: sqlite3.Connection, after: int, before: int, since: float
+) -> Iterator[tuple[int, float, Sequence[Any]]]:
     sql = (
-        "SELECT first, began, requests FROM answered WHERE last > ? AND written >= ?"
+        "SELECT first, began, requests FROM answered WHERE last > ? AND written >= ? AND first < ?"
         " ORDER BY first DESC"
     )
-    for first, began, packed in connection.execute(sql, (after, since)):
+    before = before or 1 << 62
+    for first, began, packed in connection.execute(sql, (after, since, before)):
         for number, row in reversed([*enumerate(_decode(packed), first)]):
             if number <= after:
                 return
-            request = dict(zip(ANSWERED, (*row, *_MEANT[len(row) :]), strict=False))
-            request["request"] = request["request"].decode()
-            request["milliseconds"] = round(request["milliseconds"], 3)
-            at = datetime.fromtimestamp(began + request["at"], UTC)
-            yield {"id": number, **request, "at": at.isoformat(timespec="milliseconds")}
+            if number < before:
+                yield number, began, row
 
 
-def _matcher(filters: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:
+def decode_batch(packed: bytes) -> list[tuple[Any, ...]]:
+    """Return the rows of a batch, for `read_row`. Raises: DecodeError: it is damaged."""
+    return _decode(packed)
+
+
+def read_row(number: int, began: float, row: Sequence[Any]) -> dict[str, Any]:
+    """Return a request by the names of ANSWERED, with its id.
+
+    Args:
+        number: the id.
+        began: the wall clock when the monotonic clock of its process was 0.
+        row: its values, of which those at the end may be missing.
+    """
+    request = dict(zip(ANSWERED, (*row, *_MEANT[len(row) :]), strict=False))
+    request["request"] = request["request"].decode()
+    request["milliseconds"] = round(request["milliseconds"], 3)
+    at = datetime.fromtimestamp(began + request["at"], UTC)
+    return {"id": number, **request, "at": at.isoformat(timespec="milliseconds")}
+
+
+def _matcher(filters: Mapping[str, Any]) -> Callable[[float, Sequence[Any]], bool]:
+    """Return the test of a row; it reads a million rows where nothing matches, so it is quick."""
     names = ("method", "path", "route", "endpoint", "release")
-    equal = {name: filters[name] for name in names if filters.get(name)}
-    earliest, latest = (_moment(filters.get(name)) for name in ("since", "until"))
+    equal = [(ANSWERED.index(name), filters[name]) for name in names if filters.get(name)]
+    earliest, latest = filters.get("since") or 0.0, filters.get("until") or inf
     text = str(filters.get("text") or "").lower()
-    status, slower = str(filters.get("status") or ""), filters.get("slower_than") or 0.0
+    status, slower = str(filters.get("status") or ""), filters.get("slower_than") or -1.0
     prefix = status[0] if status.endswith("xx") else status
 
-    def is_wanted(request: Mapping[str, Any]) -> bool:
+    def is_wanted(began: float, row: Sequence[Any]) -> bool:
         return (
-            all(request[name] == value for name, value in equal.items())
-            and str(request["status"]).startswith(prefix)
-            and (not slower or request["milliseconds"] > slower)
-            and (not earliest or request["at"] >= earliest)
-            and (not latest or request["at"] <= latest)
-            and (not text or text in _words(request).lower())
+            all(row[index] == value for index, value in equal)
+            and row[_MILLISECONDS] > slower
+            and (not prefix or str(row[_STATUS]).startswith(prefix))
+            and earliest <= began + row[0] <= latest
+            and (not text or text in _words(row).lower())
         )
 
     return is_wanted
 
 
-def _moment(seconds: float | None) -> str:
-    """Return a time as `at` tells it, so that texts compare; empty for none."""
-    if not seconds:
-        return ""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-
-
-def _words(request: Mapping[str, Any]) -> str:
-    exchange = request["exchange"] or {}
-    names = ("path", "endpoint", "user", "request", "failure", "step")
-    every = [*(request[name] for name in names), *exchange.values()]
-    return "\n".join(str(one) for one in every)
+def _words(row: Sequence[Any]) -> str:
+    """Return the texts of a row that a search reads."""
+    words = [str(row[index]) for index in _SEARCHED if index < len(row)]
+    words[2] = row[_REQUEST].decode()
+    if len(row) > _EXCHANGE and row[_EXCHANGE]:
+        words += map(str, row[_EXCHANGE].values())
+    return "\n".join(words)

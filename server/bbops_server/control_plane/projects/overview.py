@@ -1,0 +1,143 @@
+"""The state of a project for its overview: what needs attention, and its requests over time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from litestar.exceptions import HTTPException
+
+from bbops.base.json_jobs import JobList
+from bbops.base.json_traffic import EndpointRanking, TrafficPoint
+from bbops.interfaces.answers import DraftStatus, Publication
+from bbops.source.git.proposals import Proposal
+from bbops_server.accounts.rules import Permission
+from bbops_server.control_plane.projects.requests import find_history
+from bbops_server.control_plane.projects.visited_project import VisitedProject
+from bbops_server.control_plane.proposals.review import VisitedProposals
+from bbops_server.control_plane.web.charts import Chart, ChartRelease, draw_charts
+from bbops_server.control_plane.web.visit import Visit
+from bbops_server.data_plane.live.history import find
+from bbops_server.data_plane.live.traffic import (
+    RANKED_SECONDS,
+    Period,
+    now,
+    rank_endpoints,
+    read_traffic,
+)
+from bbops_server.process.messages.jobs import ListJobs
+
+MAX_LISTED: Final = 5
+_JOBS_SECONDS: Final = 2.0
+"""The page does not wait longer for a data process that is busy or starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewRange:
+    """A period to choose: its name in URLs, its text, and `since` of the page of requests."""
+
+    name: str
+    text: str
+    seconds: int
+    since: str
+
+
+RANGES: Final = (
+    OverviewRange("hour", "hour", 3_600, "1h"), OverviewRange("day", "day", 86_400, "1d"),
+    OverviewRange("14d", "14 days", 14 * 86_400, "14d"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOverview:
+    """Requests of a period.
+
+    Attributes:
+        failed: the newest request with a response 5xx; None without one.
+    """
+
+    charts: Sequence[Chart]
+    total: TrafficPoint
+    ranking: EndpointRanking
+    failed: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The state of a project; None for parts that the caller may not read, or that are not there.
+
+    Attributes:
+        stalled: drafts whose newest commit is not served.
+        dead: dead jobs and the next runs of tasks.
+    """
+
+    requests: RequestOverview | None
+    stalled: Sequence[DraftStatus]
+    proposals: Sequence[Proposal]
+    dead: JobList | None
+
+
+def find_range(name: str) -> OverviewRange | None:
+    """Return a period by its name, by default the last hour; None for an unknown name."""
+    return next((each for each in RANGES if each.name == (name or "hour")), None)
+
+
+async def read_overview(
+    visit: Visit, name: str, chosen: OverviewRange, publications: Iterable[Publication]
+) -> Overview:  # fmt: skip
+    """Return the overview of a project; a part that cannot be read is left out.
+
+    Args:
+        publications: its newest ones, to mark the releases among them on the charts.
+    """
+    requests, proposals, dead = await asyncio.gather(
+        _read_requests(visit, name, chosen, publications), _list_proposals(visit, name),
+        _list_jobs(visit, name),
+    )  # fmt: skip
+    drafts = visit.control.status.drafts(name)
+    stalled = [draft for draft in drafts.list() if draft.state == "stalled"] if drafts else []
+    return Overview(requests, stalled, proposals, dead)
+
+
+async def _read_requests(
+    visit: Visit, name: str, chosen: OverviewRange, publications: Iterable[Publication]
+) -> RequestOverview | None:
+    if not visit.may(Permission.READ_REQUESTS, name):
+        return None
+    history, run, until = find_history(visit, name), visit.control.run, now()
+    since = until - chosen.seconds
+    traffic = await run(read_traffic, history, Period.read(since, until))
+    ranked = Period.read(since, until, long_seconds=RANKED_SECONDS)
+    ranking = await run(rank_endpoints, history, ranked, limit=MAX_LISTED)
+    failed: Sequence[Mapping[str, Any]] = ()
+    if traffic.total.errors:
+        failed = await run(find, history, limit=1, status="5xx", since=float(traffic.since))
+    releases = [
+        ChartRelease(each.at.timestamp(), each.subject or each.revision.rpartition(":")[2][:12])
+        for each in publications
+        if each.outcome == "live"
+    ]
+    charts = draw_charts(traffic, releases)
+    return RequestOverview(charts, traffic.total, ranking, failed[0] if failed else None)
+
+
+async def _list_proposals(visit: Visit, name: str) -> Sequence[Proposal]:
+    """Return the open proposals; none if the repository is hosted elsewhere."""
+    try:
+        return await VisitedProposals(visit, name).list_all("open")
+    except HTTPException:
+        return ()
+
+
+async def _list_jobs(visit: Visit, name: str) -> JobList | None:
+    if not visit.may(Permission.READ_JOBS, name):
+        return None
+    try:
+        async with asyncio.timeout(_JOBS_SECONDS):
+            answer = await VisitedProject.open(visit, name).ask(ListJobs, "dead", MAX_LISTED)
+    except (HTTPException, TimeoutError):
+        return None
+    tasks = sorted(answer.tasks, key=lambda task: task.next_at)
+    return JobList(answer.jobs, answer.counts, tasks[:MAX_LISTED])
