@@ -33,9 +33,11 @@ from bbops_server.control_plane.app import create_control
 from bbops_server.control_plane.web.state import ControlState
 from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.publish.processes.project_client import ProjectClient
-from bbops_server.publish.status.status import RenderedContract
+from bbops_server.publish.status.status import RenderedContract, RenderedOutline
 from bbops_server.settings import Settings
 from tests.support.data_process import process_client
+from tests.support.outlines import Source, read_text, render
+from tests.support.small_project import FILES
 
 URL = "http://127.0.0.1:8001"
 SINCE = datetime(2026, 1, 2, tzinfo=UTC)
@@ -52,6 +54,9 @@ class OneProject:
         self.asked: list[str] = []
         self.is_wrong = False
         self.folder: Path | None = None
+        self.files: Source = FILES
+        self.draft_files: Source = FILES
+        self.values: frozenset[str] = frozenset()
 
     def server(self) -> ServerStatus:
         return ServerStatus("/srv/server.yaml", [FOUND] if self.is_wrong else [])
@@ -82,7 +87,7 @@ class OneProject:
         return self.folder / "history.sqlite" if self.folder and name == "small" else None
 
     def drafts(self, name: str) -> OneDraft | None:
-        return OneDraft() if name == "small" else None
+        return OneDraft(self) if name == "small" else None
 
     def versions(self, name: str) -> OneHistory | None:
         return OneHistory() if name == "small" else None
@@ -101,6 +106,16 @@ class OneProject:
 
     async def contract(self, name: str, form: str) -> RenderedContract | None:
         return CONTRACT if name == "small" else None
+
+    async def outline(self, name: str) -> RenderedOutline | None:
+        self.asked.append(f"outline of {name}")
+        return render(self.files) if name == "small" else None
+
+    async def read_file(self, name: str, path: str) -> str | None:
+        return read_text(self.files, path) if name == "small" else None
+
+    def find_values(self, name: str, variables: Sequence[str]) -> frozenset[str]:
+        return self.values & {*variables}
 
 
 class OneHook:
@@ -161,6 +176,9 @@ class OneFrontend:
 
 
 class OneDraft:
+    def __init__(self, project: OneProject) -> None:
+        self._project = project
+
     def list(self) -> list[DraftStatus]:
         return [
             DraftStatus("topic", "slug", "b" * 40, "http://127.0.0.1:8000/~drafts/slug/", "asleep",
@@ -196,6 +214,15 @@ class OneDraft:
 
     async def contract(self, slug: str, form: str) -> RenderedContract:
         raise ServerError(f"'{slug}' has mistakes")
+
+    async def outline(self, slug: str) -> RenderedOutline:
+        return render(self._project.draft_files)
+
+    async def read_file(self, slug: str, path: str) -> str | None:
+        return read_text(self._project.draft_files, path)
+
+    def find_values(self, variables: Sequence[str]) -> frozenset[str]:
+        return frozenset()
 
     async def copy_rows(
         self, slug: str, tables: Sequence[str], *, limit: int, masked: Sequence[str]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.compiler.check import CheckedProject, validate
 from bbops.review.outline.describe import outline_of
 from bbops.review.outline.outline import FunctionOutline, Outline
 from bbops.source.tree import FolderTree, MemoryTree, Tree
+from bbops_server.publish.status.status import RenderedOutline
 from tests.conftest import ROOT, TEMPLATE, with_function
 from tests.support.small_project import FILES
 
@@ -44,3 +49,20 @@ def outline_function(text: str) -> FunctionOutline:
     """Return the outline of a function in the sample project."""
     functions = outline(with_function(text)).functions
     return next(function for function in functions if function.name == "run")
+
+
+def render(source: Source) -> RenderedOutline:
+    """Return the outline of a project as the server renders it, or its errors."""
+    tree = open_tree(source)
+    project, diagnostics = validate(tree, base=tree)
+    if project is None:
+        return RenderedOutline("", "", "b" * 40, [*map(JsonDiagnostic.of, diagnostics)])
+    text = msgspec.json.encode(outline_of(project, diagnostics)).decode()
+    return RenderedOutline(text, hashlib.sha256(text.encode()).hexdigest(), "a" * 40, [])
+
+
+def read_text(source: Source, path: str) -> str | None:
+    """Return the text of a file; None if it does not exist."""
+    tree = open_tree(source)
+    blobs = [entry.blob for entry in tree.entries() if entry.path == path]
+    return tree.read(blobs)[blobs[0]].decode() if blobs else None
