@@ -11,6 +11,7 @@ from bbops.compiler.check import CheckedProject
 from bbops.language.addons._base import kind
 from bbops.language.resources._own_addon import OwnAddon
 from bbops.language.resources.addon import Addon
+from bbops.language.steps._base import step_kinds
 from bbops.review.outline.outline import AddonOutline, AddonStepOutline
 from bbops.review.outline.steps import addon_of
 from bbops.review.outline.variables import find_variables
@@ -73,7 +74,9 @@ def _step_title(project: CheckedProject, addon: str, key: str) -> str:
     if known is not None and step in known.actions:
         return known.actions[step].title
     own = project.own_actions.get(key)
-    return own.title if own is not None and own.title else key
+    if own is not None and own.title:
+        return own.title
+    return step_kinds()[key].title if key in step_kinds() else key
 
 
 def _missing(name: str, model: Addon | OwnAddon | None) -> Iterator[str]:

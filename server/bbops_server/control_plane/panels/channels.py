@@ -28,7 +28,9 @@ async def show_channel(visit: Here, name: FromPath[str], channel: FromPath[str])
     outline = shown.outline
     if outline is None:
         return shown.show_errors("Channel")
-    found = shown.pick("channel", channel, outline.channels)
+    found = shown.pick(channel, outline.channels)
+    if found is None:
+        return shown.show_missing("channel", channel, outline.channels, shown.links.channel)
     inside = [endpoint for endpoint in outline.endpoints if endpoint.channel == found.name]
     rows = sorted(inside, key=lambda row: (row.path, row.method))
     return shown.show("channel", channel=found, endpoints=rows)

@@ -47,7 +47,9 @@ async def show_endpoint(
     outline = shown.outline
     if outline is None:
         return shown.show_errors("Endpoint")
-    found = shown.pick("endpoint", endpoint, outline.endpoints)
+    found = shown.pick(endpoint, outline.endpoints)
+    if found is None:
+        return shown.show_missing("endpoint", endpoint, outline.endpoints, shown.links.endpoint)
     functions = {function.name: function for function in outline.functions}
     tabs = [*_tabs(shown, outline, found)]
     current = tab if any(tab == key for key, _, _ in tabs) else "definition"

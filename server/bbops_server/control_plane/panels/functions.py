@@ -38,7 +38,9 @@ async def show_function(
     if outline is None:
         return shown.show_errors("Function")
     named = [each for each in outline.functions if not each.is_inline]
-    found = shown.pick("function", function, named)
+    found = shown.pick(function, named)
+    if found is None:
+        return shown.show_missing("function", function, named, shown.links.function)
     tests = [test for test in outline.tests if test.name in found.tests]
     current = tab if tab in {"tests", "yaml"} else "steps"
     cases = sum(len(test.cases) for test in tests)

@@ -33,7 +33,11 @@ async def show_table(visit: Here, name: FromPath[str], table: FromPath[str]) -> 
     shown = await OutlinePage.open(visit, name)
     if shown.outline is None:
         return shown.show_errors("Table")
-    return shown.show("table", table=shown.pick("table", table, shown.outline.tables))
+    tables = shown.outline.tables
+    found = shown.pick(table, tables)
+    if found is None:
+        return shown.show_missing("table", table, tables, shown.links.table)
+    return shown.show("table", table=found)
 
 
 def _search_text(table: TableOutline) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from http import HTTPStatus
 from typing import Annotated, Any, Final, Generic, Protocol, TypeVar
 
-from litestar.exceptions import NotFoundException
 from litestar.params import QueryParameter
 from litestar.response import Template
 
-from bbops.base.diagnostics import suggest
 from bbops.review.outline.outline import Outline
 from bbops_server.control_plane.web.frame import asked_draft
 from bbops_server.control_plane.web.outline_links import OutlineLinks
@@ -21,6 +21,7 @@ from bbops_server.control_plane.web.visit import Visit
 
 MAX_ROWS: Final = 200
 """Rows of a list on one page."""
+MAX_SIMILAR: Final = 5
 
 Search = Annotated[str, QueryParameter(name="q", max_length=200)]
 PageNumber = Annotated[int, QueryParameter(name="page", ge=1, le=100_000)]
@@ -77,7 +78,7 @@ class OutlinePage:
         Raises:
             NotFoundException: the project or the draft does not exist.
         """
-        slug = asked_draft(visit)
+        slug = visit.control.outlines.find_slug(project, asked_draft(visit))
         return cls(visit, project, slug, await visit.control.outlines.find(project, slug))
 
     @property
@@ -90,13 +91,13 @@ class OutlinePage:
         """The links to other pages."""
         return OutlineLinks(self.project, self.draft)
 
-    def show(self, template: str, **context: Any) -> Template:
-        """Return the page; of a commit with errors, its errors."""
+    def show(self, template: str, status: int = 200, /, **context: Any) -> Template:
+        """Return a page."""
         known = {
             "project": self.project, "draft": self.draft, "link": self.links, "sign": sign_of,
             "outline": self.outline,
         }  # fmt: skip
-        return self.visit.page(template, **known, **context)
+        return self.visit.page(template, status, **known, **context)
 
     def show_errors(self, title: str) -> Template:
         """Return the page of a commit that has no outline."""
@@ -109,16 +110,27 @@ class OutlinePage:
         """Return the text of a file of the outline; None if it cannot be shown."""
         return await read_project_file(self.visit, self.project, self.draft, self.outline, file)
 
-    def pick(self, kind: str, name: str, resources: Sequence[R]) -> R:
-        """Return a resource by name. Raises: NotFoundException: it does not exist."""
+    def pick(self, name: str, resources: Sequence[R]) -> R | None:
+        """Return a resource by the name in a path; None if it does not exist."""
         name = name.strip("/")
-        for resource in resources:
-            if resource.name == name:
-                return resource
-        near = suggest(name, [resource.name for resource in resources])
-        where = f"draft '{self.draft}'" if self.draft else f"project '{self.project}'"
-        message = f"{where} has no {kind} '{name[:200]}'"
-        raise NotFoundException(f"{message}; {near}" if near else message)
+        return next((resource for resource in resources if resource.name == name), None)
+
+    def show_missing(
+        self, kind: str, name: str, resources: Sequence[NamedResource], url: Callable[[str], str]
+    ) -> Template:
+        """Return the page for an unknown name, with the similar names.
+
+        Args:
+            kind: the kind of the resource, which is also the path of its list without `s`.
+            name: the name in the path.
+            resources: the resources of this kind.
+            url: returns the page of one of them.
+        """
+        name = name.strip("/")[:200]
+        names = [resource.name for resource in resources]
+        near = get_close_matches(name, names, n=MAX_SIMILAR, cutoff=0.5)
+        links = [(similar, url(similar)) for similar in near]
+        return self.show("missing", HTTPStatus.NOT_FOUND, kind=kind, name=name, similar=links)
 
     def list_rows(
         self, path: str, resources: Sequence[R], query: str, number: int,

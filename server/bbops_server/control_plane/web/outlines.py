@@ -78,6 +78,19 @@ class OutlineCache:
             raise NotFoundException(f"there is no project '{name}'")
         return drafts
 
+    def find_slug(self, name: str, draft: str) -> str:
+        """Return the slug of a draft by slug or branch; empty for live, which is empty.
+
+        Raises:
+            NotFoundException: the project or the draft does not exist.
+        """
+        if not draft:
+            return ""
+        found = self.drafts_of(name).find(draft)
+        if found is None:
+            raise NotFoundException(f"project '{name}' has no draft '{draft}'")
+        return found.slug
+
     def _find_revision(self, name: str, slug: str) -> str:
         if slug:
             draft = self.drafts_of(name).find(slug)

@@ -60,8 +60,7 @@ class BuildProcess:
         in_turn: SyncHandlers = {
             **repositories.works, **compiling.works, FindSecret: SecretSearch().answer,
             WriteContract: self._write_contract, CompareCommits: self._compare,
-            WriteContract: self._write_contract, WriteOutline: self._write_outline,
-            ReadProjectFile: self._read_file,
+            WriteOutline: self._write_outline, ReadProjectFile: self._read_file,
         }  # fmt: skip
         handlers: Handlers = {
             **self._executor.in_turn(in_turn),
