@@ -62,8 +62,8 @@ class Elements(HTMLParser):
         self.found.append((tag, dict(attrs)))
 
     def every(self, *tags: str) -> list[dict[str, str | None]]:
-        """Return the attributes of all elements of some kinds."""
-        return [attributes for tag, attributes in self.found if tag in tags]
+        """Return the attributes of all elements of some kinds; of all kinds without a tag."""
+        return [attributes for tag, attributes in self.found if not tags or tag in tags]
 
 
 def show(tried: Tried, path: str, status: int = 200) -> str:
@@ -111,14 +111,14 @@ def test_pages_can_be_used_without_scripts_and_eyes(tried: Tried) -> None:
     for path, text in walk(tried):
         elements = Elements(text)
         assert not elements.every("script", "style"), path
-        assert not [one for one in elements.every() if "style" in one], path
+        assert not [attributes for attributes in elements.every() if "style" in attributes], path
         assert len(elements.every("h1")) == 1, path
         assert all(cell.get("data-label") for cell in elements.every("td")), path
         assert all(cell.get("scope") for cell in elements.every("th")), path
         labels = {label["for"] for label in elements.every("label")}
         fields = [field for field in elements.every("input") if field.get("type") != "hidden"]
         assert {field["id"] for field in fields} <= labels, path
-        ids = [one["id"] for _, one in elements.found if "id" in one]
+        ids = [attributes["id"] for _, attributes in elements.found if "id" in attributes]
         assert len(ids) == len({*ids}), path
 
 
@@ -347,7 +347,7 @@ def test_texts_of_a_project_are_escaped(tried: Tried) -> None:
     shown = 0
     for path, text in walk(tried):
         elements = Elements(text)
-        assert not [one for one in elements.every("img") if one.get("src") == "x"], path
+        assert not [image for image in elements.every("img") if image.get("src") == "x"], path
         assert not elements.every("script"), path
         assert "49" not in main_text(text), path
         shown += text.count("onerror")
