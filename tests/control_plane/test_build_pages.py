@@ -208,7 +208,7 @@ def test_steps_are_nested_with_their_lines(tried: Tried) -> None:
     assert "1 Look for it notes · title == input.title · one: true found :6" in text
     assert "2 If/Else vars.found != null :9 then 1 Return status: 409 · value: error :11" in text
     assert "addon off" in text
-    assert "Addon email is not enabled" in text
+    assert "functions/add.yaml:14 'email.sendEmail' fails when it runs" in text
     assert 'href="/projects/small/files/functions/add.yaml#L9"' in page
     assert "Endpoints add" in text
 

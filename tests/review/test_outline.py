@@ -9,9 +9,7 @@ import msgspec
 import pytest
 
 from bbops.review.outline.outline import Outline, StepOutline
-from tests.support.outlines import PROJECTS, check_project, open_tree, outline
-
-pytestmark = pytest.mark.quick
+from tests.support.outlines import PROJECTS, known_project, open_tree
 
 
 def every_step(steps: Sequence[StepOutline]) -> Iterator[StepOutline]:
@@ -29,13 +27,13 @@ def names(resources: Sequence[Any]) -> set[str]:
 
 @pytest.mark.parametrize("name", PROJECTS)
 def test_outline_survives_json(name: str) -> None:
-    found = outline(PROJECTS[name])
+    found = known_project(name)[1]
     assert msgspec.json.decode(msgspec.json.encode(found), type=Outline) == found
 
 
 @pytest.mark.parametrize("name", PROJECTS)
 def test_outline_has_every_resource(name: str) -> None:
-    project, found = check_project(PROJECTS[name])
+    project, found = known_project(name)
     assert names(found.endpoints) == {*project.endpoints}
     assert names(found.functions) == {*project.functions}
     assert names(found.tables) == {*project.tables}
@@ -56,7 +54,7 @@ def _step(resource: Any) -> str:
 
 @pytest.mark.parametrize("name", PROJECTS)
 def test_outline_has_every_step_at_its_line(name: str) -> None:
-    project, found = check_project(PROJECTS[name])
+    project, found = known_project(name)
     for function in found.functions:
         steps = project.functions[function.name].model.every_step
         expected = [
@@ -68,7 +66,7 @@ def test_outline_has_every_step_at_its_line(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROJECTS)
 def test_each_step_fits_one_line(name: str) -> None:
-    for function in outline(PROJECTS[name]).functions:
+    for function in known_project(name)[1].functions:
         for step in every_step(function.steps):
             assert len(step.effect) <= 160
             assert "\n" not in step.effect
@@ -77,7 +75,7 @@ def test_each_step_fits_one_line(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROJECTS)
 def test_references_resolve(name: str) -> None:
-    found = outline(PROJECTS[name])
+    found = known_project(name)[1]
     functions, endpoints, tables = map(names, (found.functions, found.endpoints, found.tables))
     for endpoint in found.endpoints:
         assert {endpoint.function, *endpoint.middleware} <= functions
@@ -96,7 +94,7 @@ def test_references_resolve(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROJECTS)
 def test_lines_are_lines_of_their_files(name: str) -> None:
-    found, tree = outline(PROJECTS[name]), open_tree(PROJECTS[name])
+    found, tree = known_project(name)[1], open_tree(PROJECTS[name])
     blobs = {entry.path: entry.blob for entry in tree.entries()}
     texts = tree.read([blobs[path] for path in found.files])
     lengths = {path: texts[blobs[path]].count(b"\n") + 1 for path in found.files}
@@ -107,7 +105,7 @@ def test_lines_are_lines_of_their_files(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROJECTS)
 def test_counts_are_the_numbers_of_resources(name: str) -> None:
-    found = outline(PROJECTS[name])
+    found = known_project(name)[1]
     counts = found.counts
     assert counts["functions"] == sum(not function.is_inline for function in found.functions)
     for kind in ("endpoints", "tables", "channels", "variables", "tasks", "topics", "tests"):

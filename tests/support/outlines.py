@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -30,6 +31,12 @@ PROJECTS: dict[str, Source] = {
 def open_tree(source: Source) -> Tree:
     """Return the files of a project."""
     return FolderTree(source) if isinstance(source, Path) else MemoryTree(dict(source))
+
+
+@cache
+def known_project(name: str) -> tuple[CheckedProject, Outline]:
+    """Return one of `PROJECTS`, and its outline."""
+    return check_project(PROJECTS[name])
 
 
 def check_project(source: Source) -> tuple[CheckedProject, Outline]:

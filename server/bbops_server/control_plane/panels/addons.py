@@ -21,7 +21,7 @@ async def show_addons(visit: Here, name: FromPath[str]) -> Response[Any]:
     shown = await OutlinePage.open(visit, name)
     if shown.outline is None:
         return shown.show_errors("Addons")
-    variables = find_variables(visit, name, shown.draft, shown.outline)
+    variables = await find_variables(visit, name, shown.draft, shown.outline)
     unset = {variable.name for variable in variables if variable.state == "missing"}
     return shown.show("addons", unset=unset)
 

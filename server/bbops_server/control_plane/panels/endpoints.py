@@ -51,10 +51,11 @@ async def show_endpoint(
     if found is None:
         return shown.show_missing("endpoint", endpoint, outline.endpoints, shown.links.endpoint)
     functions = {function.name: function for function in outline.functions}
-    tabs = [*_tabs(shown, outline, found)]
+    function = functions[found.function]
+    tabs = [*_tabs(shown, outline, found, len(function.steps))]
     current = tab if any(tab == key for key, _, _ in tabs) else "definition"
     return shown.show(
-        "endpoint", endpoint=found, tab=current, function=functions[found.function],
+        "endpoint", endpoint=found, tab=current, function=function,
         tabs=[
             (title, shown.links.endpoint(found.name, key), key == current, count)
             for key, title, count in tabs
@@ -66,12 +67,12 @@ async def show_endpoint(
 
 
 def _tabs(
-    shown: OutlinePage, outline: Outline, endpoint: EndpointOutline
+    shown: OutlinePage, outline: Outline, endpoint: EndpointOutline, steps: int
 ) -> Sequence[tuple[str, str, int | str]]:
     """Return key, title and number of each tab that the caller may open."""
     cases = sum(len(test.cases) for test in outline.tests if test.name in endpoint.tests)
     tabs: list[tuple[str, str, int | str]] = [
-        ("definition", "Definition", ""), ("function", "Function", ""),
+        ("definition", "Definition", ""), ("function", "Function", steps),
         ("requests", "Requests", ""), ("tests", "Tests", cases), ("yaml", "YAML", ""),
     ]  # fmt: skip
     may_read = shown.visit.may(Permission.READ_REQUESTS, shown.project)

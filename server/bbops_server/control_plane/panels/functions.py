@@ -44,7 +44,7 @@ async def show_function(
     tests = [test for test in outline.tests if test.name in found.tests]
     current = tab if tab in {"tests", "yaml"} else "steps"
     cases = sum(len(test.cases) for test in tests)
-    titles = {"steps": ("Steps", ""), "tests": ("Tests", cases), "yaml": ("YAML", "")}
+    titles = {"steps": ("Steps", len(found.steps)), "tests": ("Tests", cases), "yaml": ("YAML", "")}
     return shown.show(
         "function", function=found, tab=current, tests=tests,
         tabs=[

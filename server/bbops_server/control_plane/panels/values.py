@@ -21,7 +21,7 @@ async def show_values(visit: Here, name: FromPath[str]) -> Response[Any]:
     shown = await OutlinePage.open(visit, name)
     if shown.outline is None:
         return shown.show_errors("Values")
-    variables = find_variables(visit, name, shown.draft, shown.outline)
+    variables = await find_variables(visit, name, shown.draft, shown.outline)
     missing = [variable for variable in variables if variable.state == "missing"]
     return shown.show("values", variables=variables, missing=missing)
 

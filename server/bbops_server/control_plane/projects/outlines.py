@@ -58,7 +58,7 @@ async def read_draft_file(
 @read(f"{PROJECT}/variables", Permission.READ_PROJECT)
 async def list_variables(visit: Here, name: FromPath[str]) -> list[VariableStatus]:
     """The declared variables, and whether each has a value on this server. Never a value."""
-    return find_variables(visit, name, "", (await visit.control.outlines.find(name)).outline)
+    return await find_variables(visit, name, "", (await visit.control.outlines.find(name)).outline)
 
 
 @read(f"{DRAFT}/variables", Permission.READ_PROJECT)
@@ -67,7 +67,7 @@ async def list_draft_variables(
 ) -> list[VariableStatus]:
     """The variables of a draft, as `GET /api/projects/{name}/variables`."""
     found = await visit.control.outlines.find(name, slug)
-    return find_variables(visit, name, slug, found.outline)
+    return await find_variables(visit, name, slug, found.outline)
 
 
 async def _read(visit: Here, name: str, slug: str, path: str) -> str:

@@ -32,7 +32,7 @@ class VariableStatus(msgspec.Struct, frozen=True):
     uses: tuple[SourceLine, ...]
 
 
-def find_variables(
+async def find_variables(
     visit: Visit, name: str, slug: str, outline: Outline | None
 ) -> list[VariableStatus]:
     """Return the variables of an outline with their states.
@@ -44,9 +44,10 @@ def find_variables(
     names = [variable.name for variable in declared]
     try:
         if slug:
-            values = visit.control.outlines.drafts_of(name).find_values(names)
+            drafts = visit.control.outlines.drafts_of(name)
+            values = await visit.control.run(drafts.find_values, names)
         else:
-            values = visit.control.status.find_values(name, names)
+            values = await visit.control.run(visit.control.status.find_values, name, names)
     except BbopsError as error:
         raise refuse(error) from None
     return [

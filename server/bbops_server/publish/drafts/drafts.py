@@ -233,7 +233,7 @@ class ProjectDrafts:
 
     def find_values(self, variables: Sequence[str]) -> frozenset[str]:
         """Return the variables that have a value for drafts, never the values."""
-        return frozenset(filter(Secrets(self.folder, environment={}).has, variables))
+        return Secrets(self.folder, environment={}).find_set(variables)
 
     def _build_context(self, draft: FollowedDraft) -> PublishContext:
         return replace(self.context, project=draft.settings, draft_of=self.context.project)

@@ -183,7 +183,7 @@ class ServerProjects:
         reconciler = self._find(name)
         if reconciler is None:
             return frozenset()
-        return frozenset(filter(reconciler.context.secrets.has, variables))
+        return reconciler.context.secrets.find_set(variables)
 
     async def plan_live(
         self, name: str, tables: Mapping[str, Mapping[str, Any]], env: Sequence[str]
