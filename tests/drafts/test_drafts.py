@@ -418,6 +418,24 @@ def test_draft_has_its_own_outline_and_files(served: Served) -> None:
     assert "field_of_the_outline" in served.control.get(f"{own}/file", params=query).text
     text = served.control.get("/api/projects/notes/file", params=query).json()["text"]
     assert "field_of_the_outline" not in text
+    page = served.control.get(
+        f"/projects/notes/functions/notes/list?in={draft['slug']}&tab=yaml",
+        headers={"accept": "text/html"},
+    )
+    assert "field_of_the_outline" in page.text
+    assert f"/projects/notes/endpoints/notes/list?in={draft['slug']}" in served.control.get(
+        f"/projects/notes/endpoints?in={draft['slug']}", headers={"accept": "text/html"}
+    ).text  # fmt: skip
+
+
+def test_value_of_the_server_is_set_for_live_alone(served: Served) -> None:
+    push(served, "valued", "field_of_the_values")
+    wait_for(lambda: "valued" in {draft["branch"] for draft in drafts(served)})
+    live = served.control.get("/api/projects/notes/variables").json()
+    assert {variable["state"] for variable in live} <= {"set", "generated", "default"}
+    own = f"/api/projects/notes/drafts/{find(served, 'valued')['slug']}/variables"
+    commands = {variable["command"] for variable in served.control.get(own).json()}
+    assert all(command.endswith(" --drafts") for command in commands)
 
 
 def test_draft_with_errors_has_diagnostics_in_place_of_an_outline(served: Served) -> None:
