@@ -35,7 +35,7 @@ def open_tree(source: Source) -> Tree:
 
 @cache
 def known_project(name: str) -> tuple[CheckedProject, Outline]:
-    """Return one of `PROJECTS`, and its outline."""
+    """Return a project of `PROJECTS`, with its outline."""
     return check_project(PROJECTS[name])
 
 
