@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pytest
 
+from bbops.base.errors import ServerError
 from bbops_server.accounts.rules import Role
 from bbops_server.data_plane.live.history import History
 from tests.conftest import ROOT
@@ -171,7 +172,15 @@ def test_endpoint_shows_tests_and_yaml(tried: Tried) -> None:
     assert "bbops new test list" in show(tried, "endpoints/list?tab=tests")
     yaml = show(tried, "endpoints/add?tab=yaml")
     assert '<span class="line" id="L3">' in yaml
-    assert "<code>function: add</code>" in yaml
+    assert '<code><span class="k">function</span>: add</code>' in yaml
+
+
+def test_long_files_are_cut(tried: Tried) -> None:
+    tried.source.files = {**FILES, "functions/add.yaml": FILES["functions/add.yaml"] + "\n" * 9_000}
+    page = show(tried, "functions/add?tab=yaml")
+    assert "The first 5,000 of 9006 lines." in main_text(page)
+    assert 'id="L5000"' in page
+    assert 'id="L5001"' not in page
 
 
 def test_requests_are_shown_to_developers(tried: Tried) -> None:
@@ -313,6 +322,13 @@ def test_unknown_project_and_draft_are_404(tried: Tried) -> None:
     assert browser.get("/projects/none/endpoints").status_code == 404
     assert browser.get("/projects/small/endpoints?in=none").status_code == 404
     assert browser.get("/projects/small/files/README.md").status_code == 404
+
+
+def test_project_without_a_live_commit_gives_the_reason(tried: Tried) -> None:
+    tried.source.error = ServerError("nothing is live yet", hint="push a commit")
+    text = main_text(show(tried, "endpoints"))
+    assert "Nothing is live yet; push a commit." in text
+    assert "has errors" not in text
 
 
 def test_counts_are_beside_the_links(tried: Tried) -> None:

@@ -39,7 +39,6 @@ class Projects(OneProject):
     def __init__(self) -> None:
         super().__init__()
         self.revision = "main@sha1:a"
-        self.error: ServerError | None = None
         self.names = ["small"]
 
     def projects(self) -> list[Status]:
@@ -51,8 +50,6 @@ class Projects(OneProject):
 
     async def outline(self, name: str) -> RenderedOutline | None:
         await asyncio.sleep(0)
-        if self.error is not None:
-            raise self.error
         rendered = await super().outline("small")
         self.asked[-1] = f"outline of {name}"
         return rendered
@@ -82,6 +79,12 @@ def test_outline_of_a_draft_with_errors_has_its_diagnostics(tried: Tried) -> Non
 )
 def test_unknown_project_or_draft_is_404(tried: Tried, path: str) -> None:
     assert read(tried, path)["error"]["code"] == "notFound"
+
+
+def test_draft_is_found_by_its_branch(tried: Tried) -> None:
+    by_branch = "/api/projects/small/drafts/topic"
+    for call in ("outline", "file?path=functions/add.yaml", "variables"):
+        assert read(tried, f"{by_branch}/{call}") == read(tried, f"{DRAFT}/{call}")
 
 
 def test_file_of_the_outline_can_be_read(tried: Tried) -> None:
@@ -159,7 +162,7 @@ def test_failed_reading_is_reported_and_repeated() -> None:
     cache = OutlineCache(lambda: source)
     (failed,) = find(cache, "small")
     assert (failed.outline, failed.message) == (None, "nothing is live yet; push a commit")
-    assert [diagnostic.file for diagnostic in failed.diagnostics] == ["a.yaml"]
+    assert failed.diagnostics == []
     source.error = None
     (found,) = find(cache, "small")
     assert found.outline is not None

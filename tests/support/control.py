@@ -57,6 +57,7 @@ class OneProject:
         self.files: Source = FILES
         self.draft_files: Source = FILES
         self.values: frozenset[str] = frozenset()
+        self.error: ServerError | None = None
 
     def server(self) -> ServerStatus:
         return ServerStatus("/srv/server.yaml", [FOUND] if self.is_wrong else [])
@@ -109,6 +110,8 @@ class OneProject:
 
     async def outline(self, name: str) -> RenderedOutline | None:
         self.asked.append(f"outline of {name}")
+        if self.error is not None:
+            raise self.error
         return render(self.files) if name == "small" else None
 
     async def read_file(self, name: str, path: str) -> str | None:

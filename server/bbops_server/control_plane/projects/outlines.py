@@ -38,7 +38,7 @@ async def read_draft_outline(
     visit: Here, name: FromPath[str], slug: FromPath[str]
 ) -> CommitOutline:
     """The resources of a draft's newest commit, as `GET /api/projects/{name}/outline`."""
-    return await visit.control.outlines.find(name, slug)
+    return await visit.control.outlines.find(name, _slug(visit, name, slug))
 
 
 @read(f"{PROJECT}/file", Permission.READ_PROJECT)
@@ -52,7 +52,7 @@ async def read_draft_file(
     visit: Here, name: FromPath[str], slug: FromPath[str], path: Path
 ) -> ProjectFile:
     """The text of a file of a draft, as `GET /api/projects/{name}/file`."""
-    return ProjectFile(path, await _read(visit, name, slug, path))
+    return ProjectFile(path, await _read(visit, name, _slug(visit, name, slug), path))
 
 
 @read(f"{PROJECT}/variables", Permission.READ_PROJECT)
@@ -66,8 +66,13 @@ async def list_draft_variables(
     visit: Here, name: FromPath[str], slug: FromPath[str]
 ) -> list[VariableStatus]:
     """The variables of a draft, as `GET /api/projects/{name}/variables`."""
+    slug = _slug(visit, name, slug)
     found = await visit.control.outlines.find(name, slug)
     return await find_variables(visit, name, slug, found.outline)
+
+
+def _slug(visit: Here, name: str, draft: str) -> str:
+    return visit.control.outlines.find_slug(name, draft)
 
 
 async def _read(visit: Here, name: str, slug: str, path: str) -> str:

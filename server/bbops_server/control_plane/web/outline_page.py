@@ -18,6 +18,7 @@ from bbops_server.control_plane.web.outlines import CommitOutline
 from bbops_server.control_plane.web.project_files import read_project_file
 from bbops_server.control_plane.web.step_signs import sign_of
 from bbops_server.control_plane.web.visit import Visit
+from bbops_server.control_plane.web.yaml_spans import spans_of
 
 MAX_ROWS: Final = 200
 """Rows of a list on one page."""
@@ -95,7 +96,7 @@ class OutlinePage:
         """Return a page."""
         known = {
             "project": self.project, "draft": self.draft, "link": self.links, "sign": sign_of,
-            "outline": self.outline,
+            "spans": spans_of, "outline": self.outline,
         }  # fmt: skip
         return self.visit.page(template, status, **known, **context)
 

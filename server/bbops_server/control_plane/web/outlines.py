@@ -127,11 +127,14 @@ class OutlineCache:
         return rendered
 
     def _find_errors(self, name: str, slug: str) -> list[JsonDiagnostic]:
+        """Return the errors in the status of a project or draft."""
         if slug:
             draft = self.drafts_of(name).find(slug)
-            return draft.diagnostics if draft is not None else []
-        statuses = (project for project in self._status().projects() if project.name == name)
-        return next((status.diagnostics for status in statuses), [])
+            found = draft.diagnostics if draft is not None else []
+        else:
+            statuses = (project for project in self._status().projects() if project.name == name)
+            found = next((status.diagnostics for status in statuses), [])
+        return [diagnostic for diagnostic in found if diagnostic.severity == "error"]
 
 
 def _decode(rendered: RenderedOutline) -> CommitOutline:
