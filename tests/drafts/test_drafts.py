@@ -403,3 +403,48 @@ def test_the_contract_of_a_draft_is_its_own(served: Served) -> None:
     assert page.text.startswith("# sample\n")
     assert served.control.get("/api/projects/notes/contract?format=yaml").status_code == 400
     assert served.control.get("/api/projects/none/contract").status_code == 404
+
+
+def test_draft_has_its_own_outline_and_files(served: Served) -> None:
+    push(served, "outline", "field_of_the_outline")
+    wait_for(lambda: "outline" in {draft["branch"] for draft in drafts(served)})
+    draft = find(served, "outline")
+    own = f"/api/projects/notes/drafts/{draft['slug']}"
+    live = served.control.get("/api/projects/notes/outline").json()
+    found = served.control.get(f"{own}/outline").json()
+    assert found["commit"] == draft["commit"] != live["commit"]
+    assert found["outline"]["counts"] == live["outline"]["counts"]
+    query = {"path": "functions/notes/list.yaml"}
+    assert "field_of_the_outline" in served.control.get(f"{own}/file", params=query).text
+    text = served.control.get("/api/projects/notes/file", params=query).json()["text"]
+    assert "field_of_the_outline" not in text
+    page = served.control.get(
+        f"/projects/notes/functions/notes/list?in={draft['slug']}&tab=yaml",
+        headers={"accept": "text/html"},
+    )
+    assert "field_of_the_outline" in page.text
+    assert f"/projects/notes/endpoints/notes/list?in={draft['slug']}" in served.control.get(
+        f"/projects/notes/endpoints?in={draft['slug']}", headers={"accept": "text/html"}
+    ).text  # fmt: skip
+
+
+def test_value_of_the_server_is_set_for_live_alone(served: Served) -> None:
+    push(served, "valued", "field_of_the_values")
+    wait_for(lambda: "valued" in {draft["branch"] for draft in drafts(served)})
+    live = served.control.get("/api/projects/notes/variables").json()
+    assert {variable["state"] for variable in live} <= {"set", "generated", "default"}
+    own = f"/api/projects/notes/drafts/{find(served, 'valued')['slug']}/variables"
+    commands = {variable["command"] for variable in served.control.get(own).json()}
+    assert all(command.endswith(" --drafts") for command in commands)
+
+
+def test_draft_with_errors_has_diagnostics_in_place_of_an_outline(served: Served) -> None:
+    with branch(served, "faulty"):
+        served.edit(LIST, PAGE, f"{PAGE}\n        hidden: ${{ vars.nowhere }}")
+        served.commit("Use an unknown variable")
+    wait_for(lambda: "faulty" in {draft["branch"] for draft in drafts(served)})
+    slug = find(served, "faulty")["slug"]
+    found = served.control.get(f"/api/projects/notes/drafts/{slug}/outline").json()
+    assert found["outline"] is None
+    assert "vars.nowhere" in str(found["diagnostics"])
+    assert found["diagnostics"][0]["file"] == "functions/notes/list.yaml"

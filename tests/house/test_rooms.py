@@ -38,7 +38,7 @@ def test_the_page_about_the_house_names_each_room_and_what_is_in_it(house: str) 
 def test_the_house_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bbops.review"]) == 0
     assert capsys.readouterr().out == (
-        "bbops.review: rooms 3, floors 2, arrows 1\n  plan\n  contract | replay\n"
+        "bbops.review: rooms 4, floors 2, arrows 2\n  outline | plan\n  contract | replay\n"
     )
 
 

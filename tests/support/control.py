@@ -34,9 +34,11 @@ from bbops_server.control_plane.app import create_control
 from bbops_server.control_plane.web.state import ControlState
 from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.publish.processes.project_client import ProjectClient
-from bbops_server.publish.status.status import RenderedContract
+from bbops_server.publish.status.status import RenderedContract, RenderedOutline
 from bbops_server.settings import Settings
 from tests.support.data_process import process_client
+from tests.support.outlines import Source, read_text, render
+from tests.support.small_project import FILES
 
 URL = "http://127.0.0.1:8001"
 SINCE = datetime(2026, 1, 2, tzinfo=UTC)
@@ -56,6 +58,10 @@ class OneProject:
         self.status_changes: dict[str, Any] = {}
         self.draft_changes: dict[str, Any] = {}
         self.publications: list[Publication] = []
+        self.files: Source = FILES
+        self.draft_files: Source = FILES
+        self.values: frozenset[str] = frozenset()
+        self.error: ServerError | None = None
 
     def server(self) -> ServerStatus:
         return ServerStatus("/srv/server.yaml", [FOUND] if self.is_wrong else [])
@@ -87,7 +93,7 @@ class OneProject:
         return self.folder / "history.sqlite" if self.folder and name == "small" else None
 
     def drafts(self, name: str) -> OneDraft | None:
-        return OneDraft(self.folder, self.draft_changes) if name == "small" else None
+        return OneDraft(self) if name == "small" else None
 
     def versions(self, name: str) -> OneHistory | None:
         return OneHistory(self.publications) if name == "small" else None
@@ -106,6 +112,18 @@ class OneProject:
 
     async def contract(self, name: str, form: str) -> RenderedContract | None:
         return CONTRACT if name == "small" else None
+
+    async def outline(self, name: str) -> RenderedOutline | None:
+        self.asked.append(f"outline of {name}")
+        if self.error is not None:
+            raise self.error
+        return render(self.files) if name == "small" else None
+
+    async def read_file(self, name: str, path: str) -> str | None:
+        return read_text(self.files, path) if name == "small" else None
+
+    def find_values(self, name: str, variables: Sequence[str]) -> frozenset[str]:
+        return self.values & {*variables}
 
 
 class OneHook:
@@ -169,14 +187,14 @@ class OneFrontend:
 
 
 class OneDraft:
-    def __init__(self, folder: Path | None, changes: Mapping[str, Any]) -> None:
-        self._folder, self._changes = folder or Path(), changes
+    def __init__(self, project: OneProject) -> None:
+        self._project = project
 
     def list(self) -> list[DraftStatus]:
         status = DraftStatus(
             "topic", "slug", "b" * 40, "http://127.0.0.1:8000/~drafts/slug/", "asleep", None, "", []
         )
-        return [msgspec.structs.replace(status, **self._changes)]
+        return [msgspec.structs.replace(status, **self._project.draft_changes)]
 
     def find(self, name: str) -> DraftStatus | None:
         return self.list()[0] if name in {"slug", "topic"} else None
@@ -191,7 +209,7 @@ class OneDraft:
         return f"http://127.0.0.1:8000/~drafts/{slug}", "127.0.0.1:8000"
 
     def history(self, slug: str) -> Path:
-        return self._folder / "drafts" / slug / "history.sqlite"
+        return (self._project.folder or Path()) / "drafts" / slug / "history.sqlite"
 
     def refresh(self) -> None:
         pass
@@ -207,6 +225,15 @@ class OneDraft:
 
     async def contract(self, slug: str, form: str) -> RenderedContract:
         raise ServerError(f"'{slug}' has mistakes")
+
+    async def outline(self, slug: str) -> RenderedOutline:
+        return render(self._project.draft_files)
+
+    async def read_file(self, slug: str, path: str) -> str | None:
+        return read_text(self._project.draft_files, path)
+
+    def find_values(self, variables: Sequence[str]) -> frozenset[str]:
+        return frozenset()
 
     async def copy_rows(
         self, slug: str, tables: Sequence[str], *, limit: int, masked: Sequence[str]

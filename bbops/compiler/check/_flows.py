@@ -47,6 +47,7 @@ class CheckedFlow:
 
     Attributes:
         reads: (kind, name) of every resource that the types depend on.
+        own_reads: (kind, name) of every resource that its own steps read.
         inherits: the variables that middleware may have set before it runs.
         gives: the type of what it returns.
         left: what is known where it ends without a value.
@@ -58,6 +59,7 @@ class CheckedFlow:
     inherits: frozenset[str]
     gives: Type
     left: Known
+    own_reads: frozenset[tuple[str, str]]
 
 
 @dataclass(slots=True)
@@ -229,9 +231,8 @@ class Flows:
         is_unreached = not ways and name not in project.callers and not returns
         in_use |= is_unreached and any(folder in _NAMING for folder, _ in project.broken)
         _warn_of_endings(at, function, in_use=in_use)
-        return CheckedFlow(
-            scope, _told(found, private), frozenset(at.notes.reads), inherits, gives, left
-        )
+        reads = frozenset(at.notes.reads)
+        return CheckedFlow(scope, _told(found, private), reads, inherits, gives, left, reads)
 
     def left_by(self, middleware: str) -> Known | None:
         """Return what middleware leaves to what runs after it; None while it is under check."""

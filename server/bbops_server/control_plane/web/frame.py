@@ -112,6 +112,8 @@ def _groups(
 ) -> Iterator[tuple[str, Sequence[NavLink]]]:  # fmt: skip
     ordered = sorted(panels, key=lambda panel: (GROUPS.index(panel.group), panel.place))
     query = f"?in={quote(draft.slug)}" if draft is not None else ""
+    outline = visit.control.outlines.peek(project, draft.slug if draft is not None else "")
+    counts = outline.counts if outline is not None else {}
     path = visit.request.url.path
     for group, members in groupby(ordered, key=lambda panel: panel.group):
         links = []
@@ -121,6 +123,7 @@ def _groups(
                 NavLink(
                     panel.title, url + (query if panel.in_drafts else ""), panel.icon,
                     panel is current, path == f"/projects/{project}{panel.path}",
+                    str(counts.get(panel.count, "")),
                 )
             )  # fmt: skip
         yield group, links

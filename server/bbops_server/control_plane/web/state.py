@@ -19,6 +19,7 @@ from bbops_server.control_plane.external_sign_in.pending_sign_ins import Pending
 from bbops_server.control_plane.external_sign_in.providers import Providers
 from bbops_server.control_plane.web.draft_access import DraftMembership
 from bbops_server.control_plane.web.known_devices import KnownDevices
+from bbops_server.control_plane.web.outlines import OutlineCache
 from bbops_server.data_plane.gateway.forwarded import Proxies
 from bbops_server.git_http.serving import GitHttp
 from bbops_server.mcp.fair_queue import OneAtATime
@@ -64,6 +65,7 @@ class ControlState:
     ) -> None:  # fmt: skip
         """`is_set_up` says that accounts exist, even if they cannot be read now."""
         self.status, self.book, self._settings = status, book, settings
+        self.outlines = OutlineCache(lambda: self.status)
         self.limits, self.logins = ControlLimits(), Logins()
         self.devices = KnownDevices(settings().state)
         self.pending_sign_ins, self.providers = PendingSignIns(), Providers(settings().state)

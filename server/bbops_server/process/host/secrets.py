@@ -11,7 +11,7 @@ import os
 import secrets
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,14 @@ class Secrets:
     def has(self, name: str) -> bool:
         """Return whether a variable has a value in the environment or the store."""
         return bool(self._environment.get(name)) or (name != _CHECK and name in self._read())
+
+    def find_set(self, names: Iterable[str]) -> frozenset[str]:
+        """Return the variables of `names` that have a value. Reads the store once."""
+        sealed = self._read()
+        return frozenset(
+            name for name in names
+            if self._environment.get(name) or (name != _CHECK and name in sealed)
+        )  # fmt: skip
 
     def set(self, name: str, value: str) -> None:
         """Store a value; the first one creates the key. Raises as `get`."""

@@ -253,3 +253,43 @@ class CompareCommits(RequestMessage[ComparedCommits], frozen=True):
     """The later commit, in the same form."""
 
     engine: Literal["sqlite", "postgres"]
+
+
+class WrittenOutline(AnswerMessage, frozen=True):
+    """The outline of a commit as JSON, or the errors of a commit without one.
+
+    Attributes:
+        text: an `Outline`; empty if the commit has errors.
+        digest: identifies the text.
+        commit: the commit; empty for a folder.
+    """
+
+    text: str
+    digest: str
+    commit: str
+    diagnostics: list[JsonDiagnostic]
+
+
+class WriteOutline(RequestMessage[WrittenOutline], frozen=True):
+    """Render the outline of a commit."""
+
+    source: Mapping[str, Any]
+    """A `publish.build.sources.Source`."""
+
+    engine: Literal["sqlite", "postgres"]
+
+
+class ProjectFileAnswer(AnswerMessage, frozen=True):
+    """The text of a file; None if the file does not exist or exceeds 1 MB."""
+
+    text: str | None
+
+
+class ReadProjectFile(RequestMessage[ProjectFileAnswer], frozen=True):
+    """Read a text file of a commit."""
+
+    source: Mapping[str, Any]
+    """A `publish.build.sources.Source`."""
+
+    path: str
+    """The path from the project's root."""

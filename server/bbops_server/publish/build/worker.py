@@ -21,8 +21,12 @@ from bbops_server.process.messages.builds import (
     CompareCommits,
     ComparedCommits,
     FindSecret,
+    ProjectFileAnswer,
+    ReadProjectFile,
     WriteContract,
+    WriteOutline,
     WrittenContract,
+    WrittenOutline,
 )
 from bbops_server.process.messages.channel import ProcessChannel
 from bbops_server.process.messages.lifecycle import Stop
@@ -41,6 +45,7 @@ from bbops_server.publish.build.tables import DatabaseHandlers
 if TYPE_CHECKING:
     from bbops_server.publish.build.agents import AgentWorker
     from bbops_server.publish.build.contracts import ContractRenderer
+    from bbops_server.publish.build.outlines import OutlineRenderer
 
 
 class BuildProcess:
@@ -55,6 +60,7 @@ class BuildProcess:
         in_turn: SyncHandlers = {
             **repositories.works, **compiling.works, FindSecret: SecretSearch().answer,
             WriteContract: self._write_contract, CompareCommits: self._compare,
+            WriteOutline: self._write_outline, ReadProjectFile: self._read_file,
         }  # fmt: skip
         handlers: Handlers = {
             **self._executor.in_turn(in_turn),
@@ -86,6 +92,18 @@ class BuildProcess:
         from bbops_server.publish.build.comparing import compare_commits  # noqa: PLC0415 - rarely needed
 
         return compare_commits(self._sources, request)
+
+    @cached_property
+    def _outlines(self) -> OutlineRenderer:
+        from bbops_server.publish.build.outlines import OutlineRenderer  # noqa: PLC0415 - rarely needed
+
+        return OutlineRenderer(self._sources)
+
+    def _write_outline(self, request: WriteOutline) -> WrittenOutline:
+        return self._outlines.answer(request)
+
+    def _read_file(self, request: ReadProjectFile) -> ProjectFileAnswer:
+        return self._outlines.read(request)
 
     async def _work(self, request: DoWork) -> DoWorkAnswer:
         return await self._agents.handle(request)

@@ -32,9 +32,10 @@ from bbops_server.publish.processes.project_client import ProjectClient
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.stages.contracts import write_contract
 from bbops_server.publish.stages.loop import Reconciler
+from bbops_server.publish.stages.outlines import read_file, write_outline
 from bbops_server.publish.status.events import ReleasePublished, ServerEvent
 from bbops_server.publish.status.signal import Signal
-from bbops_server.publish.status.status import RenderedContract, Stalled
+from bbops_server.publish.status.status import RenderedContract, RenderedOutline, Stalled
 from bbops_server.settings import ProjectSettings, WebhookEvent
 
 POLL_SECONDS: Final = 0.5
@@ -212,9 +213,30 @@ class ProjectDrafts:
     async def contract(self, slug: str, form: str) -> RenderedContract:
         """Return the contract of a draft. Raises: BbopsError: the draft has errors."""
         draft = self._drafts[slug]
-        project = self.context.project
-        context = replace(self.context, project=draft.settings, draft_of=project)
-        return await write_contract(context, await self._find_source(draft), form)
+        return await write_contract(
+            self._build_context(draft), await self._find_source(draft), form
+        )
+
+    async def outline(self, slug: str) -> RenderedOutline:
+        """Return the outline of a draft's newest commit, or its errors.
+
+        Raises:
+            BbopsError: the commit cannot be read.
+        """
+        draft = self._drafts[slug]
+        return await write_outline(self._build_context(draft), await self._find_source(draft))
+
+    async def read_file(self, slug: str, path: str) -> str | None:
+        """Return the text of a file of a draft; None if it does not exist. Raises as `outline`."""
+        draft = self._drafts[slug]
+        return await read_file(self._build_context(draft), await self._find_source(draft), path)
+
+    def find_values(self, variables: Sequence[str]) -> frozenset[str]:
+        """Return the variables that have a value for drafts, never the values."""
+        return Secrets(self.folder, environment={}).find_set(variables)
+
+    def _build_context(self, draft: FollowedDraft) -> PublishContext:
+        return replace(self.context, project=draft.settings, draft_of=self.context.project)
 
     async def _find_source(self, draft: FollowedDraft) -> Mapping[str, Any]:
         source = self.context.source.of_branch(draft.branch)

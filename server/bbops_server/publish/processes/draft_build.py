@@ -19,7 +19,13 @@ from bbops_server.process.forks.keeper import scrubbed_environment
 from bbops_server.process.forks.limits import DRAFT_BUILD, DRAFT_BUILD_SECONDS
 from bbops_server.process.host.memory import memory_bytes
 from bbops_server.process.host.niceness import lower_priority
-from bbops_server.process.messages.builds import BuildRelease, CheckPush, WriteContract
+from bbops_server.process.messages.builds import (
+    BuildRelease,
+    CheckPush,
+    ReadProjectFile,
+    WriteContract,
+    WriteOutline,
+)
 from bbops_server.process.messages.request import A, RequestMessage
 
 IDLE_SECONDS: Final = 300.0
@@ -33,6 +39,7 @@ MAX_BUILDS: Final = 256
 
 _WORK: Final[Mapping[type[RequestMessage[Any]], str]] = {
     BuildRelease: "to be built", CheckPush: "to be checked", WriteContract: "to be described",
+    WriteOutline: "to be described", ReadProjectFile: "to be read",
 }  # fmt: skip
 
 

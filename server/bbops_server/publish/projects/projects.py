@@ -28,8 +28,9 @@ from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.stages.contracts import live_source, write_contract
 from bbops_server.publish.stages.live_plan import plan_live
 from bbops_server.publish.stages.loop import Reconciler
+from bbops_server.publish.stages.outlines import read_file, write_outline
 from bbops_server.publish.status.events import ReportProject, ServerEvent
-from bbops_server.publish.status.status import RenderedContract, Stalled
+from bbops_server.publish.status.status import RenderedContract, RenderedOutline, Stalled
 from bbops_server.settings import ProjectSettings, WebhookEvent
 
 RESTART_SECONDS = 5.0
@@ -161,9 +162,28 @@ class ServerProjects:
         reconciler = self._find(name)
         if reconciler is None:
             return None
-        build = reconciler.context.plane.build
-        source = await live_source(reconciler.source, reconciler.board.applied, build)
-        return await write_contract(reconciler.context, source, form)
+        return await write_contract(reconciler.context, await _live_source(reconciler), form)
+
+    async def outline(self, name: str) -> RenderedOutline | None:
+        """Return the outline of the live commit; None if the project does not exist."""
+        reconciler = self._find(name)
+        if reconciler is None:
+            return None
+        return await write_outline(reconciler.context, await _live_source(reconciler))
+
+    async def read_file(self, name: str, path: str) -> str | None:
+        """Return the text of a file of the live commit; None if it does not exist."""
+        reconciler = self._find(name)
+        if reconciler is None:
+            return None
+        return await read_file(reconciler.context, await _live_source(reconciler), path)
+
+    def find_values(self, name: str, variables: Sequence[str]) -> frozenset[str]:
+        """Return the variables that have a value on this server, never the values."""
+        reconciler = self._find(name)
+        if reconciler is None:
+            return frozenset()
+        return reconciler.context.secrets.find_set(variables)
 
     async def plan_live(
         self, name: str, tables: Mapping[str, Mapping[str, Any]], env: Sequence[str]
@@ -272,6 +292,11 @@ class ServerProjects:
     def _forget(self, name: str, done: asyncio.Task[None]) -> None:
         if self._ending.get(name) is done:
             del self._ending[name]
+
+
+async def _live_source(reconciler: Reconciler) -> dict[str, Any]:
+    build = reconciler.context.plane.build
+    return await live_source(reconciler.source, reconciler.board.applied, build)
 
 
 async def _end(entry: _Entry, before: asyncio.Task[None] | None) -> None:

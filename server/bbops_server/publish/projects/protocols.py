@@ -11,7 +11,7 @@ from bbops.interfaces.answers import DraftStatus, LiveFrontend, Publication, Ser
 from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.publish.processes.project_client import ProjectClient
 from bbops_server.publish.status.signal import Signal
-from bbops_server.publish.status.status import RenderedContract
+from bbops_server.publish.status.status import RenderedContract, RenderedOutline
 
 
 class DraftSource(Protocol):
@@ -76,6 +76,26 @@ class DraftSource(Protocol):
 
     async def contract(self, slug: str, form: str) -> RenderedContract:
         """Return the contract of a draft. Raises: BbopsError: the draft has errors."""
+        ...
+
+    async def outline(self, slug: str) -> RenderedOutline:
+        """Return the outline of a draft's newest commit, or its errors.
+
+        Raises:
+            BbopsError: the commit cannot be read.
+        """
+        ...
+
+    async def read_file(self, slug: str, path: str) -> str | None:
+        """Return the text of a file of a draft; None if it does not exist. Raises as `outline`."""
+        ...
+
+    def find_values(self, variables: Sequence[str]) -> frozenset[str]:
+        """Return the variables that have a value for drafts, never the values.
+
+        Raises:
+            BbopsError: the store cannot be read.
+        """
         ...
 
 
@@ -225,5 +245,28 @@ class StatusSource(Protocol):
 
         Raises:
             BbopsError: nothing is live, or the commit cannot be read.
+        """
+        ...
+
+    async def outline(self, name: str) -> RenderedOutline | None:
+        """Return the outline of the live commit; None if the project does not exist.
+
+        Raises:
+            BbopsError: nothing is live, or the commit cannot be read.
+        """
+        ...
+
+    async def read_file(self, name: str, path: str) -> str | None:
+        """Return the text of a file of the live commit; None if it does not exist.
+
+        Raises as `outline`.
+        """
+        ...
+
+    def find_values(self, name: str, variables: Sequence[str]) -> frozenset[str]:
+        """Return the variables that have a value on this server, never the values.
+
+        Raises:
+            BbopsError: the store cannot be read.
         """
         ...

@@ -55,6 +55,15 @@ class RenderedContract(msgspec.Struct, frozen=True):
     digest: str
 
 
+class RenderedOutline(msgspec.Struct, frozen=True):
+    """The outline of a commit as JSON; `text` is empty if the commit has errors."""
+
+    text: str
+    digest: str
+    commit: str
+    diagnostics: list[JsonDiagnostic]
+
+
 def now() -> datetime:
     """Return the time of the server's clock."""
     return datetime.now(UTC)  # noqa: TID251 - the server's own clock

@@ -1,0 +1,1 @@
+"""The outline of a commit: every resource of a project, with its relations, as one value."""

@@ -1,0 +1,106 @@
+"""The steps of a function, with the steps inside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bbops.compiler.check import CheckedProject
+from bbops.language.addons._base import AddonStep
+from bbops.language.steps._base import Step
+from bbops.language.steps.return_ import Return
+from bbops.review.outline.effects import effect_of, summarize
+from bbops.review.outline.outline import BlockOutline, StepOutline
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A list of steps in a file; `entry` is the list item around it, such as an `elif`."""
+
+    label: str
+    entry: dict[str, Any]
+    steps: list[Any]
+
+
+def outline_steps(
+    project: CheckedProject, steps: Sequence[Step], written: Sequence[Any]
+) -> tuple[StepOutline, ...]:
+    """Return steps, in order.
+
+    Args:
+        project: the project of the steps.
+        steps: the steps.
+        written: the same steps as the file has them.
+    """
+    return tuple(_outline(project, step, entry) for step, entry in zip(steps, written, strict=True))
+
+
+def addon_of(step: Step) -> str:
+    """Return the addon that runs a step; empty if none does."""
+    if isinstance(step, AddonStep):
+        return step.id.partition(".")[0]
+    return (step.return_.from_ or "") if isinstance(step, Return) else ""
+
+
+def _outline(project: CheckedProject, step: Step, written: dict[str, Any]) -> StepOutline:
+    blocks = _match([*filter(None, step.blocks())], [*_blocks("", {}, written, step.key)])
+    return StepOutline(
+        key=step.key,
+        title=step.name or _title(project, step),
+        effect=effect_of(written.get(step.key)),
+        sets=tuple(map(str, step.sets())),
+        line=step.mark.line if step.mark else 1,
+        addon=addon_of(step),
+        blocks=tuple(
+            BlockOutline(block.label, _condition(block), outline_steps(project, inner, block.steps))
+            for inner, block in blocks
+        ),
+    )
+
+
+def _title(project: CheckedProject, step: Step) -> str:
+    own = project.own_actions.get(step.key)
+    return own.title if own is not None and own.title else str(step.title)
+
+
+def _condition(block: _Block) -> str:
+    return summarize(block.entry["if"]) if "if" in block.entry else ""
+
+
+def _match(
+    blocks: Sequence[Sequence[Step]], written: Sequence[_Block]
+) -> Iterator[tuple[Sequence[Step], _Block]]:
+    """Yield each list of steps with the list of the file from which it was read."""
+    left = [*written]
+    for steps in blocks:
+        found = next(block for block in left if _fits(steps, block.steps))
+        left.remove(found)
+        yield steps, found
+
+
+def _fits(steps: Sequence[Step], written: Sequence[Any]) -> bool:
+    return len(steps) == len(written) and all(
+        isinstance(entry, dict) and step.key in entry and _is_at(step, entry)
+        for step, entry in zip(steps, written, strict=True)
+    )
+
+
+def _is_at(step: Step, entry: Any) -> bool:
+    return step.mark is None or step.mark == getattr(entry, "mark", None)
+
+
+def _blocks(label: str, entry: dict[str, Any], value: Any, key: str) -> Iterator[_Block]:
+    """Yield the lists below a step that may be its blocks, in the order of the file."""
+    if isinstance(value, list):
+        yield _Block(label or key, entry, value)
+        for inner in value:
+            if isinstance(inner, dict):
+                for name, below in inner.items():
+                    if isinstance(below, list):
+                        yield _Block(label or str(name), inner, below)
+    elif isinstance(value, dict):
+        for name, below in value.items():
+            yield from _blocks(str(name), entry, below, key)
+        if label == "stream":
+            yield _Block(label, entry, [value])
