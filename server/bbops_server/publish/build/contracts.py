@@ -15,10 +15,8 @@ from bbops_server.process.messages.builds import (
     WriteContract,
     WrittenContract,
 )
+from bbops_server.publish.build.contract_formats import COMPLETE
 from bbops_server.publish.build.sources import OpenSources, SourceFields
-
-COMPLETE: Final = "complete"
-"""The format `json`, with hidden endpoints: for the Playground, never published."""
 
 MAX_CONTRACTS: Final = 16
 """Cached contracts; the oldest is dropped first."""
