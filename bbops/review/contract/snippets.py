@@ -1,10 +1,14 @@
-"""A request as curl, TypeScript and Python, to copy; credentials are a variable `TOKEN`."""
+"""A request as curl, TypeScript and Python, to copy.
+
+Credentials are the variables `TOKEN` and `DRAFT_TOKEN`; only in the URL and in headers.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -14,6 +18,9 @@ from bbops.review.contract.form_requests import Credential, OutgoingRequest, wit
 from bbops.runtime.flow.masking import MASK, is_hidden, mask_text, mask_value
 
 TOKEN: Final = "$TOKEN"  # noqa: S105 - the name of a variable
+DRAFT_HEADER: Final = ("x-draft-token", "$DRAFT_TOKEN")
+"""The header of requests to a draft."""
+_VARIABLE: Final = re.compile(r"\$(TOKEN|DRAFT_TOKEN)\b")
 _SAFE: Final = frozenset({"GET", "HEAD"})
 
 
@@ -64,37 +71,35 @@ def write_curl(request: OutgoingRequest, url: str) -> str:
 
 def _curl_lines(request: OutgoingRequest, url: str) -> Iterator[str]:
     method = "" if request.method in _SAFE else f" -X {request.method}"
-    yield f"curl{method} {_quote(url + _target(request))}"
+    yield f"curl{method} {_shell(url + _target(request))}"
     for name, value in _headers(request):
-        yield f"-H {_quote(f'{name}: {value}' if value else f'{name};')}"
+        yield f"-H {_shell(f'{name}: {value}' if value else f'{name};')}"
     for part in request.parts:
         if part.file is None:
-            yield f"--form-string {_quote(f'{part.name}={part.content.decode()}')}"
+            yield f"--form-string {shlex.quote(f'{part.name}={part.content.decode()}')}"
         else:
             file = part.file.replace("\\", "\\\\").replace('"', '\\"')
-            yield "-F " + _quote(f'{part.name}=@"{file}"')
+            yield "-F " + shlex.quote(f'{part.name}=@"{file}"')
     if request.body and not request.parts:
-        yield f"--data-raw {_quote(request.body.decode(errors='replace'))}"
+        yield f"--data-raw {shlex.quote(request.body.decode(errors='replace'))}"
 
 
-def _quote(text: str) -> str:
-    """Return an argument in quotes; only `$TOKEN` is expanded by the shell."""
-    if TOKEN not in text:
-        return shlex.quote(text)
-    return '"$TOKEN"'.join(shlex.quote(part) if part else "" for part in text.split(TOKEN))
+def _shell(text: str) -> str:
+    """Return a quoted argument in which the shell replaces the variables."""
+    return "".join(_write(text, shlex.quote, lambda name: f'"${name}"')) or "''"
 
 
 # ---- TypeScript
 def write_typescript(request: OutgoingRequest, url: str) -> str:
     """Return a call of `fetch`. Arguments as `write_curl`."""
-    lines = [f"  method: {_js(request.method)},"]
-    headers = [f"    {_js(name)}: {_js(value)}," for name, value in _headers(request)]
+    lines = [f"  method: {json.dumps(request.method)},"]
+    headers = [f"    {json.dumps(name)}: {_js(value)}," for name, value in _headers(request)]
     if headers:
         lines += ["  headers: {", *headers, "  },"]
     if request.parts:
         lines.append("  body: form,")
     elif request.body:
-        lines.append(f"  body: {_js(request.body.decode(errors='replace'))},")
+        lines.append(f"  body: {json.dumps(request.body.decode(errors='replace'))},")
     call = [f"const response = await fetch({_js(url + _target(request))}, {{", *lines, "});"]
     shown = ["console.log(response.status, await response.text());"]
     return "\n".join([*_js_form(request), *call, *shown])
@@ -104,67 +109,65 @@ def _js_form(request: OutgoingRequest) -> Iterator[str]:
     if request.parts:
         yield "const form = new FormData();"
     for part in request.parts:
-        value = f"file /* {_comment(part.file)} */" if part.file else _js(part.content.decode())
-        yield f"form.append({_js(part.name)}, {value});"
-
-
-def _comment(text: str) -> str:
-    return json.dumps(text).replace("*/", "* /")
+        if part.file is None:
+            value = json.dumps(part.content.decode())
+        else:
+            value = f"new File([], {json.dumps(part.file)})"  # its content is not known here
+        yield f"form.append({json.dumps(part.name)}, {value});"
 
 
 def _js(text: str) -> str:
-    literal = json.dumps(text)  # ASCII: line separators of Unicode are escaped
-    return literal.replace(TOKEN, '" + process.env.TOKEN + "').removesuffix(' + ""')
+    return " + ".join(_write(text, json.dumps, lambda name: f"process.env.{name}")) or '""'
 
 
 # ---- Python
 def write_python(request: OutgoingRequest, url: str) -> str:
     """Return a request with httpx. Arguments as `write_curl`."""
-    lines = ["import httpx", ""]
-    if TOKEN in repr(request):
-        lines = ["import os", "", *lines]
-    arguments = [_py(request.method), _py(url + _target(request))]
-    headers = [f"        {_py(name)}: {_py(value)}," for name, value in _headers(request)]
-    lines += ["response = httpx.request(", *(f"    {argument}," for argument in arguments)]
-    lines += ["    headers={", *headers, "    },"] if headers else []
-    lines += _py_body(request)
-    return "\n".join([*lines, ")", "print(response.status_code, response.text)"])
+    target, headers = _py(url + _target(request)), list(_headers(request))
+    lines = ["response = httpx.request(", f"    {request.method!r},", f"    {target},"]
+    if headers:
+        lines += ["    headers={"]
+        lines += [f"        {name!a}: {_py(value)}," for name, value in headers]
+        lines += ["    },"]
+    lines += [*_py_body(request), ")", "print(response.status_code, response.text)"]
+    imports = ["import os", ""] if any("os.environ[" in line for line in lines) else []
+    return "\n".join([*imports, "import httpx", "", *lines])
 
 
 def _py_body(request: OutgoingRequest) -> Iterator[str]:
     if request.parts:
         yield "    files=["
         for part in request.parts:
-            value = f"open({part.file!a}, 'rb')" if part.file else f"(None, {part.content!r})"
-            yield f"        ({_py(part.name)}, {value}),"
+            file = f"open({part.file!a}, 'rb')" if part.file else f"(None, {part.content!r})"
+            yield f"        ({part.name!a}, {file}),"
         yield "    ],"
     elif request.body:
-        yield f"    content={_py(request.body.decode(errors='replace'))}.encode(),"
+        yield f"    content={request.body.decode(errors='replace')!a}.encode(),"
 
 
 def _py(text: str) -> str:
-    if TOKEN not in text:
-        return ascii(text)
-    return " + ".join(
-        piece
-        for piece in _interleave([ascii(part) if part else "" for part in text.split(TOKEN)])
-        if piece
-    )
-
-
-def _interleave(parts: list[str]) -> Iterator[str]:
-    for number, part in enumerate(parts):
-        yield 'os.environ["TOKEN"]' if number else ""
-        yield part
+    return " + ".join(_write(text, ascii, lambda name: f'os.environ["{name}"]')) or "''"
 
 
 # ---- shared
+def _write(
+    text: str, literal: Callable[[str], str], variable: Callable[[str], str]
+) -> Iterator[str]:
+    """Yield the literals and variables of a text, in their order."""
+    for number, piece in enumerate(_VARIABLE.split(text)):
+        if number % 2:
+            yield variable(piece)
+        elif piece:
+            yield literal(piece)
+
+
 def _target(request: OutgoingRequest) -> str:
     return request.target.replace("%24TOKEN", TOKEN)
 
 
 def _headers(request: OutgoingRequest) -> Iterator[tuple[str, str]]:
     """Yield the headers to write; clients make the content type of a form themselves."""
-    for name, value in request.headers:
+    names = dict.fromkeys(name for name, _ in request.headers)
+    for name in names:
         if not (request.parts and name == "content-type"):
-            yield name, value
+            yield name, ", ".join(value for key, value in request.headers if key == name)

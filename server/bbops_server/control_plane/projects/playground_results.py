@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from dataclasses import replace
 from hashlib import sha256
 from http import HTTPStatus
 from typing import Any, Final
@@ -12,6 +13,7 @@ import msgspec
 
 from bbops.review.contract.form_requests import Credential, OutgoingRequest
 from bbops.review.contract.snippets import (
+    DRAFT_HEADER,
     without_secrets,
     write_curl,
     write_python,
@@ -28,7 +30,7 @@ _JSON: Final = "json"
 
 
 class Snippets(msgspec.Struct, frozen=True):
-    """The request in three languages; a credential is the variable `TOKEN`."""
+    """The request in three languages; credentials are the variables `TOKEN` and `DRAFT_TOKEN`."""
 
     curl: str
     typescript: str
@@ -112,6 +114,8 @@ def write_result(
         url: the URL of the API, for the snippets.
     """
     shown, reply = without_secrets(request, credential), exchanged.reply
+    if draft:
+        shown = replace(shown, headers=(*shown.headers, DRAFT_HEADER))
     base, kind = url.rstrip("/"), _content_type(reply)
     text, base64 = _read(reply.body, is_cut=reply.is_cut)
     return PlaygroundResult(

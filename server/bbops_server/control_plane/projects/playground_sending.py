@@ -155,13 +155,13 @@ class PlaygroundTarget:
         """
         await require_permission(self.visit, self.permission(operation), self.project)
         request, credential = self._prepare(operation, filled, choice)
-        if self._needs_confirmation(operation) and not confirmed:
+        if self.needs_confirmation(operation) and not confirmed:
             raise ClientException(
                 f"'{operation.method} {operation.path}' may change live data; confirm it first",
                 status_code=409,
             )
         self._count()
-        if self._needs_confirmation(operation):
+        if self.needs_confirmation(operation):
             await self.visit.note("send live request", object=self._label(operation))
         exchanged = await self._exchange(request, credential, choice)
         result = write_result(exchanged, request, credential, draft=self.branch, url=self.url)
@@ -236,7 +236,8 @@ class PlaygroundTarget:
             return Credential(scheme.kind, scheme.key, text)
         return Credential("header", scheme.key, text if " " in text else f"Bearer {text}")
 
-    def _needs_confirmation(self, operation: Operation) -> bool:
+    def needs_confirmation(self, operation: Operation) -> bool:
+        """Return whether a request of an operation may change live data."""
         return self.draft is None and operation.method not in SAFE_METHODS
 
     def _count(self) -> None:
