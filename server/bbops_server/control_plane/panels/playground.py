@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 from urllib.parse import quote, urlencode
 
@@ -33,6 +33,13 @@ from bbops_server.control_plane.projects.playground_sending import (
     PlaygroundTarget,
     read_form,
 )
+from bbops_server.control_plane.projects.playground_tests import (
+    SavedTest,
+    TestCommit,
+    commit_test,
+    default_draft,
+    preview_test,
+)
 from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.refusals import error_text
 from bbops_server.control_plane.web.routes import IS_FORM, PERMISSION, page
@@ -62,7 +69,7 @@ class PlaygroundPage:
     is_confirming: bool = False
     error: AccountError | None = None
     notice: str = ""
-    problems: tuple[str, ...] = field(default=())
+    saved: SavedTest | None = None
 
     @property
     def path(self) -> str:
@@ -155,14 +162,34 @@ async def _act(shown: PlaygroundPage) -> PlaygroundPage:
     target, operation, given = shown.target, shown.operation, shown.given
     if given.action == "compare":
         compared = await target.compare(operation, given.filled, given.choice())
-        return PlaygroundPage(target, operation, shown.form, given, compared.draft, compared)
+        return replace(shown, result=compared.draft, compared=compared)
+    if given.action in {"test", "commit"}:
+        return await _save(shown)
     is_asked = target.needs_confirmation(operation) and target.may_send(operation)
     if is_asked and not given.is_confirmed:
-        return PlaygroundPage(target, operation, shown.form, given, is_confirming=True)
+        return replace(shown, is_confirming=True)
     result = await target.send(
         operation, given.filled, given.choice(), confirmed=given.is_confirmed
     )
-    return PlaygroundPage(target, operation, shown.form, given, result)
+    return replace(shown, result=result)
+
+
+async def _save(shown: PlaygroundPage) -> PlaygroundPage:
+    """Return the page with the preview of a test, or with the commit of the previewed one."""
+    target, operation, given = shown.target, shown.operation, shown.given
+    draft = given.draft or default_draft(target, operation)
+    if given.action == "commit":
+        name = endpoint_name(operation.id)
+        done = await commit_test(target.visit, target.project, TestCommit(draft, given.plan, name))
+        notice = f"Committed to draft {done.draft}: {done.commit[:12]}."
+        return replace(shown, notice=notice)
+    if given.expected is None:
+        raise ClientException("send the request first: the test expects its response")
+    saved = await preview_test(
+        target, operation, given.filled, given.choice(), given.expected, name=given.case,
+        draft=draft,
+    )  # fmt: skip
+    return replace(shown, saved=saved)
 
 
 async def _show(shown: PlaygroundPage) -> Response[Any]:
@@ -173,6 +200,8 @@ async def _show(shown: PlaygroundPage) -> Response[Any]:
         "playground", _status(shown), project=target.project, page=shown, target=target,
         operation=shown.operation, form=shown.form, given=shown.given, result=shown.result,
         calls=calls, error=shown.error, json_mode=JSON_MODE,
+        may_save=visit.may(Permission.PUSH_DRAFT, target.project),
+        new_draft=default_draft(target, shown.operation),
         may_send=target.may_send(shown.operation),
         may_sign_in=visit.may(Permission.PUSH_DRAFT, target.project) and target.draft is not None,
     )  # fmt: skip

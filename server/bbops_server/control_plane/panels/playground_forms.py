@@ -16,11 +16,13 @@ from bbops.review.contract.form_fields import JSON, RequestForm, show
 from bbops.review.contract.form_requests import FilledForm, Pairs
 from bbops.review.contract.multipart_bodies import FormPart
 from bbops_server.control_plane.projects.playground_sending import NOBODY, SignInChoice
+from bbops_server.control_plane.projects.playground_tests import ExpectedResponse
 from bbops_server.control_plane.web.visit import Visit
 
 MAX_FIELDS: Final = 1_000
 MAX_FILES: Final = 20
 MAX_LINES: Final = 50
+_STATUS_DIGITS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,12 @@ class PageForm:
     scheme: str = ""
     credential: str = field(default="", repr=False)
     is_confirmed: bool = False
+    case: str = ""
+    """The name of the test's case."""
+    draft: str = ""
+    """The branch to commit the test to."""
+    plan: str = ""
+    expected: ExpectedResponse | None = None
 
     def choice(self) -> SignInChoice:
         """Return the caller. Raises: ClientException: the user or the credential is missing."""
@@ -80,8 +88,15 @@ async def read_page_form(visit: Visit, form: RequestForm) -> PageForm:
     )  # fmt: skip
     return PageForm(
         filled, text("do") or "send", is_json, text("as"), text("user")[:320], text("scheme"),
-        text("credential"), is_confirmed=bool(text("confirm")),
+        text("credential"), is_confirmed=bool(text("confirm")), case=text("case"),
+        draft=text("draft")[:100], plan=text("plan")[:300],
+        expected=_read_expected(text("status"), next(iter(texts("response")), "")),
     )  # fmt: skip
+
+
+def _read_expected(status: str, body: str) -> ExpectedResponse | None:
+    is_status = status.isascii() and status.isdigit() and len(status) == _STATUS_DIGITS
+    return ExpectedResponse(int(status), body) if is_status else None
 
 
 def _plain(texts: Sequence[str]) -> tuple[str, ...]:

@@ -30,6 +30,14 @@ from bbops_server.control_plane.projects.playground_sending import (
     PlaygroundTarget,
     SignInChoice,
 )
+from bbops_server.control_plane.projects.playground_tests import (
+    MAX_NAME,
+    ExpectedResponse,
+    SavedTest,
+    TestCommit,
+    commit_test,
+    preview_test,
+)
 from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT
 from bbops_server.control_plane.web.routes import PERMISSION, change, read
 from bbops_server.control_plane.web.visit import Here
@@ -105,6 +113,31 @@ class PlaygroundRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
         return SignInChoice(self.as_.user, self.as_.scheme, self.as_.credential)
 
 
+class TestRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A request to save as a test, its response, and the draft to commit to."""
+
+    request: PlaygroundRequest
+    expected: ExpectedResponse
+    draft: Annotated[str, Meta(min_length=1, max_length=100)]
+    name: Annotated[str, Meta(max_length=MAX_NAME, description="of the case")] = ""
+
+
+class TestCommitRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A previewed test: its plan, and the draft to commit to."""
+
+    endpoint: _Name
+    draft: Annotated[str, Meta(min_length=1, max_length=100)]
+    plan: Annotated[str, Meta(min_length=1, max_length=300)]
+
+
+class CommittedTest(msgspec.Struct, frozen=True):
+    """The commit of a test."""
+
+    draft: str
+    commit: str
+    files: list[str]
+
+
 class ForgetRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The name of an endpoint."""
 
@@ -168,6 +201,32 @@ async def compare_draft(
     return await target.compare(target.operation(data.endpoint), data.fill(), data.choice())
 
 
+@post(
+    f"{PROJECT}/playground/test", status_code=200, request_max_body_size=MAX_REQUEST_BYTES,
+    opt={PERMISSION: Permission.PUSH_DRAFT},
+)  # fmt: skip
+async def preview_playground_test(
+    visit: Here, name: FromPath[str], data: Annotated[TestRequest, Body()]
+) -> SavedTest:
+    """Preview a test of a request; a new draft starts from live."""
+    drafts = visit.control.status.drafts(name)
+    is_known = drafts is not None and drafts.find(data.draft) is not None
+    target = await PlaygroundTarget.open(visit, name, data.draft if is_known else "")
+    return await preview_test(
+        target, target.operation(data.request.endpoint), data.request.fill(),
+        data.request.choice(), data.expected, name=data.name, draft=data.draft,
+    )  # fmt: skip
+
+
+@change(f"{PROJECT}/playground/test/commit", Permission.PUSH_DRAFT, status=200)
+async def commit_playground_test(
+    visit: Here, name: FromPath[str], data: Annotated[TestCommitRequest, Body()]
+) -> CommittedTest:
+    """Commit a previewed test to a draft."""
+    done = await commit_test(visit, name, TestCommit(data.draft, data.plan, data.endpoint))
+    return CommittedTest(done.draft, done.commit, done.files)
+
+
 @read(f"{PROJECT}/playground/calls", Permission.READ_PROJECT)
 async def list_calls(visit: Here, name: FromPath[str], endpoint: Endpoint) -> list[KeptCall]:
     """Your last 50 calls of an endpoint, newest first, without secrets."""
@@ -215,4 +274,7 @@ def _part(file: SentFile) -> FormPart:
     return FormPart(file.field, content, file.name, file.type)
 
 
-ROUTES = (send_live, send_draft, compare_draft, list_calls, forget_calls)
+ROUTES = (
+    send_live, send_draft, compare_draft, preview_playground_test, commit_playground_test,
+    list_calls, forget_calls,
+)  # fmt: skip
