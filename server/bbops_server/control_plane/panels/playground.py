@@ -200,7 +200,7 @@ async def _show(shown: PlaygroundPage) -> Response[Any]:
         "playground", _status(shown), project=target.project, page=shown, target=target,
         operation=shown.operation, form=shown.form, given=shown.given, result=shown.result,
         calls=calls, error=shown.error, json_mode=JSON_MODE,
-        may_save=visit.may(Permission.PUSH_DRAFT, target.project),
+        may_save=visit.may(Permission.PROPOSE, target.project),
         new_draft=default_draft(target, shown.operation),
         may_send=target.may_send(shown.operation),
         may_sign_in=visit.may(Permission.PUSH_DRAFT, target.project) and target.draft is not None,

@@ -203,7 +203,7 @@ async def compare_draft(
 
 @post(
     f"{PROJECT}/playground/test", status_code=200, request_max_body_size=MAX_REQUEST_BYTES,
-    opt={PERMISSION: Permission.PUSH_DRAFT},
+    opt={PERMISSION: Permission.PROPOSE},
 )  # fmt: skip
 async def preview_playground_test(
     visit: Here, name: FromPath[str], data: Annotated[TestRequest, Body()]
@@ -218,7 +218,7 @@ async def preview_playground_test(
     )  # fmt: skip
 
 
-@change(f"{PROJECT}/playground/test/commit", Permission.PUSH_DRAFT, status=200)
+@change(f"{PROJECT}/playground/test/commit", Permission.PROPOSE, status=200)
 async def commit_playground_test(
     visit: Here, name: FromPath[str], data: Annotated[TestCommitRequest, Body()]
 ) -> CommittedTest:

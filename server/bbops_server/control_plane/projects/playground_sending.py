@@ -154,6 +154,8 @@ class PlaygroundTarget:
                 respond.
         """
         await require_permission(self.visit, self.permission(operation), self.project)
+        if choice.user is not None and self.draft is not None:
+            await require_permission(self.visit, Permission.PUSH_DRAFT, self.project)
         request, credential = self._prepare(operation, filled, choice)
         if self.needs_confirmation(operation) and not confirmed:
             raise ClientException(

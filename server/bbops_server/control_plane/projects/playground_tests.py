@@ -87,7 +87,7 @@ async def preview_test(
     Raises:
         HTTPException: the caller may not push, or the request cannot be a test.
     """
-    await require_permission(target.visit, Permission.PUSH_DRAFT, target.project)
+    await require_permission(target.visit, Permission.PROPOSE, target.project)
     endpoint = endpoint_name(operation.id)
     user = str(choice.user.id) if choice.user is not None else ""
     try:
@@ -109,7 +109,7 @@ async def preview_test(
 
 async def commit_test(visit: Visit, project: str, commit: TestCommit) -> ApplyChangesResult:
     """Commit a previewed test. Raises: HTTPException: it cannot be committed."""
-    await require_permission(visit, Permission.PUSH_DRAFT, project)
+    await require_permission(visit, Permission.PROPOSE, project)
     message = f"Test {commit.endpoint}"
     params = ApplyChangesParams(draft=commit.draft, plan=commit.plan, message=message)
     try:
