@@ -24,7 +24,7 @@ MAX_HEADERS: Final = 50
 RESERVED_HEADERS: Final = frozenset({
     "host", "connection", "content-length", "transfer-encoding", "x-draft-token", "upgrade", "te",
     "expect", "proxy-authorization", "proxy-connection", "x-forwarded-for", "x-forwarded-proto",
-    "forwarded", "keep-alive", "trailer", "accept-encoding",
+    "forwarded", "keep-alive", "trailer", "accept-encoding", "x-bbops-sender",
 })  # fmt: skip
 """Headers of the connection, and of the server that sends the request."""
 

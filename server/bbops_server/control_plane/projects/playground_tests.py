@@ -140,11 +140,14 @@ async def _preview(
         change = DraftChange(op="put", ref=ref, path=path, value=case)
     params = PreviewChangesParams(changes=[change], draft=base)
     done: PreviewChangesResult = await backend.run_operation(PREVIEW, params)
+    file = f"tests/{endpoint}.yaml"
     problems = [
-        f"{item.file}:{item.line}: {item.severity}: {item.message}" for item in done.diagnostics
+        f"{item.file}:{item.line}: {item.severity}: {item.message}"
+        for item in done.diagnostics
+        if item.file == file or item.severity == "error"
     ]
     yaml = _yaml(whole)
-    return SavedTest(f"tests/{endpoint}.yaml", yaml, draft, done.plan, done.diff, problems)
+    return SavedTest(file, yaml, draft, done.plan, done.diff, problems)
 
 
 def _yaml(body: dict[str, Any]) -> str:
