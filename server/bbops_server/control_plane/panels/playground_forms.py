@@ -15,7 +15,7 @@ from bbops.review.contract.contract import Example, Operation
 from bbops.review.contract.form_fields import JSON, RequestForm, show
 from bbops.review.contract.form_requests import FilledForm, Pairs
 from bbops.review.contract.multipart_bodies import FormPart
-from bbops_server.control_plane.projects.playground_sending import NOBODY, SignInChoice
+from bbops_server.control_plane.projects.playground_sending import ANONYMOUS, SignInChoice
 from bbops_server.control_plane.projects.playground_tests import ExpectedResponse
 from bbops_server.control_plane.web.visit import Visit
 
@@ -63,7 +63,7 @@ class PageForm:
             if not self.credential:
                 raise ClientException("no credential is given; type a token or an API key")
             return SignInChoice(None, self.scheme, self.credential)
-        return NOBODY
+        return ANONYMOUS
 
 
 async def read_page_form(visit: Visit, form: RequestForm) -> PageForm:

@@ -25,8 +25,8 @@ from bbops_server.control_plane.projects.playground_results import (
     PlaygroundResult,
 )
 from bbops_server.control_plane.projects.playground_sending import (
+    ANONYMOUS,
     MAX_INPUT_BYTES,
-    NOBODY,
     PlaygroundTarget,
     SignInChoice,
 )
@@ -49,7 +49,7 @@ Endpoint = Annotated[str, QueryParameter(min_length=1, max_length=400)]
 _Pairs = Annotated[dict[str, str | list[str]], Meta(max_length=100)]
 
 
-class SentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PlaygroundFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file of a form, in base64."""
 
     field: _Name
@@ -83,7 +83,7 @@ class PlaygroundRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
     body: Any = UNSET
     body_text: str | UnsetType = UNSET
     fields: _Pairs = {}
-    files: Annotated[list[SentFile], Meta(max_length=20)] = []
+    files: Annotated[list[PlaygroundFile], Meta(max_length=20)] = []
     as_: SignInFields | UnsetType = field(default=UNSET, name="as")
     confirm: bool = False
 
@@ -107,7 +107,7 @@ class PlaygroundRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
     def choice(self) -> SignInChoice:
         """Return the caller of the request."""
         if isinstance(self.as_, UnsetType):
-            return NOBODY
+            return ANONYMOUS
         if self.as_.user is not None and self.as_.credential:
             raise ClientException("'user' and 'credential' exclude each other; send one")
         return SignInChoice(self.as_.user, self.as_.scheme, self.as_.credential)
@@ -266,7 +266,7 @@ def _texts(value: str | list[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def _part(file: SentFile) -> FormPart:
+def _part(file: PlaygroundFile) -> FormPart:
     try:
         content = b64decode(file.base64, validate=True)
     except (Base64Error, ValueError):

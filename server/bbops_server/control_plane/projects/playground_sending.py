@@ -1,4 +1,4 @@
-"""Send requests of the Playground: by whom, to what, how often, and what is kept of them."""
+"""Send requests of the Playground: permissions, limits and the last calls."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _TOO_LARGE: Final = 413
 
 @dataclass(frozen=True, slots=True)
 class SignInChoice:
-    """The caller of a request: nobody, a user of the draft, or a typed credential.
+    """The caller of a request: an anonymous client, a user of the draft, or a typed credential.
 
     Attributes:
         user: a row of the draft's users table.
@@ -69,7 +69,7 @@ class SignInChoice:
     credential: str = ""
 
 
-NOBODY: Final = SignInChoice()
+ANONYMOUS: Final = SignInChoice()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class PlaygroundTarget:
 
     # ---- sending
     async def send(
-        self, operation: Operation, filled: FilledForm, choice: SignInChoice = NOBODY, *,
+        self, operation: Operation, filled: FilledForm, choice: SignInChoice = ANONYMOUS, *,
         confirmed: bool = False,
     ) -> PlaygroundResult:  # fmt: skip
         """Send a request and keep it among the caller's last calls.
@@ -171,7 +171,7 @@ class PlaygroundTarget:
         return result
 
     async def compare(
-        self, operation: Operation, filled: FilledForm, choice: SignInChoice = NOBODY
+        self, operation: Operation, filled: FilledForm, choice: SignInChoice = ANONYMOUS
     ) -> ComparedResponses:
         """Send the same GET to live and to the draft, and compare the responses.
 
@@ -203,7 +203,7 @@ class PlaygroundTarget:
             )
         if choice.user is not None:
             raise ClientException(
-                "a user of the draft is unknown to live; compare as nobody, or with a credential"
+                "live does not know users of the draft; compare without sign-in, or with a credential"
             )
 
     def _prepare(
