@@ -32,14 +32,21 @@ MOST_PROSE_BYTES: Final = 1 << 20
 """Of one page; a longer one is left out."""
 
 
-def describe(project: CheckedProject, pages: Mapping[str, str] | None = None) -> Contract:
+def describe(
+    project: CheckedProject, pages: Mapping[str, str] | None = None, *, hidden: bool = False
+) -> Contract:
     """Return the contract of a project that was checked without mistakes.
 
     Args:
         project: whose routes are published.
         pages: prose by name, from `read_pages`.
+        hidden: includes endpoints with `docsVisibility: hidden`, for members of the project only.
     """
-    routes = [one for one in project.routes if one.endpoint.model.docs_visibility == "visible"]
+    routes = [
+        route
+        for route in project.routes
+        if hidden or route.endpoint.model.docs_visibility == "visible"
+    ]
     operations = sorted(
         (_operation(project, route) for route in routes),
         key=lambda one: (one.tag, one.path, one.method),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 
 from bbops.language.project import Project, Resource, Route
@@ -56,6 +57,14 @@ def operation_id(endpoint: str) -> str:
     No two endpoints share one: names have lower-case letters, digits and dashes only.
     """
     return ".".join(_camel(part) for part in endpoint.split("/"))
+
+
+def endpoint_name(operation: str) -> str:
+    """Return the endpoint of an operation's id: `notes/add-tag` for `notes.addTag`."""
+    return "/".join(
+        re.sub(r"[A-Z]|_", lambda match: f"-{match[0].lower().strip('_')}", part)
+        for part in operation.split(".")
+    )
 
 
 def _camel(segment: str) -> str:

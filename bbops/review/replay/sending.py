@@ -46,31 +46,46 @@ def replay(
 
 
 class Reply(NamedTuple):
-    """An answer; of its body no more than is looked at."""
+    """A response.
+
+    Attributes:
+        headers: a name may occur several times.
+        body: at most the bytes that were requested.
+        is_cut: whether the body is longer, or took too long.
+    """
 
     status: int
-    headers: Mapping[str, str]
+    headers: tuple[tuple[str, str], ...]
     body: bytes
+    is_cut: bool = False
 
 
 def send(
-    url: str, method: str, headers: Mapping[str, str], body: bytes, *,
-    timeout_seconds: float = TIMEOUT_SECONDS,
+    url: str, method: str, headers: Iterable[tuple[str, str]], body: bytes, *,
+    timeout_seconds: float = TIMEOUT_SECONDS, max_bytes: int = MOST_READ_BYTES,
 ) -> Reply:  # fmt: skip
-    """Send one request and return its answer; a redirect is one, and is not followed.
+    """Send one request and return its response; a redirect is not followed.
+
+    Args:
+        timeout_seconds: for the whole response; what has arrived by then is returned.
+        max_bytes: the rest of a longer body is not read.
 
     Raises:
-        ServerError: nobody answers there.
+        ServerError: the server does not respond.
     """
-    given = {"accept-encoding": "identity", **headers}
+    until = time.monotonic() + timeout_seconds
+    given = [(b"accept-encoding", b"identity")]
+    given += [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers]
     try:
         with (
             httpx.Client(timeout=timeout_seconds, trust_env=False, verify=is_https(url)) as client,
-            client.stream(method, url, headers=_encode(given), content=body or None) as answer,
+            client.stream(method, url, headers=given, content=body or None) as response,
         ):
-            return Reply(answer.status_code, dict(answer.headers), _read(answer))
-    except httpx.HTTPError as error:
-        raise ServerError(f"cannot send the request to the draft: {type(error).__name__}") from None
+            read, is_cut = _read_until(response, max_bytes, until)
+            pairs = tuple(response.headers.multi_items())
+            return Reply(response.status_code, pairs, read, is_cut)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise ServerError(f"cannot send the request: {type(error).__name__}") from None
 
 
 def _ask(client: httpx.Client, url: str, one: Recorded) -> Sent:
@@ -104,3 +119,16 @@ def _read(answer: httpx.Response) -> bytes:
         if len(body) > MOST_READ_BYTES:
             break
     return bytes(body)
+
+
+def _read_until(response: httpx.Response, max_bytes: int, until: float) -> tuple[bytes, bool]:
+    """Return the body, and whether it is cut."""
+    body = bytearray()
+    try:
+        for part in response.iter_raw():
+            body += part
+            if len(body) > max_bytes or time.monotonic() > until:
+                return bytes(body[:max_bytes]), True
+    except httpx.TimeoutException:
+        return bytes(body), True
+    return bytes(body), False

@@ -89,17 +89,19 @@ class Trace:
     streams: Sequence[Any] = ()
     is_sent: bool = False
     by_cookie: bool = False
+    sender: str = ""
+    """The user of the control plane who has sent it; empty for other requests."""
 
 
 ANSWERED = (
     "at", "method", "path", "route", "status", "milliseconds", "user", "release", "bytes_in",
-    "bytes_out", "request", "endpoint", "failure", "step", "steps", "exchange",
+    "bytes_out", "request", "endpoint", "failure", "step", "steps", "exchange", "sender",
 )  # fmt: skip
 """What one line of the request history says; `at` is in seconds of the monotonic clock.
 
 `steps` are all that waited for the one that failed, which is their last, by file and line;
-`exchange` is of endpoints whose history is full, see `bbops.runtime.http.exchanges`. What is empty
-at the end is left out.
+`exchange` is of endpoints whose history is full, see `bbops.runtime.http.exchanges`; `sender` is
+of requests from the Playground. What is empty at the end is left out.
 """
 
 Answered = tuple[Any, ...]
@@ -225,12 +227,13 @@ class Answering:
             trace.user, self.name, trace.bytes_in, bytes_out, trace.request,
             trace.endpoint,
         )  # fmt: skip
-        if not trace.failure and trace.exchange is None:
+        if not trace.failure and trace.exchange is None and not trace.sender:
             self.history(known)
             return
         step = trace.steps[-1] if trace.steps else ""
         exchange = trace.exchange and trace.exchange.record(scope)
-        self.history((*known, trace.failure, step, list(trace.steps), exchange))
+        described = (*known, trace.failure, step, list(trace.steps), exchange)
+        self.history((*described, trace.sender) if trace.sender else described)
 
     def render(self, answer: Answer) -> Parts:
         """Return status, body and headers of what a function returned.

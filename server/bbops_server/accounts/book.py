@@ -16,6 +16,7 @@ from bbops_server.accounts.invitations import Invitations
 from bbops_server.accounts.issuing import Issuing
 from bbops_server.accounts.members import Members
 from bbops_server.accounts.people import People
+from bbops_server.accounts.playground import PlaygroundCalls
 from bbops_server.accounts.proposals import Proposals
 from bbops_server.accounts.sessions import Sessions
 from bbops_server.accounts.store import Store
@@ -34,6 +35,7 @@ class Book:
         self.grants, self.issuing = Grants(store), Issuing(store)
         self.devices, self.clients = Devices(store), Clients(store)
         self.addresses = Addresses(store)
+        self.playground = PlaygroundCalls(store)
         self._store = store
 
     @classmethod

@@ -66,6 +66,8 @@ class Permission(StrEnum):
     ROLL_BACK = "roll back at once"
     PUBLISH_FRONTEND = "publish a frontend"
     OPEN_DRAFT = "open a draft"
+    CALL_LIVE = "send requests to the live API"
+    CHANGE_LIVE = "send requests that change live data"
     RENEW_DRAFT = "reset a draft to an empty database"
     COPY_ROWS = "copy live rows into a draft"
     ALLOW_HOSTS = "let a draft reach other servers"
@@ -120,6 +122,8 @@ RULES: Final[Mapping[Permission, Rule]] = {
     Permission.ROLL_BACK: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.PUBLISH_FRONTEND: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.OPEN_DRAFT: Rule("project", Role.VIEWER, Scope.READ),
+    Permission.CALL_LIVE: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
+    Permission.CHANGE_LIVE: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.RENEW_DRAFT: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.COPY_ROWS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.ALLOW_HOSTS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),

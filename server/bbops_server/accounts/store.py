@@ -20,6 +20,7 @@ from bbops.database.schema.place import PostgresPlace
 from bbops_server.accounts.errors import ControlAway
 from bbops_server.accounts.file import FILE, WRITES, cannot_open, open_file
 from bbops_server.accounts.grant_tables import TABLES as GRANT_TABLES
+from bbops_server.accounts.playground_tables import playground_calls
 from bbops_server.accounts.proposal_tables import (
     arrivals,
     merge_statuses,
@@ -65,6 +66,10 @@ def _eighth(connection: sa.Connection) -> None:
     METADATA.create_all(connection, tables=[arrivals])
 
 
+def _ninth(connection: sa.Connection) -> None:
+    METADATA.create_all(connection, tables=[playground_calls])
+
+
 def _add_columns(connection: sa.Connection, *names: str) -> None:
     known = {one["name"] for one in sa.inspect(connection).get_columns(proposals.name)}
     for column in (proposals.c[name] for name in names):
@@ -74,7 +79,7 @@ def _add_columns(connection: sa.Connection, *names: str) -> None:
 
 
 STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (
-    _first, _second, _third, _fourth, _fifth, _sixth, _seventh, _eighth,
+    _first, _second, _third, _fourth, _fifth, _sixth, _seventh, _eighth, _ninth,
 )  # fmt: skip
 """Each takes the schema one version further; a step that was published never changes."""
 

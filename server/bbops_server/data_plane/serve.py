@@ -166,6 +166,7 @@ class DataProcess:
         self._directory.arrange(request.projects)
         self._http.allow(EgressPolicy(request.egress), rows=EgressPolicy(request.receivers))
         self._plane.proxies = Proxies(request.proxies) if request.proxies else None
+        self._plane.playground_key = bytes.fromhex(request.playground_key)
         return DoneAnswer()
 
     async def _arrange_drafts(self, request: ArrangeDrafts) -> DoneAnswer:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime
-from http import HTTPStatus
-from pathlib import Path
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -13,7 +11,6 @@ from msgspec.structs import replace
 
 from bbops.base.errors import BbopsError
 from bbops.base.json_addons import TestedAddon
-from bbops.interfaces.answers import DraftStatus
 from bbops.interfaces.mcp.operation import RepositoryOperation
 from bbops.interfaces.mcp.project.apply_changes import ApplyChangesResult
 from bbops.interfaces.mcp.project.preview_changes import PreviewChangesResult
@@ -23,7 +20,6 @@ from bbops.interfaces.mcp.project_backend import (
     CommitProgress,
     CommitTests,
     DraftResponse,
-    DraftUser,
     JobBackend,
     MergeOutcome,
     ProjectBackend,
@@ -33,16 +29,21 @@ from bbops.interfaces.mcp.project_backend import (
     RequestToDraft,
 )
 from bbops.interfaces.mcp.tool import NextCall, ToolError
-from bbops.review.replay.sending import send
-from bbops.source.git.address import is_branch
 from bbops.source.git.proposals import Wish
 from bbops.source.git.revisions import commit_of
 from bbops_server.accounts.rules import Caller, Permission
-from bbops_server.data_plane.drafts.keys import make_token
 from bbops_server.data_plane.live.history import find
 from bbops_server.git_http.publishing import Waiting
 from bbops_server.git_http.visibility import show_to
 from bbops_server.mcp.accounts_call import ask
+from bbops_server.mcp.requests import (
+    Exchanged,
+    Outgoing,
+    find_head,
+    send_to_draft,
+    sign_in,
+    wake,
+)
 from bbops_server.mcp.serialization import (
     serialize_diagnostics,
     serialize_progress,
@@ -53,14 +54,8 @@ from bbops_server.mcp.served import WORDS, Around, Served
 from bbops_server.mcp.served_addons import test_addon
 from bbops_server.mcp.served_jobs import ServedJobs
 from bbops_server.process.messages.builds import RunCommitTests
-from bbops_server.process.messages.drafts import SignInToDraft
 from bbops_server.process.messages.proposals import DoWork
-from bbops_server.process.messages.repositories import Resolve
-from bbops_server.publish.drafts.draft_names import draft_name
-from bbops_server.publish.projects.draft_ready import wait_until_ready
-from bbops_server.publish.projects.protocols import DraftSource
 from bbops_server.publish.proposals.proposal_tests import TEST_SECONDS, ProposalTestRequest
-from bbops_server.publish.sources.sources import BranchSource
 
 T = TypeVar("T", bound=msgspec.Struct)
 G = TypeVar("G", bound=msgspec.Struct)
@@ -104,7 +99,7 @@ class ServedBackend:
         bench = await self._at.bench()
         if operation.writes and not bench.elsewhere:
             draft = str(getattr(taken, "draft", ""))
-            await self._at.require(needed, head=await self._head(draft) if draft else "")
+            await self._at.require(needed, head=await find_head(self._at, draft) if draft else "")
         asked = DoWork(operation.name, msgspec.to_builtins(taken), bench)
         build, caller = self._at.loop.context.plane.build, self._at.caller
         async with self._at.control.turns.turn(caller.person or caller.how):
@@ -177,92 +172,26 @@ class ServedBackend:
 
     async def send_request(self, asked: RequestToDraft) -> DraftResponse:
         """Ask the draft's own server, with a token that lets in for a minute."""
-        await self._at.require(Permission.OPEN_DRAFT)
-        if asked.user is not None:  # who writes a draft's code can be anybody in it, no one else
-            await self._at.require(Permission.PUSH_DRAFT)
-        drafts, draft = await self._wake(asked.draft)
-        url, host = drafts.here(draft.slug)
-        began = _now()
-        token = make_token(drafts.key(draft.slug), began + TOKEN_SECONDS)
-        headers = {**asked.headers, "host": host, "x-draft-token": token}
-        if asked.user is not None:
-            headers["authorization"] = await self._sign_in(draft, asked.user)
-        reply = await asyncio.to_thread(
-            send, url.rstrip("/") + asked.path, asked.method, headers, asked.body,
-            timeout_seconds=ANSWER_SECONDS,
-        )  # fmt: skip
-        body, took = reply.body.decode(errors="replace"), round(1000 * (_now() - began), 1)
-        failure = step = ""
-        if reply.status == HTTPStatus.BAD_REQUEST or reply.status >= 500:
-            request = reply.headers.get("x-request-id", "")
-            failure, step = await self._find_failure(drafts.history(draft.slug), request)
+        sent = await self.exchange(asked)
+        body = sent.reply.body.decode(errors="replace")
         return DraftResponse(
-            draft.commit, reply.status, dict(reply.headers), body[:MOST_BODY],
-            len(body) > MOST_BODY, took, failure, step,
+            sent.commit, sent.reply.status, dict(sent.reply.headers), body[:MOST_BODY],
+            sent.reply.is_cut or len(body) > MOST_BODY, sent.milliseconds, sent.failure, sent.step,
         )  # fmt: skip
 
-    async def _sign_in(self, draft: DraftStatus, user: DraftUser) -> str:
-        """Return the header that signs in to a draft as one of its own users, for a minute.
-
-        Raises:
-            Refused: there is no such user, or nobody signs in to it.
-        """
-        how = await self.run_operation(SIGN_IN, SignInParams(draft.commit))
-        by, value = ("email", user.email) if user.email else (how.key, user.id)
-        if user.email and not how.has_email:
-            raise ToolError(
-                f"table '{how.table}' has no 'email'", hint=f"identify one by '{how.key}'"
-            )
-        at = self._at.loop.context
-        named = draft_name(at.project.name, draft.slug)
-        asked = SignInToDraft(named, how.table, how.key, by, value, list(how.tells))
-        token = await at.plane.awake.sign_in(asked)
-        if not token:
-            raise ToolError(
-                f"the draft's own table '{how.table}' has no row with this {by}",
-                hint="drafts have no live rows: sign up with a request, or add 'seed' rows",
-            )
-        return f"{how.scheme} {token}"
-
-    async def _find_failure(self, history: Path, request: str) -> tuple[str, str]:
-        """Return what the draft remembers of a request that failed, which it writes down soon."""
-        for _ in range(_LOOKS):
-            await asyncio.sleep(_LOOK_SECONDS)  # the draft's process writes it: nobody tells
-            for one in await ask(find, history, limit=_MOST_LOOKED_AT):
-                if one["request"] == request:
-                    return one["failure"], one["step"]
-        return "", ""
-
-    async def _wake(self, name: str) -> tuple[DraftSource, DraftStatus]:
-        """Return a draft that answers with its newest commit.
-
-        Raises:
-            Refused: there is none, or it does not work.
-        """
-        drafts, head = self._at.control.status.drafts(self._at.project), await self._head(name)
-        if drafts is None or not head:
-            call = NextCall("context_get", {}, "see which drafts there are")
-            raise ToolError(f"there is no draft '{name}'", next=(call,))
-        try:
-            return drafts, await wait_until_ready(drafts, name, head)
-        except BbopsError as error:
-            check = NextCall("validate_draft", {"draft": name}, "see what is wrong")
-            raise ToolError(error.message, next=(check,)) from None
-
-    async def _head(self, draft: str) -> str:
-        """Return the newest commit of a draft, which need not have been looked at yet."""
-        source = self._at.loop.source
-        drafts = self._at.control.status.drafts(self._at.project)
-        if not is_branch(draft):
-            return ""
-        if not isinstance(source, BranchSource):
-            found = drafts.find(draft) if drafts is not None else None
-            return found.commit if found is not None else ""
-        if draft == source.branch:
-            return ""
-        asked = Resolve(str(source.repository), draft)
-        build = self._at.loop.context.plane.build
-        return (await build.ask(asked, timeout_seconds=WORK_SECONDS)).commit or ""
+    async def exchange(self, request: RequestToDraft) -> Exchanged:
+        """Send a request to a draft, see `bbops_server.mcp.requests`."""
+        await self._at.require(Permission.OPEN_DRAFT)
+        if request.user is not None:  # the author of a draft's code can be any user of it
+            await self._at.require(Permission.PUSH_DRAFT)
+        drafts, draft = await wake(self._at, request.draft)
+        headers = tuple(request.headers.items())
+        if request.user is not None:
+            how = await self.run_operation(SIGN_IN, SignInParams(draft.commit))
+            token = await sign_in(self._at, draft, request.user, how)
+            headers = (*headers, ("authorization", token))
+        outgoing = Outgoing(request.method, request.path, headers, request.body)
+        return await send_to_draft(drafts, draft, outgoing)
 
     # ---- proposals
     async def propose(self, draft: str, said: ProposalEdit) -> PullRequestDetail:
@@ -376,13 +305,13 @@ class ServedBackend:
 
     async def test_addon(self, addon: str, draft: str) -> TestedAddon:
         """Test the connection of an addon, see `bbops_server.mcp.served_addons`."""
-        return await test_addon(self._at, self._wake, addon, draft)
+        return await test_addon(self._at, partial(wake, self._at), addon, draft)
 
     async def jobs(self, draft: str) -> JobBackend:
         """Return the jobs of a draft, which is woken, or live jobs if `draft` is empty."""
         await self._at.require(Permission.READ_JOBS)
         if draft:
-            drafts, status = await self._wake(draft)
+            drafts, status = await wake(self._at, draft)
             return ServedJobs(self._at, drafts.client(status.slug), status.slug)
         client = self._at.control.status.client(self._at.project)
         if client is None:

@@ -49,6 +49,8 @@ class ControlLimits:
         self.user_codes, self.shown_codes = Limit(5, 60), Limit(10, 900)
         self.agents, self.grants = Limit(1_200, 60), Limit(600, 60)
         self.work = Limit(60, 60)
+        self.playground = Limit(60, 60)
+        """For a user: requests of the Playground."""
         self.addon_tests = Limit(10, 60)
         """For a project: each test sends a request to a vendor with a real key."""
 

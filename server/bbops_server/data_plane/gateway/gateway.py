@@ -16,6 +16,7 @@ from bbops.runtime.identities.kinds import PATH as SIGN_INS
 from bbops_server.data_plane.drafts.drafts import Drafts
 from bbops_server.data_plane.gateway.forwarded import Proxies
 from bbops_server.data_plane.live.directory import Directory
+from bbops_server.data_plane.live.playground import PREFIX, accept, record_sender
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.data_plane.pages.frontend import CONFIG
 from bbops_server.data_plane.pages.not_ready import answer_not_ready
@@ -41,11 +42,13 @@ class DataPlane(Application):
     """An ordinary Litestar application whose `__call__` tries the live releases first.
 
     `proxies` are those in front of it whose word about a client is taken; None without any.
+    `playground_key` verifies requests of the Playground; empty rejects them.
     """
 
     def __init__(self, directory: Directory, drafts: Drafts | None = None) -> None:
         self._directory, self._drafts = directory, drafts
         self.proxies: Proxies | None = None
+        self.playground_key = b""
         super().__init__(
             [_health, _readiness(directory)], openapi_config=None, logging_config=None, debug=False
         )
@@ -70,6 +73,11 @@ class DataPlane(Application):
             if self._drafts is not None and await self._drafts.answer(scope, receive, send):
                 return
             path = scope["path"]
+            if path.startswith(f"{PREFIX}/"):
+                sender = accept(scope, self.playground_key)
+                if sender is not None:
+                    await self(scope, receive, record_sender(scope, send, sender))
+                    return
             if path.startswith("/~") and not _is_of_project(path):
                 await super().__call__(scope, receive, send)
                 return

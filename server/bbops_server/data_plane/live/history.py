@@ -59,7 +59,7 @@ DELETE FROM answered WHERE first <= (
 """
 _ARRAY: Final = b"\xdd"
 """In MessagePack, before the number of an array's members in four bytes."""
-_MEANT: Final[tuple[Any, ...]] = (*[""] * ANSWERED.index("steps"), [], None)
+_MEANT: Final[tuple[Any, ...]] = (*[""] * ANSWERED.index("steps"), [], None, "")
 """What was left out at the end of a line."""
 _SEARCHED: Final = tuple(
     map(ANSWERED.index, ("path", "endpoint", "request", "user", "failure", "step"))
@@ -85,8 +85,8 @@ class History:
 
     def remember(self, answered: Answered) -> None:
         """Take what was answered to one request."""
-        if len(answered) == len(ANSWERED) and len(self.ring) > MANY_WAITING:
-            answered = answered[:-1]
+        if len(answered) > _EXCHANGE and len(self.ring) > MANY_WAITING:
+            answered = (*answered[:_EXCHANGE], None, *answered[_EXCHANGE + 1 :])
         try:
             self.ring.append(_encode(answered))
         except UnicodeEncodeError:  # half a character, from a message that quotes a request

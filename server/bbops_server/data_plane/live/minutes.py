@@ -66,7 +66,7 @@ _TRIM: Final = (
 _STATUS: Final = ANSWERED.index("status")
 _MILLISECONDS: Final = ANSWERED.index("milliseconds")
 _ENDPOINT: Final = ANSWERED.index("endpoint")
-_SENDER: Final = ANSWERED.index("exchange") + 1
+_SENDER: Final = ANSWERED.index("sender")
 """The user who sent a request from the Playground; other requests are shorter."""
 _decode = msgspec.msgpack.Decoder(list[tuple[Any, ...]]).decode
 

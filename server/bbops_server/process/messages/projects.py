@@ -44,6 +44,9 @@ class ArrangeProjects(RequestMessage[DoneAnswer], frozen=True):
     keep_seconds: float = 604_800.0
     """The time for which ended jobs and events are kept."""
 
+    playground_key: str = ""
+    """The key that signs requests of the Playground, in hexadecimal digits."""
+
 
 class StartPageTexts(NamedTuple):
     """The texts of a release's start page.

@@ -15,6 +15,7 @@ from bbops_server.process.messages.builds import (
     WriteContract,
     WrittenContract,
 )
+from bbops_server.publish.build.contract_formats import COMPLETE
 from bbops_server.publish.build.sources import OpenSources, SourceFields
 
 MAX_CONTRACTS: Final = 16
@@ -46,15 +47,16 @@ class ContractRenderer:
             ProjectError: the commit has errors.
             ServerError: the format does not exist.
         """
-        if form not in FORMATS:
+        if form not in FORMATS and form != COMPLETE:
             raise ServerError(f"there is no format '{form}'", hint=f"one of: {', '.join(FORMATS)}")
-        contract = replace(self._describe(source, engine), server=url.rstrip("/"))
-        text = FORMATS[form].render(contract)
-        return WrittenContract(text, FORMATS[form].content_type, contract.digest)
+        described = self._describe(source, engine, form if form == COMPLETE else "")
+        contract = replace(described, server=url.rstrip("/"))
+        written = FORMATS["json" if form == COMPLETE else form]
+        return WrittenContract(written.render(contract), written.content_type, contract.digest)
 
-    def _describe(self, source: SourceFields, engine: Engine) -> Contract:
+    def _describe(self, source: SourceFields, engine: Engine, extent: str) -> Contract:
         fields = (str(source.get(field, "")) for field in ("repository", "path", "commit"))
-        key = (engine, *fields)
+        key = (engine, extent, *fields)
         if source["kind"] == "git" and key in self._contracts:
             return self._contracts[key]
         tree, cache = self._sources.open(source)
@@ -63,5 +65,7 @@ class ContractRenderer:
             raise ProjectError(diagnostics)
         if len(self._contracts) >= MAX_CONTRACTS:
             del self._contracts[next(iter(self._contracts))]
-        self._contracts[key] = contract = describe(project, read_pages(tree))
+        self._contracts[key] = contract = describe(
+            project, read_pages(tree), hidden=extent == COMPLETE
+        )
         return contract

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bbops_server.process.messages.projects import ArrangeProjects, ProjectPlace
+from bbops_server.publish.processes.playground_key import PLAYGROUND_KEY
 from bbops_server.settings import WorkSettings
 
 _DEFAULT: Final = WorkSettings()
@@ -34,5 +35,5 @@ class Arrangement:
         """Return the request that sends it to a data process."""
         return ArrangeProjects(
             dict(self.places), tuple(self.proxies), tuple(self.egress), tuple(self.receivers),
-            self.work.concurrency, self.work.keep_seconds,
+            self.work.concurrency, self.work.keep_seconds, PLAYGROUND_KEY.hex(),
         )  # fmt: skip

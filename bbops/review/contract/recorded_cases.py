@@ -1,0 +1,127 @@
+"""Turn a request and its response into a case of a test, without secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from bbops.base.errors import BbopsError
+from bbops.review.contract.contract import Operation
+from bbops.review.contract.form_fields import RequestForm
+from bbops.review.contract.form_requests import FilledForm, fill_form, write_body
+from bbops.review.contract.multipart_bodies import FORM
+from bbops.runtime.flow.masking import MASK, is_hidden, mask_text
+
+SAMPLE_SECRET: Final = "correct horse battery staple"  # noqa: S105 - a sample, no secret
+_MAX_DEPTH: Final = 50
+
+
+def write_case(
+    operation: Operation, form: RequestForm, filled: FilledForm, *,
+    name: str, status: int, response: str, user: str = "",
+) -> dict[str, Any]:  # fmt: skip
+    """Return the case: its input, and the status and the echoed values of its response.
+
+    Secrets become SAMPLE_SECRET, and a required secret that was not given, too. Values that the
+    response has made up, such as ids and times, are not expected: they differ in each run.
+
+    Args:
+        name: of the case.
+        response: the body of the response; empty if it is not known.
+        user: the id of the signed-in user; empty without one.
+
+    Raises:
+        BbopsError: the body is not valid JSON, or the request has files.
+    """
+    if filled.files:
+        raise BbopsError("a request with files cannot be saved as a test", hint="write 'files'")
+    request = fill_form(operation, form, filled)
+    given = _input(form, filled)
+    params = {
+        item.label: _safe(item.label, texts[0])
+        for item in form.of("path")
+        if (texts := filled.values.get(item.name))
+    }
+    headers = {key: value for key, value in request.headers if key != "content-type"}
+    expect: dict[str, Any] = {"status": status}
+    echoed = _echoed(given, response)
+    if echoed:
+        expect["value"] = echoed
+    parts = {
+        "auth": {"userId": escape(user)} if user else None,
+        "params": params, "query": _safe_texts(dict(request.query)),
+        "headers": _safe_texts(headers), "input": given,
+    }  # fmt: skip
+    return {"name": name, **{key: part for key, part in parts.items() if part}, "expect": expect}
+
+
+def escape(text: str) -> str:
+    """Return a text that holds no expression."""
+    return text.replace("${", "$${")
+
+
+def _input(form: RequestForm, filled: FilledForm) -> Any:
+    if filled.body is None and form.content_type == FORM:
+        pairs = [(item.label, filled.values.get(item.name, ())) for item in form.of("body")]
+        given: Any = {label: texts[0] for label, texts in pairs if texts and texts[0]}
+    else:
+        given = _parse(filled.body.encode() if filled.body is not None else _fields(form, filled))
+    if isinstance(given, dict):
+        secrets = [item for item in form.of("body") if item.widget == "secret"]
+        needed = [item.label for item in secrets if item.is_required]
+        given = {**given, **{label: SAMPLE_SECRET for label in needed if not given.get(label)}}
+    return _safe_value(given)
+
+
+def _fields(form: RequestForm, filled: FilledForm) -> bytes:
+    return write_body(form.of("body"), filled) if form.has_fields else b""
+
+
+def _parse(body: bytes) -> Any:
+    if not body.strip():
+        return None
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise BbopsError(
+            "the body is not valid JSON, so no test can hold it", hint="correct the body"
+        ) from None
+
+
+def _safe_texts(texts: Mapping[str, str]) -> dict[str, str]:
+    return {name: _safe(name, text) for name, text in texts.items()}
+
+
+def _safe(name: str, text: str) -> str:
+    return SAMPLE_SECRET if is_hidden(name) or MASK in mask_text(text) else escape(text)
+
+
+def _safe_value(value: Any, name: str = "", depth: int = 0) -> Any:
+    if depth > _MAX_DEPTH:
+        raise BbopsError(f"the body is more than {_MAX_DEPTH} levels deep", hint="shorten it")
+    if isinstance(value, dict):
+        return {key: _safe_value(inner, key, depth + 1) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_safe_value(inner, name, depth + 1) for inner in value]
+    if is_hidden(name) and value is not None:
+        return SAMPLE_SECRET
+    return _safe(name, value) if isinstance(value, str) else value
+
+
+def _echoed(given: Any, response: str) -> dict[str, Any]:
+    """Return the members of the response that the request has sent, too."""
+    try:
+        value = msgspec.json.decode(response.encode(errors="replace"))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    if not isinstance(value, dict) or not isinstance(given, dict):
+        return {}
+    common: Sequence[str] = [key for key in value if key in given and not is_hidden(key)]
+    return {key: given[key] for key in common if _is_equal(given[key], value[key])}
+
+
+def _is_equal(sent: Any, received: Any) -> bool:
+    shown = escape(received) if isinstance(received, str) else received
+    return bool(sent == shown and isinstance(sent, str | int | float) and sent != "")

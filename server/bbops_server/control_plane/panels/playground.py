@@ -1,0 +1,236 @@
+"""The Playground: a form for each endpoint, which sends requests to live and to drafts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Final
+from urllib.parse import quote, urlencode
+
+from litestar import Response, post
+from litestar.exceptions import ClientException, HTTPException, NotFoundException
+from litestar.params import FromPath, QueryParameter
+
+from bbops.review.contract.contract import Operation
+from bbops.review.contract.form_fields import RequestForm
+from bbops.review.contract.form_requests import FilledForm
+from bbops.review.contract.sessions import endpoint_name
+from bbops_server.accounts.errors import AccountError
+from bbops_server.accounts.rules import Permission
+from bbops_server.control_plane.panels.playground_forms import (
+    JSON_MODE,
+    PageForm,
+    fill_example,
+    fill_paths,
+    read_page_form,
+    uses_json,
+)
+from bbops_server.control_plane.projects.playground_results import (
+    ComparedResponses,
+    PlaygroundResult,
+)
+from bbops_server.control_plane.projects.playground_sending import (
+    MAX_INPUT_BYTES,
+    PlaygroundTarget,
+    read_form,
+)
+from bbops_server.control_plane.projects.playground_tests import (
+    SavedTest,
+    TestCommit,
+    commit_test,
+    default_draft,
+    preview_test,
+)
+from bbops_server.control_plane.web.panels import Panel
+from bbops_server.control_plane.web.refusals import error_text
+from bbops_server.control_plane.web.routes import IS_FORM, PERMISSION, page
+from bbops_server.control_plane.web.visit import Here
+
+MAX_PAGE_BYTES: Final = MAX_INPUT_BYTES + (256 << 10)
+"""A form is a bit longer than its body."""
+_MAX_ENDPOINTS: Final = 500
+_SHOWN_AGAIN: Final = frozenset({400, 409, 413, 429})
+"""Errors that are shown above the form, which stays filled."""
+
+Slug = Annotated[str, QueryParameter(name="in", max_length=400)]
+Mode = Annotated[str, QueryParameter(name="body", max_length=10)]
+Number = Annotated[int, QueryParameter(ge=0)]
+
+
+@dataclass(frozen=True, slots=True)
+class PlaygroundPage:
+    """One endpoint's page, with the result of a request if one was sent."""
+
+    target: PlaygroundTarget
+    operation: Operation
+    form: RequestForm
+    given: PageForm
+    result: PlaygroundResult | None = None
+    compared: ComparedResponses | None = None
+    is_confirming: bool = False
+    error: AccountError | None = None
+    notice: str = ""
+    saved: SavedTest | None = None
+
+    @property
+    def path(self) -> str:
+        """The path of the page."""
+        return path_of(self.target.project, endpoint_name(self.operation.id))
+
+    def url(self, **query: str) -> str:
+        """Return the URL of the page, for the same draft."""
+        slug = {"in": self.target.draft.slug} if self.target.draft is not None else {}
+        asked = urlencode({**slug, **query})
+        return f"{self.path}?{asked}" if asked else self.path
+
+    def text(self, name: str) -> str:
+        """Return the text of a field."""
+        return "\n".join(self.given.filled.values.get(name, ()))
+
+    @property
+    def query_lines(self) -> str:
+        """The additional query fields, one per line."""
+        return "\n".join(f"{name}={value}" for name, value in self.given.filled.query)
+
+    @property
+    def header_lines(self) -> str:
+        """The additional headers, one per line."""
+        return "\n".join(f"{name}: {value}" for name, value in self.given.filled.headers)
+
+
+@page("/projects/{name:str}/playground", Permission.READ_PROJECT)
+async def show_endpoints(visit: Here, name: FromPath[str], slug: Slug = "") -> Response[Any]:
+    """Show the endpoints of live or of a draft."""
+    target = await PlaygroundTarget.open(visit, name, slug)
+    query = f"?in={quote(target.draft.slug)}" if target.draft is not None else ""
+    rows = [
+        (item, endpoint_name(item.id), path_of(name, endpoint_name(item.id)) + query)
+        for item in target.contract.operations[:_MAX_ENDPOINTS]
+    ]
+    left = len(target.contract.operations) - len(rows)
+    return visit.page("playground_list", project=name, target=target, rows=rows, left=left)
+
+
+@page("/projects/{name:str}/playground/{endpoint:path}", Permission.READ_PROJECT)
+async def show_playground(
+    visit: Here, name: FromPath[str], endpoint: FromPath[str], slug: Slug = "", mode: Mode = "",
+    example: Number = 0, call: Number = 0,
+) -> Response[Any]:  # fmt: skip
+    """Show the form of an endpoint: empty, with an example, or as it was sent before."""
+    target = await PlaygroundTarget.open(visit, name, slug)
+    operation = target.operation(endpoint.strip("/"))
+    form = target.form(operation)
+    is_json = uses_json(form, mode)
+    if call:
+        filled, is_json = await _fill_call(target, operation, call, is_json=is_json)
+    else:
+        fill = fill_example if example else fill_paths
+        filled = fill(operation, form, is_json=is_json)
+    return await _show(PlaygroundPage(target, operation, form, PageForm(filled, is_json=is_json)))
+
+
+@post(
+    "/projects/{name:str}/playground/{endpoint:path}", include_in_schema=False, status_code=200,
+    opt={PERMISSION: Permission.READ_PROJECT, IS_FORM: True},
+    request_max_body_size=MAX_PAGE_BYTES,
+)  # fmt: skip
+async def send_by_page(
+    visit: Here, name: FromPath[str], endpoint: FromPath[str], slug: Slug = ""
+) -> Response[Any]:
+    """Send the request of the form, and show its response beside the form."""
+    target = await PlaygroundTarget.open(visit, name, slug)
+    operation = target.operation(endpoint.strip("/"))
+    form = target.form(operation)
+    try:
+        given = await read_page_form(visit, form)
+    except ClientException as error:
+        shown = AccountError(error_text(error))
+        return await _show(PlaygroundPage(target, operation, form, PageForm(), error=shown))
+    if given.action == "forget":
+        await visit.control.run(visit.book.playground.forget, target.owner(operation))
+        return visit.go(PlaygroundPage(target, operation, form, given).url())
+    try:
+        return await _show(await _act(PlaygroundPage(target, operation, form, given)))
+    except HTTPException as error:
+        if error.status_code not in _SHOWN_AGAIN:
+            raise
+        shown = AccountError(error_text(error))
+        return await _show(PlaygroundPage(target, operation, form, given, error=shown))
+
+
+async def _act(shown: PlaygroundPage) -> PlaygroundPage:
+    """Return the page after the pressed button."""
+    target, operation, given = shown.target, shown.operation, shown.given
+    if given.action == "compare":
+        compared = await target.compare(operation, given.filled, given.choice())
+        return replace(shown, result=compared.draft, compared=compared)
+    if given.action in {"test", "commit"}:
+        return await _save(shown)
+    is_asked = target.needs_confirmation(operation) and target.may_send(operation)
+    if is_asked and not given.is_confirmed:
+        return replace(shown, is_confirming=True)
+    result = await target.send(
+        operation, given.filled, given.choice(), confirmed=given.is_confirmed
+    )
+    return replace(shown, result=result)
+
+
+async def _save(shown: PlaygroundPage) -> PlaygroundPage:
+    """Return the page with the preview of a test, or with the commit of the previewed one."""
+    target, operation, given = shown.target, shown.operation, shown.given
+    draft = given.draft or default_draft(target, operation)
+    if given.action == "commit":
+        name = endpoint_name(operation.id)
+        done = await commit_test(target.visit, target.project, TestCommit(draft, given.plan, name))
+        notice = f"Committed to draft {done.draft}: {done.commit[:12]}."
+        return replace(shown, notice=notice)
+    if given.expected is None:
+        raise ClientException("send the request first: the test expects its response")
+    saved = await preview_test(
+        target, operation, given.filled, given.choice(), given.expected, name=given.case,
+        draft=draft,
+    )  # fmt: skip
+    return replace(shown, saved=saved)
+
+
+async def _show(shown: PlaygroundPage) -> Response[Any]:
+    target, visit = shown.target, shown.target.visit
+    owner = target.owner(shown.operation)
+    calls = await visit.control.run(visit.book.playground.list, owner)
+    answer = visit.page(
+        "playground", _status(shown), project=target.project, page=shown, target=target,
+        operation=shown.operation, form=shown.form, given=shown.given, result=shown.result,
+        calls=calls, error=shown.error, json_mode=JSON_MODE,
+        may_save=visit.may(Permission.PROPOSE, target.project),
+        new_draft=default_draft(target, shown.operation),
+        may_send=target.may_send(shown.operation),
+        may_sign_in=visit.may(Permission.PUSH_DRAFT, target.project) and target.draft is not None,
+    )  # fmt: skip
+    answer.headers["cache-control"] = "no-store"
+    return answer
+
+
+def _status(shown: PlaygroundPage) -> int:
+    return 400 if shown.error is not None else 200
+
+
+async def _fill_call(
+    target: PlaygroundTarget, operation: Operation, number: int, *, is_json: bool
+) -> tuple[FilledForm, bool]:
+    """Return the form of a kept call of the caller. Raises: NotFoundException: it is deleted."""
+    visit = target.visit
+    call = await visit.control.run(
+        visit.book.playground.find, target.owner(operation), number
+    )  # fmt: skip
+    if call is None:
+        raise NotFoundException("this call is not kept any more")
+    filled = read_form(call.form)
+    return filled, is_json or filled.body is not None
+
+
+def path_of(project: str, endpoint: str) -> str:
+    """Return the path of an endpoint's page."""
+    return f"/projects/{quote(project)}/playground/{quote(endpoint)}"
+
+
+PANEL = Panel("Build", 15, "Playground", "play", "/playground", in_drafts=True)
+ROUTES = (show_endpoints, show_playground, send_by_page)

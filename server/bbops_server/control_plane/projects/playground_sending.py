@@ -1,0 +1,326 @@
+"""Send requests of the Playground: permissions, limits and the last calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from litestar.exceptions import (
+    ClientException,
+    HTTPException,
+    NotFoundException,
+    TooManyRequestsException,
+)
+
+from bbops.base.diagnostics import suggest
+from bbops.base.errors import BbopsError
+from bbops.interfaces.answers import DraftStatus
+from bbops.interfaces.mcp.project_backend import DraftUser, RequestToDraft
+from bbops.interfaces.mcp.tool import ToolError
+from bbops.review.contract.contract import Contract, Operation
+from bbops.review.contract.form_fields import RequestForm, describe_form
+from bbops.review.contract.form_requests import (
+    Credential,
+    FilledForm,
+    OutgoingRequest,
+    fill_form,
+    with_credential,
+)
+from bbops.review.contract.sessions import endpoint_name
+from bbops.review.contract.snippets import mask_body
+from bbops.runtime.flow.masking import MASK, is_hidden, mask_text
+from bbops_server.accounts.playground import CallOwner
+from bbops_server.accounts.rules import Permission
+from bbops_server.control_plane.projects.contracts import find_draft, find_live
+from bbops_server.control_plane.projects.playground_results import (
+    ComparedResponses,
+    PlaygroundResult,
+    find_differences,
+    write_result,
+)
+from bbops_server.control_plane.web.permissions import require_permission
+from bbops_server.control_plane.web.refusals import refuse
+from bbops_server.control_plane.web.visit import Visit
+from bbops_server.mcp.project_backend import ServedBackend
+from bbops_server.mcp.requests import Exchanged, Outgoing, send_to_live
+from bbops_server.mcp.served import Served
+from bbops_server.publish.build.contract_formats import COMPLETE
+
+MAX_INPUT_BYTES: Final = 1 << 20
+SAFE_METHODS: Final = frozenset({"GET"})
+_MAX_KEPT: Final = 16_000
+_TOO_LARGE: Final = 413
+
+
+@dataclass(frozen=True, slots=True)
+class SignInChoice:
+    """The caller of a request: an anonymous client, a user of the draft, or a typed credential.
+
+    Attributes:
+        user: a row of the draft's users table.
+        scheme: the name of a scheme of the contract, such as `bearer`.
+    """
+
+    user: DraftUser | None = None
+    scheme: str = ""
+    credential: str = ""
+
+
+ANONYMOUS: Final = SignInChoice()
+
+
+@dataclass(frozen=True, slots=True)
+class PlaygroundTarget:
+    """A project's live release or one of its drafts, with its contract.
+
+    Attributes:
+        draft: None for live.
+    """
+
+    visit: Visit
+    project: str
+    draft: DraftStatus | None
+    contract: Contract
+
+    @classmethod
+    async def open(cls, visit: Visit, project: str, slug: str) -> PlaygroundTarget:
+        """Return a target; an empty slug is live. Raises: HTTPException: it has no contract."""
+        draft = None
+        if slug:
+            drafts = visit.control.status.drafts(project)
+            text = (await find_draft(visit, project, slug, COMPLETE)).text
+            draft = drafts.find(slug) if drafts is not None else None
+        else:
+            text = (await find_live(visit, project, COMPLETE)).text
+        return cls(visit, project, draft, msgspec.json.decode(text, type=Contract))
+
+    @property
+    def branch(self) -> str:
+        """The branch of the draft; empty for live."""
+        return self.draft.branch if self.draft is not None else ""
+
+    @property
+    def url(self) -> str:
+        """The public URL of the API."""
+        if self.draft is not None:
+            return self.draft.url
+        projects = self.visit.control.status.projects()
+        return next((each.url for each in projects if each.name == self.project), "")
+
+    def operation(self, endpoint: str) -> Operation:
+        """Return an operation by endpoint or id. Raises: NotFoundException: it does not exist."""
+        names = {endpoint_name(item.id): item for item in self.contract.operations}
+        found = names.get(endpoint) or next(
+            (item for item in self.contract.operations if item.id == endpoint), None
+        )
+        if found is None:
+            near = suggest(endpoint, [*names])
+            raise NotFoundException(
+                f"there is no endpoint '{endpoint[:100]}'" + (f"; {near}" if near else "")
+            )
+        return found
+
+    def form(self, operation: Operation) -> RequestForm:
+        """Return the form of an operation."""
+        return describe_form(operation, self.contract.shapes)
+
+    def owner(self, operation: Operation) -> CallOwner:
+        """Return the owner of the caller's calls of an operation."""
+        return CallOwner(self.visit.caller.email, self.project, endpoint_name(operation.id))
+
+    def may_send(self, operation: Operation) -> bool:
+        """Return whether the caller may send requests of an operation."""
+        return self.visit.may(self.permission(operation), self.project)
+
+    def permission(self, operation: Operation) -> Permission:
+        """Return the permission to send requests of an operation."""
+        if self.draft is not None:
+            return Permission.OPEN_DRAFT
+        is_safe = operation.method in SAFE_METHODS
+        return Permission.CALL_LIVE if is_safe else Permission.CHANGE_LIVE
+
+    # ---- sending
+    async def send(
+        self, operation: Operation, filled: FilledForm, choice: SignInChoice = ANONYMOUS, *,
+        confirmed: bool = False,
+    ) -> PlaygroundResult:  # fmt: skip
+        """Send a request and keep it among the caller's last calls.
+
+        Raises:
+            HTTPException: it is not permitted, not confirmed, invalid, or the server does not
+                respond.
+        """
+        await require_permission(self.visit, self.permission(operation), self.project)
+        if choice.user is not None and self.draft is not None:
+            await require_permission(self.visit, Permission.PUSH_DRAFT, self.project)
+        request, credential = self._prepare(operation, filled, choice)
+        if self.needs_confirmation(operation) and not confirmed:
+            raise ClientException(
+                f"'{operation.method} {operation.path}' may change live data; confirm it first",
+                status_code=409,
+            )
+        self._count()
+        if self.needs_confirmation(operation):
+            await self.visit.note("send live request", object=self._label(operation))
+        exchanged = await self._exchange(request, credential, choice)
+        result = write_result(exchanged, request, credential, draft=self.branch, url=self.url)
+        await self._keep(operation, filled, result)
+        return result
+
+    async def compare(
+        self, operation: Operation, filled: FilledForm, choice: SignInChoice = ANONYMOUS
+    ) -> ComparedResponses:
+        """Send the same GET to live and to the draft, and compare the responses.
+
+        Raises:
+            HTTPException: as `send`; the method is not GET, or the request is of a draft's user.
+        """
+        await require_permission(self.visit, Permission.CALL_LIVE, self.project)
+        await require_permission(self.visit, self.permission(operation), self.project)
+        self._require_comparable(operation, choice)
+        live = PlaygroundTarget(self.visit, self.project, None, self.contract)
+        request, credential = self._prepare(operation, filled, choice)
+        exchanges = []
+        for target in (live, self):
+            self._count()
+            exchanges.append(await target._exchange(request, credential, choice))  # noqa: SLF001
+        results = [
+            write_result(exchanged, request, credential, draft=target.branch, url=target.url)
+            for target, exchanged in zip((live, self), exchanges, strict=True)
+        ]
+        replies = [exchanged.reply for exchanged in exchanges]
+        return ComparedResponses(results[0], results[1], find_differences(*replies))
+
+    def _require_comparable(self, operation: Operation, choice: SignInChoice) -> None:
+        if self.draft is None:
+            raise ClientException("open a draft to compare it with live")
+        if operation.method not in SAFE_METHODS:
+            raise ClientException(
+                "only GET requests are compared with live: others would change live data"
+            )
+        if choice.user is not None:
+            raise ClientException(
+                "live does not know users of the draft; compare without sign-in, or with a credential"
+            )
+
+    def _prepare(
+        self, operation: Operation, filled: FilledForm, choice: SignInChoice
+    ) -> tuple[OutgoingRequest, Credential | None]:
+        try:
+            request = fill_form(operation, self.form(operation), filled)
+            credential = self._credential(choice)
+            with_credential(request, credential)
+        except BbopsError as error:
+            raise refuse(error, 400) from None
+        if len(request.body) > MAX_INPUT_BYTES:
+            raise ClientException(
+                f"the body has {len(request.body):,} bytes, at most {MAX_INPUT_BYTES:,} can be"
+                " sent from here; use curl for larger ones", status_code=_TOO_LARGE,
+            )  # fmt: skip
+        return request, credential
+
+    def _credential(self, choice: SignInChoice) -> Credential | None:
+        if choice.user is not None and self.draft is None:
+            raise BbopsError(
+                "only drafts can sign in as a user", hint="use a token of the project's own login"
+            )
+        if not choice.credential:
+            return None
+        scheme = next((each for each in self.contract.schemes if each.name == choice.scheme), None)
+        if scheme is None:
+            known = ", ".join(each.name for each in self.contract.schemes) or "none"
+            raise BbopsError(f"there is no scheme '{choice.scheme[:50]}'", hint=f"known: {known}")
+        text = choice.credential.strip()
+        if scheme.kind != "bearer":
+            return Credential(scheme.kind, scheme.key, text)
+        return Credential("header", scheme.key, text if " " in text else f"Bearer {text}")
+
+    def needs_confirmation(self, operation: Operation) -> bool:
+        """Return whether a request of an operation may change live data."""
+        return self.draft is None and operation.method not in SAFE_METHODS
+
+    def _count(self) -> None:
+        caller = self.visit.caller
+        wait = self.visit.control.limits.playground.take(caller.person or caller.how)
+        if wait:
+            raise TooManyRequestsException(
+                f"at most 60 requests a minute; try again in {wait} s",
+                headers={"retry-after": str(wait)},
+            )
+
+    def _label(self, operation: Operation) -> str:
+        return f"{self.project} {operation.method} {operation.path}"
+
+    async def _exchange(
+        self, request: OutgoingRequest, credential: Credential | None, choice: SignInChoice
+    ) -> Exchanged:
+        sent = with_credential(request, credential)
+        visit = self.visit
+        at = Served(visit.control, visit.caller, self.project, visit.address)
+        try:
+            if self.draft is None:
+                outgoing = Outgoing(sent.method, sent.target, sent.headers, sent.body)
+                return await send_to_live(at, outgoing, visit.caller.email)
+            return await ServedBackend(at).exchange(RequestToDraft(
+                self.draft.branch, sent.method, sent.target, dict(sent.headers), sent.body,
+                choice.user,
+            ))  # fmt: skip
+        except (BbopsError, ToolError) as error:
+            raise to_http(error) from None
+
+    async def _keep(
+        self, operation: Operation, filled: FilledForm, result: PlaygroundResult
+    ) -> None:
+        await self.visit.control.run(
+            self.visit.book.playground.add, self.owner(operation), draft=self.branch,
+            status=result.status, milliseconds=result.milliseconds, form=write_form(filled),
+        )  # fmt: skip
+
+
+def to_http(error: BbopsError | ToolError) -> HTTPException:
+    """Return the HTTP error for an error of a tool."""
+    text = f"{error.message}; {error.hint}" if error.hint else error.message
+    return ClientException(text, status_code=409)
+
+
+def write_form(filled: FilledForm) -> str:
+    """Return a filled form as JSON, without secrets and files; a long body is left out."""
+    body = None if filled.body is None else mask_body(filled.body.encode(errors="replace"))
+    kept: dict[str, Any] = {
+        "values": {
+            name: [_mask(name.partition(":")[2], text) for text in texts]
+            for name, texts in filled.values.items()
+        },
+        "empty": sorted(filled.empty), "body": body,
+        "query": [(name, _mask(name, value)) for name, value in filled.query],
+        "headers": [(name, _mask(name, value)) for name, value in filled.headers],
+    }  # fmt: skip
+    text = json.dumps(kept)
+    return text if len(text) <= _MAX_KEPT else json.dumps({"values": {}, "body": None})
+
+
+def read_form(text: str) -> FilledForm:
+    """Return a kept form; masked values are empty."""
+    kept: Mapping[str, Any] = json.loads(text)
+    values = {
+        name: tuple("" if MASK in value else value for value in texts)
+        for name, texts in kept.get("values", {}).items()
+    }
+    pairs = {
+        key: tuple((name, value) for name, value in kept.get(key, ()) if MASK not in value)
+        for key in ("query", "headers")
+    }
+    return FilledForm(
+        values, frozenset(kept.get("empty", ())), kept.get("body"), pairs["query"],
+        pairs["headers"],
+    )  # fmt: skip
+
+
+def _mask(name: str, value: str) -> str:
+    if is_hidden(name):
+        return MASK
+    is_json = value[:1] in {"{", "["}
+    return mask_body(value.encode(errors="replace")) if is_json else mask_text(value)

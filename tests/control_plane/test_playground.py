@@ -1,0 +1,392 @@
+"""The Playground: requests of each role to live and to drafts, with hostile input and output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from bbops_server.accounts.limits import Limit
+from bbops_server.accounts.people import NewPerson
+from bbops_server.accounts.rules import Role
+from bbops_server.control_plane.projects.playground_sending import MAX_INPUT_BYTES
+from bbops_server.data_plane.live.history import find
+from bbops_server.data_plane.live.playground import SENDER_HEADER, write_sender
+from tests.support.agents_at_server import House
+from tests.support.patience import wait_for
+from tests.support.playground import MEAN, PlaygroundBrowser, make_house, read_text
+
+DRAFT = "topic"
+PAGE = "/projects/shop/playground"
+OTHER = "/projects/other/playground"
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with make_house(tmp_path_factory.mktemp("play")) as house:
+        house.agent().change(DRAFT, {"op": "put", "ref": "doc/one", "body": {"text": "# One"}})
+        drafts = house.control.status.drafts("shop")
+        assert drafts is not None
+        wait_for(lambda: drafts.find(DRAFT) is not None)
+        yield house
+
+
+@pytest.fixture(autouse=True)
+def no_limit(house: House) -> None:
+    house.control.limits.playground = Limit(1_000, 60)
+
+
+@pytest.fixture(scope="module")
+def maintainer(house: House) -> PlaygroundBrowser:
+    return PlaygroundBrowser(house, "maintainer")
+
+
+@pytest.fixture(scope="module")
+def developer(house: House) -> PlaygroundBrowser:
+    return PlaygroundBrowser(house, "developer")
+
+
+@pytest.fixture(scope="module")
+def viewer(house: House) -> PlaygroundBrowser:
+    return PlaygroundBrowser(house, "viewer")
+
+
+def error(response: httpx.Response) -> str:
+    message: str = response.json()["error"]["message"]
+    return message
+
+
+# ---- live
+def test_get_is_sent_to_live_with_its_sender(house: House, developer: PlaygroundBrowser) -> None:
+    result = developer.send("hello").json()
+    assert (result["status"], result["draft"], result["target"]) == (200, "", "/hello")
+    assert '"version":1' in result["body"]
+    assert result["snippets"]["curl"] == f"curl {house.plane.settings.data_url}/shop/hello"
+    name = dict(result["headers"])["x-request-id"]
+    history = house.control.status.history("shop")
+    assert history is not None
+    wait_for(lambda: any(each["request"] == name for each in find(history)))
+    (request,) = [each for each in find(history) if each["request"] == name]
+    assert (request["sender"], request["path"]) == ("developer@example.com", "/hello")
+
+
+def test_other_requests_have_no_sender(house: House) -> None:
+    name = house.api.get("/shop/hello").headers["x-request-id"]
+    history = house.control.status.history("shop")
+    assert history is not None
+    wait_for(lambda: any(each["request"] == name for each in find(history)))
+    assert [each["sender"] for each in find(history) if each["request"] == name] == [""]
+
+
+@pytest.mark.parametrize("header", [None, "", "x", write_sender(b"k" * 32, "ada", 2e9), "é.1.2"])
+def test_forged_sender_is_rejected(house: House, header: str | None) -> None:
+    headers = {} if header is None else {SENDER_HEADER: header.encode()}
+    assert house.api.get("/~playground/shop/hello", headers=headers).status_code == 404  # type: ignore[arg-type]
+
+
+def test_change_of_live_data_is_confirmed_and_audited(
+    house: House, maintainer: PlaygroundBrowser
+) -> None:
+    title = {"title": "Milk"}
+    refused = maintainer.send("add", body=title)
+    assert refused.status_code == 409
+    assert error(refused) == "'POST /notes' may change live data; confirm it first"
+    assert maintainer.send("add", body=title, confirm=True).json()["status"] == 201
+    newest = house.book.audit.list(limit=1)[0]
+    assert (newest.who, newest.action) == ("maintainer@example.com", "send live request")
+    assert newest.object == "shop POST /notes"
+
+
+def test_each_role_sends_only_what_it_may(
+    house: House, developer: PlaygroundBrowser, viewer: PlaygroundBrowser
+) -> None:
+    assert viewer.send("hello").status_code == 403
+    assert developer.send("hello").status_code == 200
+    refused = developer.send("add", body={"title": "Milk"}, confirm=True)
+    assert refused.status_code == 403
+    assert "the role required is 'maintainer'" in error(refused)
+    assert viewer.send("hello", draft=DRAFT).status_code == 200
+    as_user = {"user": {"id": 7}}
+    assert viewer.send("me", draft=DRAFT, **{"as": as_user}).status_code == 403
+    stranger = PlaygroundBrowser(house, "stranger")
+    assert stranger.send("hello").status_code == 404
+    assert stranger.get(PAGE).status_code == 404
+    assert PlaygroundBrowser(house, "").send("hello").status_code == 401
+
+
+def test_disabled_colleague_sends_nothing(house: House) -> None:
+    person = house.book.people.add(NewPerson("gone@example.com", "Gone", role=Role.DEVELOPER))
+    house.people["gone"] = person.id
+    browser = PlaygroundBrowser(house, "gone")
+    assert browser.send("hello").status_code == 200
+    house.book.people.disable(person.id)
+    assert browser.send("hello").status_code == 401
+
+
+# ---- drafts
+@pytest.mark.parametrize("user", [{"id": 7}, {"email": "ada@example.com"}])
+def test_request_is_signed_in_as_a_user_of_the_draft(
+    developer: PlaygroundBrowser, user: Any
+) -> None:
+    result = developer.send("me", draft=DRAFT, **{"as": {"user": user}}).json()
+    assert (result["status"], result["body"], result["draft"]) == (200, '{"user":7}', DRAFT)
+    assert "-H 'x-draft-token: '\"$DRAFT_TOKEN\"" in result["snippets"]["curl"]
+    assert "bbd_" not in str(result)
+
+
+def test_unknown_user_and_users_of_live_are_refused(developer: PlaygroundBrowser) -> None:
+    unknown = developer.send("me", draft=DRAFT, **{"as": {"user": {"id": 8}}})
+    assert "has no row with this id" in error(unknown)
+    live = developer.send("me", **{"as": {"user": {"id": 7}}})
+    assert "only drafts can sign in as a user" in error(live)
+
+
+def test_credential_is_used_once_and_kept_nowhere(
+    house: House, developer: PlaygroundBrowser
+) -> None:
+    secret = "not-a-token-of-anybody"
+    sent = developer.send("me", **{"as": {"credential": secret}})
+    assert sent.json()["status"] == 401
+    assert secret not in sent.text
+    calls = developer.request("GET", "/api/projects/shop/playground/calls?endpoint=me")
+    assert calls.json()[0]["status"] == 401
+    assert secret not in calls.text
+    refused = developer.send("me", **{"as": {"credential": f"{secret}\r\nx-a: 1"}})
+    assert refused.status_code == 400
+    assert secret not in refused.text
+
+
+def test_draft_of_another_project_is_unknown(developer: PlaygroundBrowser) -> None:
+    path = f"/api/projects/other/drafts/{DRAFT}/playground"
+    assert developer.call(path, endpoint="hello").status_code == 404
+    assert developer.get(f"{OTHER}/hello?in={DRAFT}").status_code == 404
+
+
+def test_draft_is_compared_with_live(house: House, developer: PlaygroundBrowser) -> None:
+    house.agent().change(
+        "new-hello",
+        {"op": "put", "ref": "function/hello", "path": ["steps", 0, "return", "value", "version"],
+         "value": 2},
+    )  # fmt: skip
+    drafts = house.control.status.drafts("shop")
+    assert drafts is not None
+    wait_for(lambda: drafts.find("new-hello") is not None)
+    compared = developer.call("drafts/new-hello/playground/compare", endpoint="hello").json()
+    assert compared["differences"] == [{"at": "/version", "live": "1", "draft": "2"}]
+    refused = developer.call(f"drafts/{DRAFT}/playground/compare", endpoint="add")
+    assert "only GET requests are compared" in error(refused)
+
+
+# ---- limits
+def test_requests_are_limited_per_user(
+    house: House, developer: PlaygroundBrowser, viewer: PlaygroundBrowser
+) -> None:
+    house.control.limits.playground = Limit(1, 60)
+    assert developer.send("hello", draft=DRAFT).status_code == 200
+    refused = developer.send("hello", draft=DRAFT)
+    assert refused.status_code == 429
+    assert int(refused.headers["retry-after"]) > 0
+    assert viewer.send("hello", draft=DRAFT).status_code == 200
+
+
+def test_large_input_is_refused(developer: PlaygroundBrowser) -> None:
+    refused = developer.send("echo", draft=DRAFT, body={"text": "x" * MAX_INPUT_BYTES})
+    assert refused.status_code == 413
+    assert "at most 1,048,576 can be sent" in error(refused)
+    assert developer.send("echo", bodyText="x" * 3 * MAX_INPUT_BYTES).status_code == 413
+
+
+def test_large_response_is_cut(developer: PlaygroundBrowser) -> None:
+    result = developer.send("echo", draft=DRAFT, body={"text": "é" * 400_000}).json()
+    assert (result["status"], result["isCut"], result["sizeBytes"]) == (200, True, 256 << 10)
+    assert result["body"].startswith('{"texts":["éé')
+    page = developer.submit(f"{PAGE}/echo?in={DRAFT}", body__text="x" * 100_000)
+    assert "The rest was not read" in page.text
+
+
+# ---- hostile input and responses
+def test_redirect_is_shown_and_not_followed(developer: PlaygroundBrowser) -> None:
+    result = developer.send("away").json()
+    assert result["status"] == 302
+    assert ["location", "http://127.0.0.1:1/"] in result["headers"]
+
+
+@pytest.mark.parametrize("draft", ["", DRAFT])
+def test_failure_names_its_step(developer: PlaygroundBrowser, draft: str) -> None:
+    result = developer.send("fails", draft=draft).json()
+    assert result["status"] >= 400
+    assert result["step"] == "functions/fails.yaml:2"
+    assert result["failure"]
+
+
+def test_response_is_escaped(developer: PlaygroundBrowser) -> None:
+    page = developer.submit(f"{PAGE}/mean")
+    assert "<script" not in page.text
+    assert "<img" not in page.text.replace('<img src="/icon.svg"', "")
+    assert "alert(1)" in page.text
+    assert page.headers["cache-control"] == "no-store"
+
+
+def test_typed_values_are_escaped(developer: PlaygroundBrowser) -> None:
+    page = developer.submit(f"{PAGE}/echo?in={DRAFT}", body__text=MEAN, headers=f"x-a: {MEAN}")
+    assert page.status_code == 200
+    assert "<script" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"headers": {"x-a": "1\r\nx-b: 2"}}, "line break"),
+        ({"headers": {"Host": "evil.example"}}, "'host' cannot be sent"),
+        ({"headers": {SENDER_HEADER: "x"}}, "cannot be sent"),
+        ({"body": 1, "bodyText": "2"}, "exclude each other"),
+        ({"url": "http://evil.example"}, "unknown field 'url'"),
+        ({"endpoint": "http://evil.example"}, "there is no endpoint"),
+        ({"as": {"scheme": "none", "credential": "x"}}, "there is no scheme 'none'"),
+        ({"files": [{"field": "f", "name": "a", "base64": "%"}]}, "is not base64"),
+    ],
+)
+def test_bad_input_is_explained(
+    developer: PlaygroundBrowser, more: dict[str, Any], words: str
+) -> None:
+    refused = developer.call("playground", **({"endpoint": "hello"} | more))
+    assert refused.status_code in {400, 404}
+    assert words in error(refused)
+
+
+@pytest.mark.parametrize("token", ["..", ".", "a/../../hello", "?x=1", "#", "a%2fb", "\r\n", "é"])
+def test_path_parameter_leads_nowhere_else(developer: PlaygroundBrowser, token: str) -> None:
+    result = developer.send("secret", path={"token": token}).json()
+    assert result["status"] == 200
+    assert '"version":1' in result["body"]
+
+
+def test_hidden_endpoint_has_a_form_but_no_contract(developer: PlaygroundBrowser) -> None:
+    assert developer.get(f"{PAGE}/secret").status_code == 200
+    contract = developer.request("GET", "/api/projects/shop/contract?format=json").json()
+    assert "secret" not in [each["id"] for each in contract["operations"]]
+    assert developer.request(
+        "GET", "/api/projects/shop/contract?format=complete"
+    ).status_code == 400  # fmt: skip
+
+
+# ---- last calls
+def test_last_calls_are_own_masked_and_deletable(
+    developer: PlaygroundBrowser, viewer: PlaygroundBrowser
+) -> None:
+    developer.send("echo", draft=DRAFT, body={"text": "Milk", "password": "hidden"})
+    path = "/api/projects/shop/playground/calls?endpoint=echo"
+    (newest, *_) = developer.request("GET", path).json()
+    assert newest["draft"] == DRAFT
+    assert newest["form"]["body"] == '{"text": "Milk", "password": "***"}'
+    assert viewer.request("GET", path).json() == []
+    page = developer.get(f"{PAGE}/echo?in={DRAFT}&call={newest['number']}")
+    assert "Milk" in page.text
+    assert viewer.get(f"{PAGE}/echo?in={DRAFT}&call={newest['number']}").status_code == 404
+    assert developer.call("playground/forget", endpoint="echo").json()["deleted"] >= 1
+    assert developer.request("GET", path).json() == []
+
+
+def test_only_the_last_fifty_calls_are_kept(house: House, developer: PlaygroundBrowser) -> None:
+    for _ in range(52):
+        developer.send("hello")
+    path = "/api/projects/shop/playground/calls?endpoint=hello"
+    numbers = [call["number"] for call in developer.request("GET", path).json()]
+    assert len(numbers) == 50
+    assert numbers == sorted(numbers, reverse=True)
+
+
+# ---- pages
+def test_page_shows_exactly_the_buttons_of_a_role(
+    maintainer: PlaygroundBrowser, developer: PlaygroundBrowser, viewer: PlaygroundBrowser
+) -> None:
+    live = f"{PAGE}/add"
+    assert "Send to live" in maintainer.get(live).text
+    assert "take the role maintainer" in developer.get(live).text
+    assert "Send to live" not in developer.get(live).text
+    assert "Send to live" in developer.get(f"{PAGE}/hello").text
+    assert "take the role developer" in viewer.get(f"{PAGE}/hello").text
+    in_draft = f"{PAGE}/hello?in={DRAFT}"
+    assert f"Send to {DRAFT}" in viewer.get(in_draft).text
+    assert "Compare with live" not in viewer.get(in_draft).text
+    assert "Compare with live" in developer.get(in_draft).text
+    assert "a user of this draft" in developer.get(in_draft).text
+    assert "a user of this draft" not in viewer.get(in_draft).text
+
+
+def test_form_is_refused_by_address_as_well(
+    developer: PlaygroundBrowser, viewer: PlaygroundBrowser
+) -> None:
+    assert viewer.submit(f"{PAGE}/hello").status_code == 403
+    refused = developer.submit(f"{PAGE}/add", body__title="Milk", confirm="yes")
+    assert refused.status_code == 403
+    no_token = developer.request("POST", f"{PAGE}/hello", files={"do": (None, "send")})
+    assert no_token.status_code == 403
+
+
+def test_page_asks_before_it_changes_live_data(maintainer: PlaygroundBrowser) -> None:
+    asked = maintainer.submit(f"{PAGE}/add", body__title="Tea")
+    assert "Nothing has been sent yet" in asked.text
+    assert 'value="Tea"' in asked.text
+    sent = maintainer.submit(f"{PAGE}/add", body__title="Tea", confirm="yes")
+    assert "201 Created" in sent.text
+    assert "Copy as" in sent.text
+
+
+def test_error_keeps_the_form_filled(developer: PlaygroundBrowser) -> None:
+    page = developer.submit(f"{PAGE}/echo?in={DRAFT}", body__text="Tea", headers="no colon")
+    assert page.status_code == 400
+    assert "has no &#39;:&#39;" in page.text
+    page = developer.submit(f"{PAGE}/secret", path__token="")
+    assert "Path parameter &#39;token&#39; is empty" in page.text
+
+
+def test_secret_field_is_not_shown_again(developer: PlaygroundBrowser) -> None:
+    page = developer.submit(
+        f"{PAGE}/echo?in={DRAFT}", body__text="a", body__password="hidden-1", credential="hidden-2"
+    )
+    assert page.status_code == 200
+    assert "hidden-" not in page.text
+
+
+def test_json_is_sent_as_typed(developer: PlaygroundBrowser) -> None:
+    page = developer.submit(f"{PAGE}/echo?in={DRAFT}", mode="json", json='{"text": ')
+    assert "400 Bad Request" in page.text
+    assert "{&#34;text&#34;: " in page.text
+
+
+def test_request_is_saved_as_a_test(house: House, developer: PlaygroundBrowser) -> None:
+    result = developer.send("echo", draft=DRAFT, body={"text": "Milk"}).json()
+    saved = developer.call(
+        "playground/test", draft="tests", name="echoes",
+        request={"endpoint": "echo", "body": {"text": "Milk"}},
+        expected={"status": result["status"], "body": result["body"]},
+    ).json()  # fmt: skip
+    assert (saved["file"], saved["problems"], saved["reason"]) == ("tests/echo.yaml", [], "")
+    assert "+  - name: echoes" in saved["diff"]
+    done = developer.call(
+        "playground/test/commit", endpoint="echo", draft="tests", plan=saved["plan"]
+    ).json()
+    assert done["files"] == ["tests/echo.yaml"]
+    (entry,) = [each for each in house.book.audit.list() if each.action == "commit to draft"][:1]
+    assert entry.who == "developer@example.com"
+    page = developer.submit(
+        f"{PAGE}/hello", do="test", status="200", response='{"text":"hello"}', draft="tests"
+    )
+    assert "Commit to tests" in read_text(page)
+
+
+def test_viewer_saves_no_test(viewer: PlaygroundBrowser) -> None:
+    request = {"endpoint": "echo"}
+    refused = viewer.call("playground/test", draft="x", request=request, expected={"status": 200})
+    assert refused.status_code == 403
+    form = viewer.submit(f"{PAGE}/hello", do="test", status="200", draft="x")
+    assert form.status_code == 403
+
+
+def test_list_leads_to_each_endpoint(developer: PlaygroundBrowser) -> None:
+    page = developer.get(f"{PAGE}?in={DRAFT}")
+    assert f'href="{PAGE}/echo?in={DRAFT}"' in page.text
+    assert "<script" not in page.text
