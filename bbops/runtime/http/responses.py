@@ -17,6 +17,7 @@ from bbops.runtime.auth.key_uses import KeyUses
 from bbops.runtime.auth.tokens import Tokens
 from bbops.runtime.flow.masking import Mask
 from bbops.runtime.flow.run import Answer, Run, bound_run, code_of, message_of
+from bbops.runtime.flow.tracing import RequestTracer
 from bbops.runtime.http.compression import SMALL_BYTES, Parts, spare
 from bbops.runtime.http.exchanges import Exchange
 from bbops.runtime.http.headers import Headers, has_header, read_lines, set_headers, write
@@ -91,17 +92,21 @@ class Trace:
     by_cookie: bool = False
     sender: str = ""
     """The user of the control plane who has sent it; empty for other requests."""
+    tracer: RequestTracer | None = None
+    """Of a request with a sender."""
 
 
 ANSWERED = (
     "at", "method", "path", "route", "status", "milliseconds", "user", "release", "bytes_in",
     "bytes_out", "request", "endpoint", "failure", "step", "steps", "exchange", "sender",
+    "spans",
 )  # fmt: skip
 """What one line of the request history says; `at` is in seconds of the monotonic clock.
 
 `steps` are all that waited for the one that failed, which is their last, by file and line;
-`exchange` is of endpoints whose history is full, see `bbops.runtime.http.exchanges`; `sender` is
-of requests from the Playground. What is empty at the end is left out.
+`exchange` is of endpoints whose history is full, see `bbops.runtime.http.exchanges`; `sender` and
+`spans`, see `bbops.runtime.flow.tracing`, are of requests from the Playground. What is empty at the
+end is left out.
 """
 
 Answered = tuple[Any, ...]
@@ -232,8 +237,11 @@ class Answering:
             return
         step = trace.steps[-1] if trace.steps else ""
         exchange = trace.exchange and trace.exchange.record(scope)
-        described = (*known, trace.failure, step, list(trace.steps), exchange)
-        self.history((*described, trace.sender) if trace.sender else described)
+        described: Answered = (*known, trace.failure, step, list(trace.steps), exchange)
+        if trace.sender:
+            spans = trace.tracer.spans() if trace.tracer is not None else None
+            described = (*described, trace.sender, spans)
+        self.history(described)
 
     def render(self, answer: Answer) -> Parts:
         """Return status, body and headers of what a function returned.

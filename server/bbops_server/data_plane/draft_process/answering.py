@@ -20,6 +20,7 @@ from bbops_server.data_plane.drafts.wire import (
     Text,
     Wire,
 )
+from bbops_server.data_plane.live.playground import DRAFT_SENDER, serve_traced, takes_trace
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.data_plane.realtime.serving import (
     answer_request,
@@ -95,6 +96,9 @@ class Answering:
             await send({"type": "http.response.body", "body": _NO_RELEASE})
         elif live.realtime.hub.topics and is_realtime(scope["path"]):
             await answer_request(live.realtime.hub, scope, _receiving(wire), _sending(wire))
+        elif takes_trace(scope):
+            receive, send = _receiving(wire), _sending(wire)
+            await serve_traced(live.release, scope, receive, send, DRAFT_SENDER)
         else:
             await live.release(scope, _receiving(wire), _sending(wire))
 

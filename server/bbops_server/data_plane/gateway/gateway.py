@@ -16,7 +16,7 @@ from bbops.runtime.identities.kinds import PATH as SIGN_INS
 from bbops_server.data_plane.drafts.drafts import Drafts
 from bbops_server.data_plane.gateway.forwarded import Proxies
 from bbops_server.data_plane.live.directory import Directory
-from bbops_server.data_plane.live.playground import PREFIX, accept, record_sender
+from bbops_server.data_plane.live.playground import PREFIX, accept, serve_traced
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.data_plane.pages.frontend import CONFIG
 from bbops_server.data_plane.pages.not_ready import answer_not_ready
@@ -76,7 +76,7 @@ class DataPlane(Application):
             if path.startswith(f"{PREFIX}/"):
                 sender = accept(scope, self.playground_key)
                 if sender is not None:
-                    await self(scope, receive, record_sender(scope, send, sender))
+                    await serve_traced(self, scope, receive, send, sender)
                     return
             if path.startswith("/~") and not _is_of_project(path):
                 await super().__call__(scope, receive, send)

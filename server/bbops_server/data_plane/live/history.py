@@ -59,7 +59,7 @@ DELETE FROM answered WHERE first <= (
 """
 _ARRAY: Final = b"\xdd"
 """In MessagePack, before the number of an array's members in four bytes."""
-_MEANT: Final[tuple[Any, ...]] = (*[""] * ANSWERED.index("steps"), [], None, "")
+_MEANT: Final[tuple[Any, ...]] = (*[""] * ANSWERED.index("steps"), [], None, "", None)
 """What was left out at the end of a line."""
 _SEARCHED: Final = tuple(
     map(ANSWERED.index, ("path", "endpoint", "request", "user", "failure", "step"))
@@ -251,7 +251,7 @@ def find(
             if is_wanted(began, row):
                 request = read_row(number, began, row)
                 if not details:
-                    del request["exchange"]
+                    del request["exchange"], request["spans"]
                 found.append(request)
                 if len(found) >= limit:
                     break

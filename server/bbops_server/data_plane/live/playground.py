@@ -12,13 +12,19 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from bbops.runtime.flow.tracing import RequestTracer
 from bbops.runtime.http.responses import Trace
 
 PREFIX: Final = "/~playground"
 SENDER_HEADER: Final = "x-bbops-sender"
+TRACE_HEADER: Final = "x-bbops-trace"
+DRAFT_SENDER: Final = "Playground"
+"""The sender in the history of a draft, whose process cannot verify another one."""
 _HEADER: Final = SENDER_HEADER.encode()
+_TRACE: Final = TRACE_HEADER.encode()
 
 Send = Callable[[Any], Awaitable[None]]
+App = Callable[[Any, Any, Send], Awaitable[None]]
 
 
 def write_sender(key: bytes, sender: str, expires_at: float) -> str:
@@ -51,16 +57,35 @@ def accept(scope: Any, key: bytes) -> str | None:
     return sender
 
 
-def record_sender(scope: Any, send: Send, sender: str) -> Send:
-    """Return `send`, which also tells the request history who has sent the request."""
+async def serve_traced(app: App, scope: Any, receive: Any, send: Send, sender: str) -> None:
+    """Serve a request under a trace; its line in the history has the sender and the spans.
+
+    Args:
+        app: the application of the live release, or of a draft's.
+    """
+    tracer = RequestTracer()
 
     async def sending(message: Any) -> None:
         trace: Trace | None = scope.get("bbops")
         if trace is not None:
-            trace.sender = sender
+            trace.sender, trace.tracer = sender, tracer
         await send(message)
 
-    return sending
+    async def run() -> None:
+        await app(scope, receive, sending)
+
+    await tracer.drive(run())
+
+
+def takes_trace(scope: Any) -> bool:
+    """Return whether a request to a draft is to be traced; the header is removed.
+
+    Whoever has a token of the draft may ask for it: only members of the project read its history.
+    """
+    headers = [pair for pair in scope["headers"] if pair[0] != _TRACE]
+    is_traced = len(headers) < len(scope["headers"])
+    scope["headers"] = headers
+    return is_traced
 
 
 def _sign(key: bytes, text: str) -> str:
