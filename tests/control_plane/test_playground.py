@@ -11,7 +11,10 @@ import pytest
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Role
-from bbops_server.control_plane.projects.playground_sending import MAX_INPUT_BYTES
+from bbops_server.control_plane.projects.playground_sending import (
+    MAX_INPUT_BYTES,
+    MAX_RUNNING,
+)
 from bbops_server.data_plane.live.history import find
 from bbops_server.data_plane.live.playground import SENDER_HEADER, write_sender
 from tests.support.agents_at_server import House
@@ -189,6 +192,22 @@ def test_requests_are_limited_per_user(
     assert refused.status_code == 429
     assert int(refused.headers["retry-after"]) > 0
     assert viewer.send("hello", draft=DRAFT).status_code == 200
+
+
+def test_running_requests_are_limited_per_user(
+    house: House, developer: PlaygroundBrowser, viewer: PlaygroundBrowser
+) -> None:
+    running = house.control.running_requests
+    running[house.people["developer"]] = MAX_RUNNING
+    try:
+        refused = developer.send("hello", draft=DRAFT)
+        assert refused.status_code == 429
+        assert error(refused) == "4 of your requests are running; wait for one of them"
+        assert viewer.send("hello", draft=DRAFT).status_code == 200
+    finally:
+        del running[house.people["developer"]]
+    assert developer.send("hello", draft=DRAFT).status_code == 200
+    assert not running
 
 
 def test_large_input_is_refused(developer: PlaygroundBrowser) -> None:

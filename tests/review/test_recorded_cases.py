@@ -11,7 +11,7 @@ from bbops.base.errors import BbopsError
 from bbops.review.contract.form_requests import FilledForm
 from bbops.review.contract.multipart_bodies import FormPart
 from bbops.review.contract.recorded_cases import SAMPLE_SECRET, write_case
-from tests.review.test_request_forms import form_of, operation
+from tests.support.request_forms import form_of, operation
 
 
 def case(values: dict[str, str], response: Any = None, **more: Any) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.base.errors import BbopsError
-from bbops.review.contract.contract import Body, Operation, Parameter, Schema
-from bbops.review.contract.form_fields import JSON, RequestForm, describe_form
+from bbops.review.contract.contract import Operation
+from bbops.review.contract.form_fields import JSON
 from bbops.review.contract.form_requests import (
     RESERVED_HEADERS,
     Credential,
@@ -26,49 +26,11 @@ from bbops.review.contract.form_requests import (
 )
 from bbops.review.contract.multipart_bodies import FORM, FormPart
 from bbops.review.contract.sessions import endpoint_name, operation_id
+from tests.support.request_forms import NOTE, TEXT, form_of, operation
 
 PART = r"[a-z][a-z0-9]{0,5}(-[a-z0-9]{1,4}){0,2}"
 NAME = rf"{PART}(/{PART})?"
-TEXT: Schema = {"type": "string"}
-NOTE: Schema = {
-    "type": "object",
-    "required": ["title"],
-    "properties": {
-        "title": {**TEXT, "minLength": 1, "maxLength": 20},
-        "count": {"type": ["integer", "null"], "minimum": 1, "maximum": 9},
-        "done": {"type": "boolean"},
-        "state": {**TEXT, "enum": ["new", "old"]},
-        "due": {**TEXT, "format": "date"},
-        "tags": {"type": "array", "items": TEXT},
-        "price": {**TEXT, "format": "decimal"},
-        "password": TEXT,
-    },
-}
-PAGE = Parameter(
-    "page", "query", required=False, schema={"type": "integer", "minimum": 1}, description="Page."
-)
-IDS = Parameter("ids", "query", required=False, schema={"type": "array", "items": TEXT})
-AT = Parameter(
-    "at", "query", required=False, schema={"type": "object", "properties": {"gte": TEXT}}
-)
-TRACE = Parameter("x-trace", "header", required=False, schema=TEXT)
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1, max_size=20)
-
-
-def operation(
-    method: str = "POST", path: str = "/notes/{id}", body: Schema | None = NOTE, kind: str = JSON
-) -> Operation:
-    path_id = Parameter("id", "path", required=True, schema={**TEXT, "minLength": 1})
-    sent = None if body is None else Body(kind, required=True, schema=body)
-    parameters = (path_id, PAGE, IDS, AT, TRACE)
-    return Operation(
-        "notes.add", "notes", method, path, None, "", (), is_open=True, rate_limit=0,
-        parameters=parameters, body=sent, answers=(), examples=(),
-    )  # fmt: skip
-
-
-def form_of(found: Operation, **shapes: Schema) -> RequestForm:
-    return describe_form(found, shapes)
 
 
 def fill(values: dict[str, Any], found: Operation | None = None, **more: Any) -> OutgoingRequest:

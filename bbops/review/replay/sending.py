@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
@@ -60,7 +61,7 @@ class Reply(NamedTuple):
     is_cut: bool = False
 
 
-def send(
+async def send(
     url: str, method: str, headers: Iterable[tuple[str, str]], body: bytes, *,
     timeout_seconds: float = TIMEOUT_SECONDS, max_bytes: int = MOST_READ_BYTES,
 ) -> Reply:  # fmt: skip
@@ -73,19 +74,35 @@ def send(
     Raises:
         ServerError: the server does not respond.
     """
-    until = time.monotonic() + timeout_seconds
     given = [(b"accept-encoding", b"identity")]
     given += [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers]
+    read, response, is_cut = bytearray(), None, False
     try:
-        with (
-            httpx.Client(timeout=timeout_seconds, trust_env=False, verify=is_https(url)) as client,
+        async with (
+            asyncio.timeout(timeout_seconds),
+            httpx.AsyncClient(
+                timeout=timeout_seconds, trust_env=False, verify=is_https(url)
+            ) as client,
             client.stream(method, url, headers=given, content=body or None) as response,
         ):
-            read, is_cut = _read_until(response, max_bytes, until)
-            pairs = tuple(response.headers.multi_items())
-            return Reply(response.status_code, pairs, read, is_cut)
+            is_cut = await _read_most(response, read, max_bytes)
+    except (TimeoutError, httpx.TimeoutException):
+        if response is None:
+            raise ServerError(f"no response within {timeout_seconds:g} s") from None
+        is_cut = True
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise ServerError(f"cannot send the request: {type(error).__name__}") from None
+    pairs = tuple(response.headers.multi_items())
+    return Reply(response.status_code, pairs, bytes(read[:max_bytes]), is_cut)
+
+
+async def _read_most(response: httpx.Response, read: bytearray, max_bytes: int) -> bool:
+    """Read a body, and return whether there is more of it."""
+    async for part in response.aiter_raw():
+        read += part
+        if len(read) > max_bytes:
+            return True
+    return False
 
 
 def _ask(client: httpx.Client, url: str, one: Recorded) -> Sent:
@@ -119,16 +136,3 @@ def _read(answer: httpx.Response) -> bytes:
         if len(body) > MOST_READ_BYTES:
             break
     return bytes(body)
-
-
-def _read_until(response: httpx.Response, max_bytes: int, until: float) -> tuple[bytes, bool]:
-    """Return the body, and whether it is cut."""
-    body = bytearray()
-    try:
-        for part in response.iter_raw():
-            body += part
-            if len(body) > max_bytes or time.monotonic() > until:
-                return bytes(body[:max_bytes]), True
-    except httpx.TimeoutException:
-        return bytes(body), True
-    return bytes(body), False

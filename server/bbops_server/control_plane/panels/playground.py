@@ -24,6 +24,7 @@ from bbops_server.control_plane.panels.playground_forms import (
     read_page_form,
     uses_json,
 )
+from bbops_server.control_plane.projects.playground_kept import read_form
 from bbops_server.control_plane.projects.playground_results import (
     ComparedResponses,
     PlaygroundResult,
@@ -31,7 +32,6 @@ from bbops_server.control_plane.projects.playground_results import (
 from bbops_server.control_plane.projects.playground_sending import (
     MAX_INPUT_BYTES,
     PlaygroundTarget,
-    read_form,
 )
 from bbops_server.control_plane.projects.playground_tests import (
     SavedTest,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from litestar.exceptions import (
@@ -30,11 +30,10 @@ from bbops.review.contract.form_requests import (
     with_credential,
 )
 from bbops.review.contract.sessions import endpoint_name
-from bbops.review.contract.snippets import mask_body
-from bbops.runtime.flow.masking import MASK, is_hidden, mask_text
 from bbops_server.accounts.playground import CallOwner
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.contracts import find_draft, find_live
+from bbops_server.control_plane.projects.playground_kept import write_form
 from bbops_server.control_plane.projects.playground_results import (
     ComparedResponses,
     PlaygroundResult,
@@ -51,7 +50,8 @@ from bbops_server.publish.build.contract_formats import COMPLETE
 
 MAX_INPUT_BYTES: Final = 1 << 20
 SAFE_METHODS: Final = frozenset({"GET"})
-_MAX_KEPT: Final = 16_000
+MAX_RUNNING: Final = 4
+"""Requests of one user at a time."""
 _TOO_LARGE: Final = 413
 
 
@@ -203,7 +203,7 @@ class PlaygroundTarget:
             )
         if choice.user is not None:
             raise ClientException(
-                "live does not know users of the draft; compare without sign-in, or with a credential"
+                "live does not know users of a draft; compare without sign-in or with a credential"
             )
 
     def _prepare(
@@ -254,10 +254,31 @@ class PlaygroundTarget:
     def _label(self, operation: Operation) -> str:
         return f"{self.project} {operation.method} {operation.path}"
 
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Count a request while it runs. Raises: TooManyRequestsException: too many of a user."""
+        running, caller = self.visit.control.running_requests, self.visit.caller
+        key = caller.person or caller.how
+        if running[key] >= MAX_RUNNING:
+            raise TooManyRequestsException(
+                f"{MAX_RUNNING} of your requests are running; wait for one of them",
+                headers={"retry-after": "1"},
+            )
+        running[key] += 1
+        try:
+            yield
+        finally:
+            running[key] -= 1
+            if not running[key]:
+                del running[key]
+
     async def _exchange(
         self, request: OutgoingRequest, credential: Credential | None, choice: SignInChoice
     ) -> Exchanged:
-        sent = with_credential(request, credential)
+        with self._running():
+            return await self._send(with_credential(request, credential), choice)
+
+    async def _send(self, sent: OutgoingRequest, choice: SignInChoice) -> Exchanged:
         visit = self.visit
         at = Served(visit.control, visit.caller, self.project, visit.address)
         try:
@@ -284,43 +305,3 @@ def to_http(error: BbopsError | ToolError) -> HTTPException:
     """Return the HTTP error for an error of a tool."""
     text = f"{error.message}; {error.hint}" if error.hint else error.message
     return ClientException(text, status_code=409)
-
-
-def write_form(filled: FilledForm) -> str:
-    """Return a filled form as JSON, without secrets and files; a long body is left out."""
-    body = None if filled.body is None else mask_body(filled.body.encode(errors="replace"))
-    kept: dict[str, Any] = {
-        "values": {
-            name: [_mask(name.partition(":")[2], text) for text in texts]
-            for name, texts in filled.values.items()
-        },
-        "empty": sorted(filled.empty), "body": body,
-        "query": [(name, _mask(name, value)) for name, value in filled.query],
-        "headers": [(name, _mask(name, value)) for name, value in filled.headers],
-    }  # fmt: skip
-    text = json.dumps(kept)
-    return text if len(text) <= _MAX_KEPT else json.dumps({"values": {}, "body": None})
-
-
-def read_form(text: str) -> FilledForm:
-    """Return a kept form; masked values are empty."""
-    kept: Mapping[str, Any] = json.loads(text)
-    values = {
-        name: tuple("" if MASK in value else value for value in texts)
-        for name, texts in kept.get("values", {}).items()
-    }
-    pairs = {
-        key: tuple((name, value) for name, value in kept.get(key, ()) if MASK not in value)
-        for key in ("query", "headers")
-    }
-    return FilledForm(
-        values, frozenset(kept.get("empty", ())), kept.get("body"), pairs["query"],
-        pairs["headers"],
-    )  # fmt: skip
-
-
-def _mask(name: str, value: str) -> str:
-    if is_hidden(name):
-        return MASK
-    is_json = value[:1] in {"{", "["}
-    return mask_body(value.encode(errors="replace")) if is_json else mask_text(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable
 from hmac import compare_digest
 from typing import ParamSpec, TypeVar
@@ -75,6 +76,8 @@ class ControlState:
         self.git: GitHttp | None = None
         self.membership: DraftMembership | None = None
         self.oauth = OAuth(book, settings)
+        self.running_requests: Counter[str] = Counter()
+        """Requests of the Playground that run now, by user."""
         self.replay_lock, self.turns = asyncio.Lock(), OneAtATime()
         self._local_key, self._has_accounts = local_key, is_set_up or _has_people(book)
         self._setup_key = "" if self._has_accounts else make_key("bbi")
