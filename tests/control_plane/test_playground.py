@@ -240,6 +240,31 @@ def test_failure_names_its_step(developer: PlaygroundBrowser, draft: str) -> Non
     assert result["failure"]
 
 
+@pytest.mark.parametrize("draft", ["", DRAFT])
+def test_trace_has_each_step_with_its_line_and_statement(
+    developer: PlaygroundBrowser, maintainer: PlaygroundBrowser, draft: str
+) -> None:
+    browser = developer if draft else maintainer
+    result = browser.send("add", draft=draft, body={"title": "A"}, confirm=True).json()
+    assert result["status"] == 201, result
+    steps = [span["place"] for span in result["trace"] if span["kind"] == "step"]
+    assert steps == ["functions/add.yaml:4", "functions/add.yaml:6"]
+    statements = [span for span in result["trace"] if span["kind"] == "sql"]
+    assert [(span["rows"], span["depth"]) for span in statements] == [(1, 1)]
+    assert "INSERT" in statements[0]["detail"]
+
+
+@pytest.mark.parametrize("draft", ["", f"?in={DRAFT}"])
+def test_page_shows_the_trace_with_links_to_the_lines(
+    developer: PlaygroundBrowser, draft: str
+) -> None:
+    page = developer.submit(f"{PAGE}/list{draft}").text
+    assert '<h2 id="trace">Trace</h2>' in page
+    assert "functions/list.yaml:2" in page
+    assert "files/functions/list.yaml" in page
+    assert "SELECT" in page
+
+
 def test_response_is_escaped(developer: PlaygroundBrowser) -> None:
     page = developer.submit(f"{PAGE}/mean")
     assert "<script" not in page.text

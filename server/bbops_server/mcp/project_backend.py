@@ -179,7 +179,7 @@ class ServedBackend:
             sent.reply.is_cut or len(body) > MOST_BODY, sent.milliseconds, sent.failure, sent.step,
         )  # fmt: skip
 
-    async def exchange(self, request: RequestToDraft) -> Exchanged:
+    async def exchange(self, request: RequestToDraft, *, is_traced: bool = False) -> Exchanged:
         """Send a request to a draft, see `bbops_server.mcp.requests`."""
         await self._at.require(Permission.OPEN_DRAFT)
         if request.user is not None:  # the author of a draft's code can be any user of it
@@ -191,7 +191,7 @@ class ServedBackend:
             token = await sign_in(self._at, draft, request.user, how)
             headers = (*headers, ("authorization", token))
         outgoing = Outgoing(request.method, request.path, headers, request.body)
-        return await send_to_draft(drafts, draft, outgoing)
+        return await send_to_draft(drafts, draft, outgoing, is_traced=is_traced)
 
     # ---- proposals
     async def propose(self, draft: str, said: ProposalEdit) -> PullRequestDetail:

@@ -20,11 +20,17 @@ from bbops.interfaces.mcp.project.preview_request import DraftSignIn
 from bbops.interfaces.mcp.project_backend import DraftUser
 from bbops.interfaces.mcp.tool import NextCall, ToolError
 from bbops.review.replay.sending import Reply, send
+from bbops.runtime.flow.tracing import Span
 from bbops.source.git.address import is_branch
 from bbops.source.git.revisions import commit_of
 from bbops_server.data_plane.drafts.keys import make_token
 from bbops_server.data_plane.live.history import find
-from bbops_server.data_plane.live.playground import PREFIX, SENDER_HEADER, write_sender
+from bbops_server.data_plane.live.playground import (
+    PREFIX,
+    SENDER_HEADER,
+    TRACE_HEADER,
+    write_sender,
+)
 from bbops_server.mcp.accounts_call import ask
 from bbops_server.mcp.served import Served
 from bbops_server.process.messages.drafts import SignInToDraft
@@ -65,6 +71,7 @@ class Exchanged:
     Attributes:
         commit: the commit that has answered; empty if it is not known.
         failure, step: of a failed request: the error, and its file and line.
+        spans: the trace of a traced request.
     """
 
     commit: str
@@ -72,9 +79,12 @@ class Exchanged:
     milliseconds: float
     failure: str = ""
     step: str = ""
+    spans: tuple[Span, ...] = ()
 
 
-async def send_to_draft(drafts: DraftSource, draft: DraftStatus, request: Outgoing) -> Exchanged:
+async def send_to_draft(
+    drafts: DraftSource, draft: DraftStatus, request: Outgoing, *, is_traced: bool = False
+) -> Exchanged:  # fmt: skip
     """Send a request to an awake draft, with a token for a minute.
 
     Raises:
@@ -82,13 +92,11 @@ async def send_to_draft(drafts: DraftSource, draft: DraftStatus, request: Outgoi
     """
     url, host = drafts.here(draft.slug)
     token = make_token(drafts.key(draft.slug), _now() + TOKEN_SECONDS)
-    own = (("host", host), ("x-draft-token", token))
+    traced = ((TRACE_HEADER, "1"),) if is_traced else ()
+    own = (("host", host), ("x-draft-token", token), *traced)
     reply, took = await _send(url.rstrip("/") + request.target, request, own)
-    failure = step = ""
-    if reply.status == HTTPStatus.BAD_REQUEST or reply.status >= 500:
-        name = dict(reply.headers).get("x-request-id", "")
-        failure, step = await _find_failure(drafts.history(draft.slug), name)
-    return Exchanged(draft.commit, reply, took, failure, step)
+    history = drafts.history(draft.slug)
+    return Exchanged(draft.commit, reply, took, *await _find_record(history, reply, is_traced))
 
 
 async def send_to_live(at: Served, request: Outgoing, sender: str) -> Exchanged:
@@ -109,11 +117,9 @@ async def send_to_live(at: Served, request: Outgoing, sender: str) -> Exchanged:
     own = (("host", host), (SENDER_HEADER, proof))
     url = settings.data_here + PREFIX + context.project.prefix + request.target
     reply, took = await _send(url, request, own)
-    failure = step = ""
-    if reply.status == HTTPStatus.BAD_REQUEST or reply.status >= 500:
-        name = dict(reply.headers).get("x-request-id", "")
-        failure, step = await _find_failure(context.history, name)
-    return Exchanged(commit_of(reconciler.board.applied), reply, took, failure, step)
+    commit = commit_of(reconciler.board.applied)
+    record = await _find_record(context.history, reply, is_traced=True)
+    return Exchanged(commit, reply, took, *record)
 
 
 async def _send(
@@ -181,14 +187,22 @@ async def find_head(at: Served, draft: str) -> str:
     return (await build.ask(request, timeout_seconds=RESOLVE_SECONDS)).commit or ""
 
 
-async def _find_failure(history: Path, name: str) -> tuple[str, str]:
-    """Return the failure of a request, and its file and line, once the history has it."""
-    for _ in range(_ATTEMPTS):
+async def _find_record(
+    history: Path, reply: Reply, is_traced: bool
+) -> tuple[str, str, tuple[Span, ...]]:  # fmt: skip
+    """Return failure, step and spans of a request, once the history has it.
+
+    Empty for a successful request without a trace: nothing of it is read.
+    """
+    name = dict(reply.headers).get("x-request-id", "")
+    is_failed = reply.status == HTTPStatus.BAD_REQUEST or reply.status >= 500
+    for _ in range(_ATTEMPTS if name and (is_failed or is_traced) else 0):
         await asyncio.sleep(_WAIT_SECONDS)  # the data process writes it later
-        for request in await ask(find, history, limit=_MAX_SEARCHED):
+        for request in await ask(find, history, limit=_MAX_SEARCHED, details=True):
             if request["request"] == name:
-                return request["failure"], request["step"]
-    return "", ""
+                spans = tuple(Span(*span) for span in request["spans"] or ())
+                return request["failure"], request["step"], spans
+    return "", "", ()
 
 
 def _now() -> float:

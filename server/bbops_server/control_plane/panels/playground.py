@@ -40,6 +40,8 @@ from bbops_server.control_plane.projects.playground_tests import (
     default_draft,
     preview_test,
 )
+from bbops_server.control_plane.projects.trace_lines import TraceView, view_trace
+from bbops_server.control_plane.web.outline_links import OutlineLinks
 from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.refusals import error_text
 from bbops_server.control_plane.web.routes import IS_FORM, PERMISSION, page
@@ -199,7 +201,7 @@ async def _show(shown: PlaygroundPage) -> Response[Any]:
     answer = visit.page(
         "playground", _status(shown), project=target.project, page=shown, target=target,
         operation=shown.operation, form=shown.form, given=shown.given, result=shown.result,
-        calls=calls, error=shown.error, json_mode=JSON_MODE,
+        calls=calls, error=shown.error, json_mode=JSON_MODE, trace=await _view_trace(shown),
         may_save=visit.may(Permission.PROPOSE, target.project),
         new_draft=default_draft(target, shown.operation),
         may_send=target.may_send(shown.operation),
@@ -207,6 +209,16 @@ async def _show(shown: PlaygroundPage) -> Response[Any]:
     )  # fmt: skip
     answer.headers["cache-control"] = "no-store"
     return answer
+
+
+async def _view_trace(shown: PlaygroundPage) -> TraceView | None:
+    """Return the trace of the result; None without one."""
+    if shown.result is None or not shown.result.trace:
+        return None
+    target = shown.target
+    slug = target.draft.slug if target.draft is not None else ""
+    found = await target.visit.control.outlines.find(target.project, slug)
+    return view_trace(shown.result.trace, found.outline, OutlineLinks(target.project, slug))
 
 
 def _status(shown: PlaygroundPage) -> int:

@@ -23,6 +23,7 @@ from bbops.review.replay.comparing import Sent, compare
 from bbops.review.replay.recorded import Recorded
 from bbops.review.replay.sending import Reply
 from bbops.runtime.flow.masking import mask_text, mask_value
+from bbops.runtime.flow.tracing import SpanKind
 from bbops.runtime.http.exchanges import MOST_READ_BYTES
 from bbops_server.mcp.requests import Exchanged
 
@@ -51,6 +52,7 @@ class PlaygroundResult(msgspec.Struct, frozen=True, rename="camel"):
         is_cut: the body is longer than 256 KB, or took longer than 30 s.
         failure, step: of a failed request: the error, and its file and line.
         snippets: the request to copy.
+        trace: its steps, statements and outgoing requests, in the order in which they began.
     """
 
     draft: str
@@ -68,6 +70,7 @@ class PlaygroundResult(msgspec.Struct, frozen=True, rename="camel"):
     failure: str
     step: str
     snippets: Snippets
+    trace: list[TraceSpan] = []
 
     @property
     def phrase(self) -> str:
@@ -83,6 +86,23 @@ class PlaygroundResult(msgspec.Struct, frozen=True, rename="camel"):
             return json.dumps(json.loads(self.body), indent=2, ensure_ascii=False)
         except (ValueError, RecursionError):
             return self.body
+
+
+class TraceSpan(msgspec.Struct, frozen=True, rename="camel"):
+    """A step, a statement or an outgoing request, see `bbops.runtime.flow.tracing.Span`.
+
+    Attributes:
+        depth: the number of spans around it.
+        rows: the rows that a statement returned or changed; null if it has none.
+    """
+
+    kind: SpanKind
+    place: str
+    depth: int
+    began_ms: float
+    took_ms: float
+    detail: str
+    rows: int | None
 
 
 class ResponseDifference(msgspec.Struct, frozen=True):
@@ -123,6 +143,7 @@ def write_result(
         exchanged.milliseconds, len(reply.body), list(reply.headers), kind, text, base64,
         reply.is_cut, exchanged.failure, exchanged.step,
         Snippets(write_curl(shown, base), write_typescript(shown, base), write_python(shown, base)),
+        [TraceSpan(*span) for span in exchanged.spans],
     )  # fmt: skip
 
 

@@ -285,10 +285,11 @@ class PlaygroundTarget:
             if self.draft is None:
                 outgoing = Outgoing(sent.method, sent.target, sent.headers, sent.body)
                 return await send_to_live(at, outgoing, visit.caller.email)
-            return await ServedBackend(at).exchange(RequestToDraft(
+            request = RequestToDraft(
                 self.draft.branch, sent.method, sent.target, dict(sent.headers), sent.body,
                 choice.user,
-            ))  # fmt: skip
+            )  # fmt: skip
+            return await ServedBackend(at).exchange(request, is_traced=True)
         except (BbopsError, ToolError) as error:
             raise to_http(error) from None
 
