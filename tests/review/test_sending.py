@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -20,14 +20,23 @@ HEAD = (
 
 @asynccontextmanager
 async def serving(serve: Serve) -> AsyncIterator[str]:
+    tasks = set[asyncio.Task[None] | None]()
+
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        await serve(reader, writer)
-        writer.close()
+        tasks.add(asyncio.current_task())
+        try:
+            await reader.readuntil(b"\r\n\r\n")
+            with suppress(ConnectionError, asyncio.CancelledError):
+                await serve(reader, writer)
+        finally:
+            writer.transport.abort()
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     async with server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        for task in filter(None, tasks):
+            task.cancel()
+        await asyncio.gather(*filter(None, tasks))
 
 
 def run(serve: Serve, **more: Any) -> Reply:
