@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bbops.runtime.http.responses import ANSWERED
 from bbops_server.data_plane.live import history, minutes
 from bbops_server.data_plane.live.history import History, RestingHistory, connect, find
 from bbops_server.data_plane.live.minutes import BOUNDS, percentile
@@ -73,8 +74,9 @@ durations = st.lists(st.floats(0, 60_000, allow_nan=False), min_size=1, max_size
 
 
 def fill(values: list[float]) -> list[int]:
-    (row,) = minutes.tally([answered(milliseconds=value) for value in values], 0.0).values()
-    return row[1:-1]  # type: ignore[no-any-return]
+    packed = history._encode([answered(at=0.0, milliseconds=value) for value in values])
+    (row,) = minutes._read(packed, 0.0).values()
+    return row[1:-1]
 
 
 @given(durations, st.floats(0.01, 1))
@@ -107,6 +109,10 @@ def test_a_bound_belongs_to_the_bucket_that_it_ends() -> None:
 
 
 # ---- counting
+def test_lines_have_the_fields_of_the_history() -> None:
+    assert minutes.RequestLine.__struct_fields__[: len(ANSWERED)] == ANSWERED
+
+
 def test_a_batch_is_counted_by_minute_class_and_endpoint(tmp_path: Path) -> None:
     rows = (
         answered(milliseconds=3.0), answered(milliseconds=0.2), answered(status=404, endpoint=""),

@@ -21,8 +21,6 @@ from typing import Any, Final
 
 import msgspec
 
-from bbops.runtime.http.responses import ANSWERED
-
 BOUNDS: Final = (0.5, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 1_000.0, 5_000.0)
 """Milliseconds, each the inclusive end of a bucket; a 12th bucket ends at the slowest request.
 
@@ -63,12 +61,34 @@ _UNCOUNTED: Final = (
 _TRIM: Final = (
     "DELETE FROM {0} WHERE at < ? OR at <= (SELECT at FROM {0} ORDER BY at DESC LIMIT 1 OFFSET ?)"
 )
-_STATUS: Final = ANSWERED.index("status")
-_MILLISECONDS: Final = ANSWERED.index("milliseconds")
-_ENDPOINT: Final = ANSWERED.index("endpoint")
-_SENDER: Final = ANSWERED.index("sender")
-"""The user who sent a request from the Playground; other requests are shorter."""
-_decode = msgspec.msgpack.Decoder(list[tuple[Any, ...]]).decode
+
+
+class RequestLine(msgspec.Struct, array_like=True, gc=False):
+    """A request in a batch, in the order of ANSWERED; `sender` is the user of the Playground.
+
+    Thousands are decoded at once: without `gc=False`, each batch would start the garbage collector.
+    """
+
+    at: float
+    method: str
+    path: str
+    route: str
+    status: int
+    milliseconds: float
+    user: msgspec.Raw
+    release: str
+    bytes_in: int
+    bytes_out: int
+    request: bytes
+    endpoint: str
+    failure: str = ""
+    step: str = ""
+    steps: msgspec.Raw = msgspec.Raw()
+    exchange: msgspec.Raw = msgspec.Raw()
+    sender: str = ""
+
+
+_decode = msgspec.msgpack.Decoder(list[RequestLine]).decode
 
 Key = tuple[int, int, str]
 """The start of a minute or hour in seconds since 1970, the status class 1 to 5, the endpoint.
@@ -79,46 +99,41 @@ Tally = dict[Key, list[Any]]
 """For each key the count, the buckets, and the milliseconds of the slowest request."""
 
 
-def tally(requests: Sequence[Sequence[Any]], began: float) -> Tally:
+def tally(requests: Sequence[RequestLine], began: float) -> Tally:
     """Return the minutes of requests.
 
     Its loops are short, because the interpreter runs them for each request: nearly all batches are
     of one minute, and sorting durations is quicker than a search per request.
 
     Args:
-        requests: values in the order of ANSWERED, from the end of which some may be missing.
-        began: the wall clock when their monotonic clock was 0.
+        requests: the requests of one process.
+        began: the wall clock when its monotonic clock was 0.
     """
     minutes: Tally = {}
-    for at, members in _split(_leave_out_playground(requests), began):
+    for at, members in _split(requests, began):
         durations: defaultdict[tuple[int, str], list[float]] = defaultdict(list)
         for request in members:
-            durations[request[_STATUS], request[_ENDPOINT]].append(request[_MILLISECONDS])
+            if not request.sender:
+                durations[request.status, request.endpoint].append(request.milliseconds)
         for (status, endpoint), values in durations.items():
             key, row = (at, status // 100, endpoint), _histogram(values)
             minutes[key] = add(minutes[key], row) if key in minutes else row
     return minutes
 
 
-def _leave_out_playground(requests: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
-    if max(map(len, requests), default=0) <= _SENDER:
-        return requests
-    return [request for request in requests if len(request) <= _SENDER or not request[_SENDER]]
-
-
 def _split(
-    requests: Sequence[Sequence[Any]], began: float
-) -> Iterable[tuple[int, Sequence[Sequence[Any]]]]:
+    requests: Sequence[RequestLine], began: float
+) -> Iterable[tuple[int, Sequence[RequestLine]]]:
     """Return requests by the start of their minute, in seconds since 1970."""
-    times = [*map(operator.itemgetter(0), requests)]
+    times = [request.at for request in requests]
     if not times:
         return ()
     first, last = (int(began + end(times)) // MINUTE * MINUTE for end in (min, max))
     if first == last:
         return ((first, requests),)
-    minutes: defaultdict[int, list[Sequence[Any]]] = defaultdict(list)
+    minutes: defaultdict[int, list[RequestLine]] = defaultdict(list)
     for request in requests:
-        minutes[int(began + request[0]) // MINUTE * MINUTE].append(request)
+        minutes[int(began + request.at) // MINUTE * MINUTE].append(request)
     return minutes.items()
 
 
