@@ -55,15 +55,21 @@ async def show_endpoint(
     tabs = [*_tabs(shown, outline, found, len(function.steps))]
     current = tab if any(tab == key for key, _, _ in tabs) else "definition"
     return shown.show(
-        "endpoint", endpoint=found, tab=current, function=function,
+        "endpoint",
+        endpoint=found,
+        tab=current,
+        function=function,
         tabs=[
-            (title, shown.links.endpoint(found.name, key), key == current, count)
-            for key, title, count in tabs
+            ("Playground", shown.links.playground(found.name), False, ""),
+            *(
+                (title, shown.links.endpoint(found.name, key), key == current, count)
+                for key, title, count in tabs
+            ),
         ],
         tests=[test for test in outline.tests if test.name in found.tests],
         requests=await _find_requests(shown, found) if current == "requests" else (),
         source=await shown.read(found.file) if current == "yaml" else None,
-    )  # fmt: skip
+    )
 
 
 def _tabs(

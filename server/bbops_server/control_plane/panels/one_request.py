@@ -16,7 +16,7 @@ from bbops.runtime.http.exchanges import TOO_LONG
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.requests import find_request
 from bbops_server.control_plane.web.frame import asked_draft
-from bbops_server.control_plane.web.places import draft_query, place_url, resource_url
+from bbops_server.control_plane.web.outline_links import OutlineLinks
 from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here, Visit
 
@@ -40,8 +40,7 @@ async def show_request(visit: Here, name: FromPath[str], number: FromPath[int]) 
         "request", project=name, draft=slug, found=found, recorded=request, exchange=exchange,
         input=pretty(exchange.get("input", "")), output=pretty(exchange.get("output", "")),
         user=write_user(request["user"]), curl=write_curl(request, _find_url(visit, name, slug)),
-        base=f"/projects/{name}/requests", query=draft_query(slug), place_url=place_url,
-        resource_url=resource_url,
+        base=f"/projects/{name}/requests", link=OutlineLinks(name, slug),
     )  # fmt: skip
 
 

@@ -196,12 +196,14 @@ async def _save(shown: PlaygroundPage) -> PlaygroundPage:
 
 async def _show(shown: PlaygroundPage) -> Response[Any]:
     target, visit = shown.target, shown.target.visit
+    links = OutlineLinks(target.project, target.draft.slug if target.draft is not None else "")
     owner = target.owner(shown.operation)
     calls = await visit.control.run(visit.book.playground.list, owner)
     answer = visit.page(
         "playground", _status(shown), project=target.project, page=shown, target=target,
         operation=shown.operation, form=shown.form, given=shown.given, result=shown.result,
-        calls=calls, error=shown.error, json_mode=JSON_MODE, trace=await _view_trace(shown),
+        calls=calls, error=shown.error, json_mode=JSON_MODE, trace=await _view_trace(shown, links),
+        tabs=_tabs(shown, links),
         may_save=visit.may(Permission.PROPOSE, target.project),
         new_draft=default_draft(target, shown.operation),
         may_send=target.may_send(shown.operation),
@@ -211,14 +213,23 @@ async def _show(shown: PlaygroundPage) -> Response[Any]:
     return answer
 
 
-async def _view_trace(shown: PlaygroundPage) -> TraceView | None:
+def _tabs(shown: PlaygroundPage, links: OutlineLinks) -> list[tuple[str, str, bool, str]]:
+    """Return the tabs of the endpoint, of which this page is the first."""
+    name = endpoint_name(shown.operation.id)
+    others = [
+        (title, links.endpoint(name, title.lower()), False, "")
+        for title in ("Definition", "Function", "Requests", "Tests", "YAML")
+        if title != "Requests" or shown.target.visit.may(Permission.READ_REQUESTS, links.project)
+    ]
+    return [("Playground", links.playground(name), True, ""), *others]
+
+
+async def _view_trace(shown: PlaygroundPage, links: OutlineLinks) -> TraceView | None:
     """Return the trace of the result; None without one."""
     if shown.result is None or not shown.result.trace:
         return None
-    target = shown.target
-    slug = target.draft.slug if target.draft is not None else ""
-    found = await target.visit.control.outlines.find(target.project, slug)
-    return view_trace(shown.result.trace, found.outline, OutlineLinks(target.project, slug))
+    found = await shown.target.visit.control.outlines.find(links.project, links.draft)
+    return view_trace(shown.result.trace, found.outline, links)
 
 
 def _status(shown: PlaygroundPage) -> int:

@@ -18,8 +18,8 @@ from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.requests import MAX_TEXT, STATUS_PATTERN, find_history
 from bbops_server.control_plane.web.frame import asked_draft
+from bbops_server.control_plane.web.outline_links import OutlineLinks
 from bbops_server.control_plane.web.panels import Panel
-from bbops_server.control_plane.web.places import place_url, resource_url
 from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here
 from bbops_server.data_plane.live.history import find
@@ -91,7 +91,7 @@ async def show_requests(visit: Here, name: FromPath[str]) -> Response[Any]:
         "requests", 400 if wanted.problems else 200, project=name, draft=slug, wanted=wanted,
         requests=found[::-1], methods=METHODS, periods=PERIODS, error=error, base=base,
         older=wanted.query(slug, before=found[0]["id"]) if len(found) == SHOWN else "",
-        place_url=place_url, resource_url=resource_url,
+        link=OutlineLinks(name, slug),
     )  # fmt: skip
 
 

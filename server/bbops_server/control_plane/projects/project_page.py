@@ -23,8 +23,8 @@ from bbops_server.control_plane.projects.versions import (
     propose_rollback,
 )
 from bbops_server.control_plane.web.charts import show_milliseconds
+from bbops_server.control_plane.web.outline_links import OutlineLinks
 from bbops_server.control_plane.web.panels import Panel
-from bbops_server.control_plane.web.places import place_url, resource_url
 from bbops_server.control_plane.web.routes import form, page
 from bbops_server.control_plane.web.visit import Here
 from bbops_server.publish.projects.protocols import VersionSource
@@ -53,7 +53,7 @@ async def show_project(
         "overview", 200 if known else 400, project=name, status=status, state=find_state(status),
         publications=_merge_repeats(newest[-MAX_SHOWN:])[::-1], versions=await _list(history),
         overview=await read_overview(visit, name, shown, newest), ranges=RANGES, shown=shown,
-        error=error, place_url=place_url, resource_url=resource_url, moment=_from_seconds,
+        error=error, link=OutlineLinks(name), moment=_from_seconds,
         show_milliseconds=show_milliseconds,
     )  # fmt: skip
 

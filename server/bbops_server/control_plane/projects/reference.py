@@ -20,8 +20,10 @@ from markupsafe import Markup
 from bbops.review.contract import wording
 from bbops.review.contract.contract import Contract, Page
 from bbops.review.contract.session_words import session_lines
+from bbops.review.contract.sessions import endpoint_name
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.contracts import find_draft, find_live
+from bbops_server.control_plane.web.outline_links import OutlineLinks
 from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here, Visit
@@ -90,7 +92,7 @@ def _show(
         "reference", project=name, draft=draft, contract=contract, groups=groups,
         address=contract.server or url, session="\n".join(session_lines(contract)),
         api=f"/api{base}/contract", anchor=ANCHOR, prose=render_prose, line=render_line,
-        wording=wording, pretty=_pretty,
+        wording=wording, pretty=_pretty, link=OutlineLinks(name, draft), endpoint_name=endpoint_name,
     )  # fmt: skip
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Final
 from urllib.parse import quote, urlencode
 
 from bbops.base.names import INLINE
+
+_PLACE: Final = re.compile(r"([^:]{1,400}\.yaml):([0-9]{1,9})(?::[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,11 @@ class OutlineLinks:
 
     project: str
     draft: str = ""
+
+    @property
+    def query(self) -> str:
+        """The query that stays in the draft; empty for live."""
+        return f"?in={quote(self.draft)}" if self.draft else ""
 
     def to(self, path: str, **query: str | int) -> str:
         """Return the URL of a page below the project, with query parameters that are not empty."""
@@ -53,6 +62,23 @@ class OutlineLinks:
     def addon(self, name: str) -> str:
         """Return the place of an addon on the page of addons."""
         return f"{self.to('addons')}#{quote(name)}"
+
+    def request(self, number: int) -> str:
+        """Return the page of a recorded request."""
+        return self.to(f"requests/{number}")
+
+    def playground(self, endpoint: str) -> str:
+        """Return the Playground of an endpoint."""
+        return self.to(f"playground/{endpoint}")
+
+    def of(self, draft: str) -> OutlineLinks:
+        """Return the links of a draft, or of live if it is empty."""
+        return OutlineLinks(self.project, draft)
+
+    def place(self, text: str) -> str:
+        """Return the page of a place such as `functions/greet.yaml:4`; empty for other texts."""
+        found = _PLACE.fullmatch(text)
+        return self.source(found[1], int(found[2])) if found else ""
 
     def source(self, file: str, line: int = 0) -> str:
         """Return the page of a file, at a line."""
