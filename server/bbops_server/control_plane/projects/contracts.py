@@ -1,4 +1,4 @@
-"""The API contract of a project, as OpenAPI, AsyncAPI, JSON or Markdown."""
+"""The API contract of a project: OpenAPI, AsyncAPI, JSON, Markdown, and typed clients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from bbops_server.control_plane.web.routes import read
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.publish.status.status import RenderedContract
 
-Form = Annotated[Literal["openapi", "asyncapi", "json", "markdown"], QueryParameter(name="format")]
+Form = Annotated[
+    Literal["openapi", "asyncapi", "json", "markdown", "typescript", "python"],
+    QueryParameter(name="format"),
+]
 
 
 @read("/api/projects/{name:str}/contract", Permission.READ_PROJECT)

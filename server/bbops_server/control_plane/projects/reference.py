@@ -92,7 +92,8 @@ def _show(
         "reference", project=name, draft=draft, contract=contract, groups=groups,
         address=contract.server or url, session="\n".join(session_lines(contract)),
         api=f"/api{base}/contract", anchor=ANCHOR, prose=render_prose, line=render_line,
-        wording=wording, pretty=_pretty, link=OutlineLinks(name, draft), endpoint_name=endpoint_name,
+        wording=wording, pretty=_pretty, link=OutlineLinks(name, draft),
+        endpoint_name=endpoint_name,
     )  # fmt: skip
 
 
