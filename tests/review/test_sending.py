@@ -50,7 +50,7 @@ def run(serve: Serve, **more: Any) -> Reply:
 async def trickle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.write(HEAD + b"1\r\na\r\n")
     await writer.drain()
-    await asyncio.sleep(60)
+    await asyncio.Event().wait()
 
 
 async def pour(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -63,7 +63,7 @@ async def pour(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
 
 async def stay_silent(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     del writer
-    await asyncio.sleep(60)
+    await asyncio.Event().wait()
 
 
 async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
