@@ -125,7 +125,7 @@ def test_the_slowest_and_the_failing_endpoint_are_links(tried: Tried, ada: Brows
     assert f'href="{PAGE}/requests?endpoint=orders/create&amp;status=5xx&amp;since=1h"' in page
     todo = page.partition('id="todo"')[2].partition("</section>")[0]
     assert f'href="{PAGE}/requests/2"' in todo
-    assert f'href="{PAGE}/functions/orders/create#L7"' in todo
+    assert f'href="{PAGE}/files/functions/orders/create.yaml#L7"' in todo
     assert "no such column" in todo
     for link in set(re.findall(rf'href="({PAGE}/requests[^"]*)"', page)):
         assert ada.get(link.replace("&amp;", "&")).status_code == 200
@@ -158,7 +158,7 @@ def test_a_stalled_draft_gives_its_reason(tried: Tried, ada: Browser) -> None:
     todo = ada.get(PAGE).text.partition('id="todo"')[2]
     assert "topic</a> is stalled" in todo
     assert "it has errors" in todo
-    assert 'href="/projects/small/functions/greet?in=slug#L3"' in todo
+    assert 'href="/projects/small/files/functions/greet.yaml?in=slug#L3"' in todo
 
 
 def test_dead_jobs_and_next_tasks_are_listed(ada: Browser) -> None:
@@ -177,7 +177,13 @@ def test_a_newcomer_finds_what_matters_from_the_start_page(tried: Tried, ada: Br
     tried.source.draft_changes = {"state": "stalled", "message": "it has errors"}
     assert f'href="{PAGE}"' in ada.get("/").text
     page = ada.get(PAGE).text
-    shown = ("slow/one</a>", f"{PAGE}/functions/a#L3", "it has errors", "MAIL_KEY", "Next tasks")
+    shown = (
+        "slow/one</a>",
+        f"{PAGE}/files/functions/a.yaml#L3",
+        "it has errors",
+        "MAIL_KEY",
+        "Next tasks",
+    )
     assert [text for text in shown if text not in page] == []
 
 

@@ -122,14 +122,12 @@ def test_a_failure_leads_to_its_line(tried: Tried, ada: Browser) -> None:
     failed = answered(status=500, failure="no such row", step=steps[-1], steps=steps)
     record(tried, failed, failed, draft="slug")
     record(tried, failed, answered(status=500, failure="odd", step="addons/x.yaml:3"))
-    line = (
-        '<a class="mono" href="/projects/small/functions/notes/add#L4">functions/notes/add.yaml:4'
-    )
+    line = '<a class="mono" href="/projects/small/files/functions/notes/add.yaml#L4">functions/notes/add.yaml:4'
     assert line in ada.get(PAGE).text
     page = ada.get(f"{PAGE}/1").text
     assert line in page
-    assert 'href="/projects/small/endpoints/notes/add#L9"' in page
-    assert "/functions/notes/add?in=slug#L4" in ada.get(f"{PAGE}/1?in=slug").text
+    assert 'href="/projects/small/files/endpoints/notes/add.yaml#L9"' in page
+    assert "/files/functions/notes/add.yaml?in=slug#L4" in ada.get(f"{PAGE}/1?in=slug").text
     other = ada.get(f"{PAGE}/2").text
     assert "addons/x.yaml:3" in other
     assert "addons/x#L3" not in other

@@ -15,7 +15,7 @@ from tests.support.control import Tried
 from tests.support.data_process import DataProcess
 
 HOSTILE = "<img src=x onerror=alert(1)>{{7*7}}"
-PAGES = ("jobs", "webhooks", "events", "versions", "frontend")
+PAGES = ("jobs", "webhooks", "events", "versions", "frontend", "realtime")
 
 
 @pytest.fixture
