@@ -93,7 +93,7 @@ class Trace:
     sender: str = ""
     """The user of the control plane who has sent it; empty for other requests."""
     tracer: RequestTracer | None = None
-    """Of a request with a sender."""
+    """The trace of a request with a sender."""
 
 
 ANSWERED = (

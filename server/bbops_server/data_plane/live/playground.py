@@ -80,7 +80,7 @@ async def serve_traced(app: App, scope: Any, receive: Any, send: Send, sender: s
 def takes_trace(scope: Any) -> bool:
     """Return whether a request to a draft is to be traced; the header is removed.
 
-    Whoever has a token of the draft may ask for it: only members of the project read its history.
+    A token of the draft suffices: only members of the project read the history of the draft.
     """
     headers = [pair for pair in scope["headers"] if pair[0] != _TRACE]
     is_traced = len(headers) < len(scope["headers"])
