@@ -122,7 +122,8 @@ def test_a_failure_leads_to_its_line(tried: Tried, ada: Browser) -> None:
     failed = answered(status=500, failure="no such row", step=steps[-1], steps=steps)
     record(tried, failed, failed, draft="slug")
     record(tried, failed, answered(status=500, failure="odd", step="addons/x.yaml:3"))
-    line = '<a class="mono" href="/projects/small/files/functions/notes/add.yaml#L4">functions/notes/add.yaml:4'
+    url = "/projects/small/files/functions/notes/add.yaml#L4"
+    line = f'<a class="mono" href="{url}">functions/notes/add.yaml:4'
     assert line in ada.get(PAGE).text
     page = ada.get(f"{PAGE}/1").text
     assert line in page

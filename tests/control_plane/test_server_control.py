@@ -108,7 +108,7 @@ def test_what_is_wrong_in_the_servers_file_is_told(ask: Ask) -> None:
 
 
 def test_openapi_has_the_api_and_no_pages(ask: Ask) -> None:
-    """Its routes are listed in tests/house/surface.txt."""
+    """Compare no list: tests/house/surface.txt has all routes."""
     paths = ask("/schema/openapi.json").json()["paths"]
     assert {"/api/projects", "/api/projects/{name}/outline", "/metrics"} <= set(paths)
     assert [path for path in paths if not path.startswith(("/api/", "/metrics"))] == []
