@@ -1,0 +1,139 @@
+"""The dashboard in a browser: accessible, safe with hostile texts, and usable without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from bbops.source.git import store
+from tests.support.axe import axe, find_violations
+from tests.support.browser import DESK, PHONE, find_faults, go_to, opened, press, write
+from tests.support.control import PASSWORD
+from tests.support.hostile_project import AUTHOR, BRANCH, FILES, PAYLOAD
+from tests.support.patience import wait_for
+from tests.support.served import Served, git, make_project
+from tests.support.served_people import set_up
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+
+__all__ = ["axe"]
+BASE = "/projects/hostile"
+PANELS = (
+    "", "/endpoints", "/endpoints/list", "/endpoints/list?tab=function",
+    "/endpoints/list?tab=requests", "/endpoints/list?tab=tests", "/endpoints/list?tab=yaml",
+    "/functions", "/functions/list", "/tables", "/tables/users", "/channels", "/channels/v1",
+    "/values", "/addons", "/files/functions/list.yaml", "/playground", "/playground/list",
+    "/requests", "/requests/1", "/jobs", "/webhooks", "/events", "/realtime", "/drafts",
+    "/proposals", "/versions", "/frontend", "/reference", "/keys", "/pages?name=first",
+)  # fmt: skip
+OTHERS = ("/", "/parts", "/account", "/people", "/workspace", "/audit")
+_OUTSIDE = """() => [...document.querySelectorAll('main *, .side *, .top *')].filter((one) => {
+  const box = one.getBoundingClientRect();
+  const scrolls = '.sr-only, .table, pre, svg, [popover]:not(:popover-open)';
+  if (!box.width || one.closest(scrolls)) return false;
+  return box.right > document.documentElement.clientWidth + 1;
+}).map((one) => one.outerHTML.slice(0, 120))"""
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server whose project, author, branch and requests attack its pages."""
+    folder = tmp_path_factory.mktemp("hostile")
+    files = {name: text.encode() for name, text in FILES.items()}
+    store.init(folder / "hostile", files, message=PAYLOAD)
+    with Served(folder / "hostile", folder / "home") as served:
+        served.live()
+        set_up(served).close()
+        served.edit("functions/nightly.yaml", "steps:", f"# {PAYLOAD[:60]}\nsteps:")
+        git(served.repository, "commit", "-qam", PAYLOAD, f"--author={AUTHOR} <a@example.com>")
+        served.live()
+        git(served.repository, "branch", BRANCH)
+        for path in ("/v1/list", f"/v1/{PAYLOAD}", "/v1/list?word=<script>"):
+            served.api.get(path, headers={"user-agent": "<script>alert(1)</script>"})
+        served.api.post("/v1/fails", json={"a": PAYLOAD})
+        yield served
+
+
+@pytest.fixture
+def page(chromium: Browser, hostile: Served) -> Iterator[Page]:
+    with opened(chromium) as page:
+        sign_in(page, hostile)
+        yield page
+
+
+def sign_in(page: Page, served: Served) -> None:
+    page.goto(f"{served.serving['control_url']}/signin")
+    write(page, "E-mail address", "ada@example.com")
+    write(page, "Password", PASSWORD)
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_pages_are_accessible_and_keep_hostile_texts_in_their_boxes(
+    page: Page, hostile: Served, axe: str, size: Any, scheme: Any
+) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size(size)
+    found: dict[str, list[str]] = {}
+    for path in (*(BASE + panel for panel in PANELS), *OTHERS):
+        answer = page.goto(hostile.serving["control_url"] + path)
+        assert answer is not None
+        assert answer.status == 200, path
+        assert page.evaluate("window.hacked") is None, path
+        found[path] = [*find_faults(page), *find_violations(page, axe), *page.evaluate(_OUTSIDE)]
+    assert {path: faults for path, faults in found.items() if faults} == {}
+
+
+def test_request_to_a_draft_is_traced_saved_as_a_test_and_proposed_without_scripts(
+    chromium: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("journey")
+    with Served(make_project(folder / "sample"), folder / "home") as served:
+        served.live()
+        set_up(served).close()
+        git(served.repository, "branch", "topic")
+        with opened(chromium, java_script_enabled=False) as page:
+            sign_in_by_form(page, served)
+            wait_for(lambda: "topic" in read(page, served, "/projects/sample/drafts"))
+            page.goto(served.serving["control_url"] + "/projects/sample/endpoints?in=topic")
+            page.get_by_role("link", name="POST /api/auth/register").click()
+            page.get_by_role("link", name="Playground", exact=True).nth(1).click()
+            page.get_by_label("email").fill("eve@example.com")
+            page.get_by_label("password", exact=False).first.fill("correct horse")
+            page.get_by_label("name", exact=False).first.fill("Eve")
+            page.get_by_role("button", name="Send to topic").click()
+            assert page.get_by_text("201 Created").is_visible()
+            assert page.get_by_role("heading", name="Trace").is_visible()
+            assert page.get_by_role("link", name="functions/auth/register.yaml").count() > 1
+
+
+def test_menu_opens_by_keyboard_on_a_phone(page: Page, hostile: Served) -> None:
+    page.set_viewport_size({"width": 375, "height": 720})
+    page.goto(f"{hostile.serving['control_url']}{BASE}")
+    assert not page.get_by_role("link", name="Endpoints").is_visible()
+    go_to(page, "Menu")
+    page.keyboard.press("Enter")
+    press(page, "Endpoints")
+    assert page.get_by_role("heading", name="Endpoints").is_visible()
+
+
+def sign_in_by_form(page: Page, served: Served) -> None:
+    page.goto(f"{served.serving['control_url']}/signin")
+    page.get_by_label("E-mail address").fill("ada@example.com")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+
+
+def read(page: Page, served: Served, path: str) -> str:
+    """Return the text of a page, with the session of the browser."""
+    cookies = {cookie["name"]: cookie["value"] for cookie in page.context.cookies()}
+    url = served.serving["control_url"] + path
+    return httpx.get(url, cookies=cookies, headers={"accept": "text/html"}, timeout=60).text
