@@ -130,8 +130,7 @@ def test_a_failure_leads_to_its_line(tried: Tried, ada: Browser) -> None:
     assert 'href="/projects/small/files/endpoints/notes/add.yaml#L9"' in page
     assert "/files/functions/notes/add.yaml?in=slug#L4" in ada.get(f"{PAGE}/1?in=slug").text
     other = ada.get(f"{PAGE}/2").text
-    assert "addons/x.yaml:3" in other
-    assert "addons/x#L3" not in other
+    assert 'href="/projects/small/files/addons/x.yaml#L3">addons/x.yaml:3' in other
 
 
 def test_recorded_input_and_output_are_shown_with_a_command(tried: Tried, ada: Browser) -> None:
@@ -154,6 +153,21 @@ def test_a_request_without_a_record_says_how_to_get_one(tried: Tried, ada: Brows
     assert "history: full" in page
     assert "u1" in page
     assert "Previous by this endpoint" not in page
+
+
+def test_a_trace_has_steps_with_their_lines_and_times(tried: Tried, ada: Browser) -> None:
+    spans = [
+        ["step", "functions/a.yaml:3", 0, 0.0, 4.0, "", None],
+        ["sql", "", 1, 1.0, 2.5, f"select {HOSTILE}", 7],
+        ["http", "", 1, 3.5, 0.5, f"GET {HOSTILE}", None],
+    ]  # fmt: skip
+    record(tried, (*answered(), "ada@example.com", spans))
+    page = ada.get(f"{PAGE}/1").text
+    assert 'href="/projects/small/files/functions/a.yaml#L3"' in page
+    assert '<rect class="db" x="25.0" y="0" width="62.5" height="8"/>' in page
+    assert "1 step, 1 statement" in page
+    assert "ada@example.com" in page
+    assert "<script" not in page
 
 
 def test_neighbours_are_links(tried: Tried, ada: Browser) -> None:

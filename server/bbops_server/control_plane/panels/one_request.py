@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from litestar import Response
-from litestar.exceptions import NotFoundException
+from litestar.exceptions import HTTPException, NotFoundException
 from litestar.params import FromPath
 
+from bbops.base.errors import BbopsError
+from bbops.review.outline.outline import Outline
 from bbops.runtime.http.exchanges import TOO_LONG
 from bbops_server.accounts.rules import Permission
+from bbops_server.control_plane.projects.playground_results import TraceSpan
 from bbops_server.control_plane.projects.requests import find_request
+from bbops_server.control_plane.projects.trace_lines import TraceView, view_trace
 from bbops_server.control_plane.web.frame import asked_draft
 from bbops_server.control_plane.web.outline_links import OutlineLinks
 from bbops_server.control_plane.web.routes import page
@@ -41,7 +46,25 @@ async def show_request(visit: Here, name: FromPath[str], number: FromPath[int]) 
         input=pretty(exchange.get("input", "")), output=pretty(exchange.get("output", "")),
         user=write_user(request["user"]), curl=write_curl(request, _find_url(visit, name, slug)),
         base=f"/projects/{name}/requests", link=OutlineLinks(name, slug),
+        trace=await _view_trace(visit, request, OutlineLinks(name, slug)),
     )  # fmt: skip
+
+
+async def _view_trace(
+    visit: Visit, request: Mapping[str, Any], links: OutlineLinks
+) -> TraceView | None:
+    """Return the trace of a request; None without one.
+
+    Its steps have titles if its release is the newest one; otherwise their lines may have moved.
+    """
+    if not request.get("spans"):
+        return None
+    outline: Outline | None = None
+    with suppress(BbopsError, HTTPException):
+        found = await visit.control.outlines.find(links.project, links.draft)
+        is_newest = bool(request["release"]) and found.commit.startswith(request["release"])
+        outline = found.outline if is_newest else None
+    return view_trace([TraceSpan(*span) for span in request["spans"]], outline, links)
 
 
 def pretty(text: str) -> str:

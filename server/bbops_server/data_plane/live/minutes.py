@@ -86,6 +86,7 @@ class RequestLine(msgspec.Struct, array_like=True, gc=False):
     steps: msgspec.Raw = msgspec.Raw()
     exchange: msgspec.Raw = msgspec.Raw()
     sender: str = ""
+    spans: msgspec.Raw = msgspec.Raw()
 
 
 _decode = msgspec.msgpack.Decoder(list[RequestLine]).decode
