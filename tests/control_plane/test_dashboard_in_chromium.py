@@ -15,7 +15,7 @@ from tests.support.control import PASSWORD
 from tests.support.hostile_project import AUTHOR, BRANCH, FILES, PAYLOAD
 from tests.support.patience import wait_for
 from tests.support.served import Served, git, make_project
-from tests.support.served_people import set_up
+from tests.support.served_people import run, set_up
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -35,7 +35,7 @@ PANELS = (
 OTHERS = ("/", "/parts", "/account", "/people", "/workspace", "/audit")
 _OUTSIDE = """() => [...document.querySelectorAll('main *, .side *, .top *')].filter((one) => {
   const box = one.getBoundingClientRect();
-  const scrolls = '.sr-only, .table, pre, svg, [popover]:not(:popover-open)';
+  const scrolls = '.sr-only, .table, .tabs, pre, svg, [popover]:not(:popover-open)';
   if (!box.width || one.closest(scrolls)) return false;
   return box.right > document.documentElement.clientWidth + 1;
 }).map((one) => one.outerHTML.slice(0, 120))"""
@@ -89,7 +89,8 @@ def test_pages_are_accessible_and_keep_hostile_texts_in_their_boxes(
         assert answer.status == 200, path
         assert page.evaluate("window.hacked") is None, path
         found[path] = [*find_faults(page), *find_violations(page, axe), *page.evaluate(_OUTSIDE)]
-    assert {path: faults for path, faults in found.items() if faults} == {}
+    faulty = [f"{path}: {fault}" for path, faults in found.items() for fault in faults]
+    assert faulty == [], "\n".join(faulty)
 
 
 def test_request_to_a_draft_is_traced_saved_as_a_test_and_proposed_without_scripts(
@@ -106,13 +107,23 @@ def test_request_to_a_draft_is_traced_saved_as_a_test_and_proposed_without_scrip
             page.goto(served.serving["control_url"] + "/projects/sample/endpoints?in=topic")
             page.get_by_role("link", name="POST /api/auth/register").click()
             page.get_by_role("link", name="Playground", exact=True).nth(1).click()
-            page.get_by_label("email").fill("eve@example.com")
-            page.get_by_label("password", exact=False).first.fill("correct horse")
-            page.get_by_label("name", exact=False).first.fill("Eve")
+            for name, value in (("email", "eve@example.com"), ("password", "correct horse"),
+                                ("name", "Eve")):  # fmt: skip
+                page.locator(f"[name='body:{name}']").fill(value)
             page.get_by_role("button", name="Send to topic").click()
             assert page.get_by_text("201 Created").is_visible()
             assert page.get_by_role("heading", name="Trace").is_visible()
             assert page.get_by_role("link", name="functions/auth/register.yaml").count() > 1
+            page.get_by_text("Save as a test").click()
+            page.get_by_label("Name of the case").fill("Eve signs up")
+            page.get_by_role("button", name="Preview the test").click()
+            assert page.get_by_text("+  - name: Eve signs up").is_visible()
+            page.get_by_role("button", name="Commit to topic").click()
+            assert "Committed to draft topic" in page.get_by_role("status").inner_text()
+        git(served.repository, "switch", "-q", "topic")
+        tested = run(served, "test", "--json")
+        assert tested.returncode == 0, tested.stdout
+        assert "Eve signs up" in tested.stdout
 
 
 def test_menu_opens_by_keyboard_on_a_phone(page: Page, hostile: Served) -> None:
@@ -121,7 +132,7 @@ def test_menu_opens_by_keyboard_on_a_phone(page: Page, hostile: Served) -> None:
     assert not page.get_by_role("link", name="Endpoints").is_visible()
     go_to(page, "Menu")
     page.keyboard.press("Enter")
-    press(page, "Endpoints")
+    press(page, "Endpoints\n2")
     assert page.get_by_role("heading", name="Endpoints").is_visible()
 
 

@@ -106,7 +106,7 @@ def asking(command: str) -> tuple[str, str, dict[str, str]]:
 
 def test_prose_is_a_page_without_html_of_its_own(server: Served) -> None:
     page = server.control.get("/projects/sample/pages?name=first-steps")
-    assert "<h1>First steps</h1>" in page.text
+    assert "<h2>First steps</h2>" in page.text
     assert "<strong>this</strong>" in page.text
     assert "&lt;img src=x" in page.text
     assert server.control.get("/projects/sample/pages?name=none").status_code == 404

@@ -143,7 +143,7 @@ _FAULTS = """(isPhone) => {
   if (document.documentElement.scrollWidth > innerWidth) faults.push('scrolls sideways');
   if (isPhone) {
     for (const one of all('button, .button, nav a, select, summary, textarea, input, a')) {
-      const target = one.type === 'checkbox' ? one.labels[0] : one;
+      const target = ['checkbox', 'radio'].includes(one.type) ? one.labels[0] : one;
       const inText = one.tagName === 'A' && !one.matches('.button, nav a');
       const height = target.getBoundingClientRect().height;
       if (height < (inText ? 18 : 43.9)) faults.push(`small (${height}): ${nameOf(one)}`);

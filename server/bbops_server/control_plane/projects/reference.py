@@ -31,6 +31,7 @@ from bbops_server.publish.status.status import RenderedContract
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from markdown_it.rules_core import StateCore
 
 ANCHOR = "#shape-"
 
@@ -105,7 +106,16 @@ def _pretty(value: Any) -> str:
 def _markdown() -> MarkdownIt:
     from markdown_it import MarkdownIt  # noqa: PLC0415 - slow, and not needed to start
 
-    return MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    markdown.core.ruler.push("lower_headings", _lower_headings)
+    return markdown
+
+
+def _lower_headings(state: StateCore) -> None:
+    """Lower each heading by a level: the page has its own first heading."""
+    for token in state.tokens:
+        if token.type in {"heading_open", "heading_close"}:
+            token.tag = f"h{min(int(token.tag[1:]) + 1, 6)}"
 
 
 PANEL = Panel("Build", 90, "API reference", "book", "/reference")
