@@ -14,6 +14,7 @@ import pytest
 
 from bbops.base.errors import ServerError
 from bbops_server.accounts.rules import Role
+from bbops_server.control_plane.web.outlines import OutlineCache
 from bbops_server.data_plane.live.history import History
 from tests.conftest import ROOT
 from tests.support.control import Tried, tried
@@ -382,3 +383,11 @@ def test_pages_are_for_members_only(tried: Tried) -> None:
         assert browser.get("/projects/small/tables/notes").status_code == 200, role
     tried.add("stranger@example.com")
     assert tried.as_person("stranger@example.com").get("/projects/small/tables").status_code == 404
+
+
+def test_playground_says_why_a_project_on_postgresql_has_no_drafts(tried: Tried) -> None:
+    settings = FILES["project.yaml"] + "database: { engine: postgres }\n"
+    assert "Drafts run on SQLite" not in show(tried, "playground")
+    tried.source.files = {**FILES, "project.yaml": settings}
+    tried.control.outlines = OutlineCache(lambda: tried.source)  # type: ignore[arg-type,return-value]
+    assert "Drafts run on SQLite" in show(tried, "playground")

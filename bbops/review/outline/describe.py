@@ -40,6 +40,7 @@ def outline_of(project: CheckedProject, diagnostics: Iterable[Diagnostic]) -> Ou
         version=1,
         project=settings.name,
         description=(settings.description or "").strip(),
+        engine=settings.database.engine or "",
         counts=_count(project),
         endpoints=tuple(outline_endpoints(relations)),
         functions=tuple(outline_functions(relations)),

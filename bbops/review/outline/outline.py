@@ -423,6 +423,7 @@ class Outline:
 
     Attributes:
         version: the version of this format.
+        engine: the database that the project names; empty for any.
         counts: the number of resources by kind.
         warnings: the warnings of the commit.
     """
@@ -430,6 +431,7 @@ class Outline:
     version: Literal[1]
     project: str
     description: str
+    engine: Literal["", "sqlite", "postgres"]
     counts: dict[str, int]
     endpoints: tuple[EndpointOutline, ...]
     functions: tuple[FunctionOutline, ...]

@@ -109,7 +109,11 @@ async def show_endpoints(visit: Here, name: FromPath[str], slug: Slug = "") -> R
         for item in target.contract.operations[:_MAX_ENDPOINTS]
     ]
     left = len(target.contract.operations) - len(rows)
-    return visit.page("playground_list", project=name, target=target, rows=rows, left=left)
+    outline = (await visit.control.outlines.find(name, "")).outline
+    return visit.page(
+        "playground_list", project=name, target=target, rows=rows, left=left,
+        engine=outline.engine if outline is not None else "",
+    )  # fmt: skip
 
 
 @page("/projects/{name:str}/playground/{endpoint:path}", Permission.READ_PROJECT)
