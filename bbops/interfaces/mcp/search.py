@@ -27,7 +27,7 @@ _FIND: Final = (
     "SELECT title, heading, page, anchor, snippet(sections, 2, '', '', ' … ', 48)"
     " FROM sections WHERE sections MATCH ?"
     " ORDER BY heading = ? COLLATE NOCASE DESC,"
-    " bm25(sections, 6.0, 4.0, 1.0, 0.5) * iif(page LIKE 'errors/%', ?, 1) LIMIT ?"
+    " bm25(sections, 6.0, 4.0, 1.0, 1.0) * iif(page LIKE 'errors/%', ?, 1) LIMIT ?"
 )
 """Order by an equal heading first, then by relevance; pages about errors come later."""
 
