@@ -353,7 +353,9 @@ def test_copy_writes_the_same_tree_as_bbops_copy(
     changes += [{"op": "put", "ref": to, "path": ["path"], "value": path}] if path else []
     one.change("topic", *changes)
     pairs = ["--set", f"path={path}"] if path else []
-    done = CliRunner().invoke(RootGroup("bbops"), ["copy", old, new, *pairs, "--path", str(tmp_path)])
+    done = CliRunner().invoke(
+        RootGroup("bbops"), ["copy", old, new, *pairs, "--path", str(tmp_path)]
+    )
     assert done.exit_code == 0, done.output
     git(tmp_path, "add", "-A")
     assert git(tmp_path, "write-tree") == git(tmp_path, "rev-parse", "topic^{tree}")

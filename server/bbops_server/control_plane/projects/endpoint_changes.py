@@ -190,7 +190,7 @@ def require_own_file(endpoint: EndpointOutline) -> None:
 
 
 def list_changes(changed: ChangedEndpoint) -> Iterator[DraftChange]:
-    """Yield the changes of the project's resources."""
+    """Yield the changes of the project's resources. Raises: BbopsError: there are none."""
     endpoint, asked = changed.endpoint, changed.change
     ref = _ref("endpoint", endpoint.name)
     if asked.op == "copy":
@@ -204,10 +204,14 @@ def list_changes(changed: ChangedEndpoint) -> Iterator[DraftChange]:
             yield DraftChange("delete", _ref("test", test))
     elif asked.op == "docs":
         yield DraftChange("put", ref, path=["docsVisibility"], value=asked.docs)
-    elif asked.description or not endpoint.description:
+    elif asked.description:
         yield DraftChange("put", ref, path=["description"], value=asked.description)
-    else:
+    elif endpoint.description:
         yield DraftChange("delete", ref, path=["description"])
+    else:
+        raise BbopsError(
+            "nothing would change", hint=f"'{endpoint.name}' has no description; type one"
+        )
 
 
 def _ref(kind: str, name: str) -> str:

@@ -141,4 +141,3 @@ def _yaml(body: dict[str, Any]) -> str:
         return merge(None, body)
     except Unwritable as error:
         raise refuse(BbopsError(f"the test cannot be written as YAML: {error}"), 400) from None
-
