@@ -267,7 +267,7 @@ def test_others_see_no_buttons_and_are_refused(house: House, name: str) -> None:
         press(browser, "hello", "delete").status_code,
         browser.call("endpoints/change", op="delete", endpoint="hello").status_code,
         browser.call("endpoints/change/commit", draft="x", plan="x", message="x").status_code,
-        browser.submit("/projects/shop/drafts/x/propose").status_code,
+        browser.submit("/projects/shop/proposals", branch="x").status_code,
     }
     assert statuses <= {401, 403, 404, 303}
     assert git(house.folder / "shop", "for-each-ref") == before
@@ -282,13 +282,28 @@ def test_draft_is_proposed_from_the_notice(house: House, developer: PlaygroundBr
     page = press(developer, "add", "docs", docs="hidden", draft="propose-me")
     done = commit(developer, page, f"{PAGE}/add")
     shown = developer.get(done.headers["location"])
-    action = re.search(r'action="([^"]+/propose)"', shown.text)
-    assert action is not None
-    proposed = developer.submit(action[1])
-    assert re.fullmatch(r"/projects/shop/proposals/\d+", proposed.headers["location"])
+    assert 'name="branch" value="propose-me"' in shown.text
+    proposed = developer.submit("/projects/shop/proposals", branch="propose-me")
+    found = re.fullmatch(r"/projects/shop/proposals/(\d+)", proposed.headers["location"])
+    assert found is not None
     assert "propose" in {entry.action for entry in house.book.audit.list()}
     assert "Hide endpoint add from the docs" in developer.get(proposed.headers["location"]).text
-    assert developer.submit("/projects/shop/drafts/nothing/propose").status_code == 404
+    again = developer.submit("/projects/shop/proposals", branch="propose-me")
+    assert again.headers["location"] == proposed.headers["location"]
+    drafts = house.control.outlines.drafts_of("shop")
+    wait_for(lambda: drafts.find(f"proposal-{found[1]}") is not None)
+    preview = f"{PAGE}/add?in=proposal-{found[1]}"
+    assert "change its draft" in read_text(developer.get(preview))
+    assert "Duplicate" not in read_text(developer.get(preview))
+    refused = developer.submit(preview, op="delete")
+    assert "is the preview of proposal" in unescape(refused.text)
+
+
+@pytest.mark.parametrize("branch", ["", "nothing", "main", "--all", "refs/heads/main", "a\nb"])
+def test_impossible_proposal_is_refused(developer: PlaygroundBrowser, branch: str) -> None:
+    page = developer.submit("/projects/shop/proposals", branch=branch)
+    assert page.status_code == 409
+    assert 'class="error"' in page.text
 
 
 # ---- the API

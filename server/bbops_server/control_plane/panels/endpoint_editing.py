@@ -95,26 +95,34 @@ async def _commit(page: ChangePage, plan: str) -> Response[Any]:
         done = await commit_plan(visit, project, asked.draft, plan, message)
     except HTTPException as error:
         return await _show(replace(page, error=error_text(error)))
-    slug = await find_slug_of(visit, project, done.draft, done.commit)
-    links = shown.links.of(slug)
+    has_drafts = shown.outline is not None and shown.outline.engine != "postgres"
+    slug = await find_slug_of(visit, project, done.draft, done.commit) if has_drafts else ""
+    if not slug:
+        return await _show(page, done.draft)
     name = asked.to if asked.op == "copy" else page.endpoint.name
     path = "endpoints" if asked.op == "delete" else f"endpoints/{name}"
-    return visit.go(links.to(path, done=COMMITTED) if slug else f"/projects/{project}/drafts")
+    return visit.go(shown.links.of(slug).to(path, done=COMMITTED))
 
 
-async def _show(page: ChangePage) -> Response[Any]:
-    """Return the page with the preview, or with the reason why there is none."""
+async def _show(page: ChangePage, committed: str = "") -> Response[Any]:
+    """Return the page with the preview, or with the reason why there is none.
+
+    Args:
+        page: the page.
+        committed: the branch of the commit, if it has no preview.
+    """
     shown, asked = page.shown, page.change
     preview: EndpointPreview | None = None
     error = page.error
     try:
         changed = ChangedEndpoint(shown.visit, shown.project, page.endpoint, asked)
-        preview = await preview_endpoint(changed)
+        preview = None if committed else await preview_endpoint(changed)
     except (ToolError, BbopsError) as refused:
         error = error or explain(refused)
     return shown.show(
         "endpoint_change", CONFLICT if error else 200, endpoint=page.endpoint, change=asked,
-        preview=preview, title=_TITLES[asked.op], error=AccountError(error) if error else None,
+        preview=preview, branch=committed, title=_TITLES[asked.op],
+        error=AccountError(error) if error else None,
         message=page.message or (preview.message if preview else ""),
     )  # fmt: skip
 

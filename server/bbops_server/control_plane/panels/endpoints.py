@@ -13,7 +13,7 @@ from litestar.params import FromPath, FromQuery
 from bbops.review.outline.outline import EndpointOutline, Outline
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.panels.endpoint_editing import COMMITTED
-from bbops_server.control_plane.projects.endpoint_changes import is_of_table
+from bbops_server.control_plane.projects.endpoint_changes import is_of_table, proposal_of
 from bbops_server.control_plane.web.outline_page import OutlinePage, PageNumber, Search, TabName
 from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.routes import page
@@ -43,7 +43,7 @@ async def show_endpoints(
     channels = {channel.name: channel for channel in shown.outline.channels}
     return shown.show(
         "endpoints", listed=listed, groups=groups, channels=channels,
-        branch=_find_committed(shown, done),
+        branch=_find_branch(shown) if done == COMMITTED else "",
     )  # fmt: skip
 
 
@@ -84,13 +84,14 @@ async def show_endpoint(
         source=await shown.read(found.file) if current == "yaml" else None,
         may_change=visit.may(Permission.PUSH_DRAFT, name),
         is_of_table=is_of_table(found),
-        branch=_find_committed(shown, done),
+        proposal=proposal_of(_find_branch(shown)),
+        branch=_find_branch(shown) if done == COMMITTED else "",
     )
 
 
-def _find_committed(shown: OutlinePage, done: str) -> str:
-    """Return the branch of the draft after a commit; empty without one."""
-    if done != COMMITTED or not shown.draft:
+def _find_branch(shown: OutlinePage) -> str:
+    """Return the branch of the shown draft; empty for live."""
+    if not shown.draft:
         return ""
     draft = shown.visit.control.outlines.drafts_of(shown.project).find(shown.draft)
     return draft.branch if draft is not None else ""

@@ -82,7 +82,7 @@ async def find_other_repository(visit: Visit, project: str) -> str:
 
 
 async def find_slug_of(visit: Visit, project: str, draft: str, commit: str) -> str:
-    """Return the slug of a draft once its status has a commit; empty if it takes too long."""
+    """Return the slug of a draft once its status has a commit; empty if it has no preview."""
     drafts = visit.control.outlines.drafts_of(project)
 
     def is_seen() -> bool:

@@ -16,6 +16,7 @@ from bbops.base.errors import BbopsError
 from bbops.interfaces.mcp.models import DraftChange
 from bbops.interfaces.mcp.tool import ToolError
 from bbops.review.outline.outline import EndpointOutline, Outline
+from bbops.source.git.proposals import PREVIEW
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.draft_changes import (
     CommittedChange,
@@ -36,6 +37,7 @@ from bbops_server.control_plane.web.visit import Here, Visit
 MAX_DESCRIPTION: Final = 20_000
 MAX_NAME: Final = 200
 MAX_PATH: Final = 500
+_PREVIEW: Final = re.compile(rf"{PREVIEW}([0-9]+)")
 Operation = Literal["copy", "delete", "docs", "describe"]
 _Name = Annotated[str, Meta(max_length=MAX_NAME)]
 
@@ -160,6 +162,7 @@ async def preview_endpoint(changed: ChangedEndpoint) -> EndpointPreview:
         ToolError: the change cannot be made; `BbopsError` likewise.
     """
     require_own_file(changed.endpoint)
+    require_draft(changed.draft)
     visit, project, draft = changed.visit, changed.project, changed.draft
     found = await preview_changes(visit, project, [*list_changes(changed)], draft)
     message, repository = write_message(changed), await find_other_repository(visit, project)
@@ -186,6 +189,21 @@ def require_own_file(endpoint: EndpointOutline) -> None:
             f"'{endpoint.name}' comes from {endpoint.file}, which describes all endpoints of a"
             " table, so it cannot be changed alone",
             hint=f"'bbops expand {file}' writes a file for each endpoint",
+        )
+
+
+def proposal_of(branch: str) -> str:
+    """Return the number of the proposal that a branch is the preview of; empty for others."""
+    found = _PREVIEW.fullmatch(branch)
+    return found[1] if found else ""
+
+
+def require_draft(branch: str) -> None:
+    """Raises: BbopsError: the branch is the preview of a proposal."""
+    if number := proposal_of(branch):
+        raise BbopsError(
+            f"'{branch}' is the preview of proposal #{number}, so nothing is committed to it",
+            hint="change the draft of the proposal; its preview follows",
         )
 
 

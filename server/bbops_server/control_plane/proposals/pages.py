@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from litestar import Response
-from litestar.exceptions import ClientException, NotFoundException
+from litestar.exceptions import ClientException
 from litestar.params import FromPath, FromQuery
 
 from bbops.base.render import render
@@ -52,16 +52,12 @@ async def show_proposal(
     return await _show(visit, name, number, notice=_NOTICES.get(done, ""))
 
 
-@form("/projects/{name:str}/drafts/{slug:str}/propose", Permission.PROPOSE)
-async def propose_by_page(visit: Here, name: FromPath[str], slug: FromPath[str]) -> Response[Any]:
-    """Propose the commit of a draft, as `bbops propose`."""
-    proposals = VisitedProposals(visit, name)
-    drafts = visit.control.outlines.drafts_of(name)
-    draft = drafts.find(slug)
-    if draft is None:
-        raise NotFoundException(f"project '{name}' has no draft '{slug}'")
+@form("/projects/{name:str}/proposals", Permission.PROPOSE)
+async def propose_by_page(visit: Here, name: FromPath[str]) -> Response[Any]:
+    """Propose the commit of a branch, as `bbops propose`."""
+    branch = await visit.field("branch")
     try:
-        proposal = await proposals.open(draft.branch, "", "")
+        proposal = await VisitedProposals(visit, name).open(branch, "", "")
     except ClientException as error:
         return await _show_list(visit, name, 409, AccountError(error.detail))
     return visit.go(f"/projects/{name}/proposals/{proposal.number}")
