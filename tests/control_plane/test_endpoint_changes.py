@@ -139,6 +139,20 @@ def test_visibility_changes_in_the_shown_draft(house: House, developer: Playgrou
     assert show(house, "quiet", "endpoints/hello.yaml") == f"{COMMENTED}docsVisibility: visible"
 
 
+@pytest.mark.parametrize("name", ["maintainer", "developer"])
+def test_endpoint_is_deleted_in_the_shown_draft(house: House, name: str) -> None:
+    browser, draft = PlaygroundBrowser(house, name), f"delete-by-{name}"
+    page = press(browser, "mean", "docs", docs="hidden", draft=draft)
+    shown = commit(browser, page, f"{PAGE}/mean").headers["location"]
+    path = shown.replace("done=committed&", "")
+    page = browser.submit(path, op="delete", draft="another")
+    done = commit(browser, page, path)
+    assert done.headers["location"] == shown.replace("/mean?", "?")
+    assert f"Committed to draft {draft}" in read_text(browser.get(done.headers["location"]))
+    assert browser.get(path).status_code == 404
+    assert git(house.folder / "shop", "rev-list", "--count", f"main..{draft}") == "2"
+
+
 def test_inline_steps_are_deleted_with_their_endpoint(developer: PlaygroundBrowser) -> None:
     page = press(developer, "inline", "delete")
     assert "Its own steps are deleted with it" in read_text(page)
@@ -335,6 +349,7 @@ def run_command(clone: Path, command: str) -> None:
     ("endpoint", "fields"),
     [
         ("hello", {"op": "describe", "description": "It's\nPATCH\n$(touch /tmp/x) `id`"}),
+        ("hello", {"op": "describe", "description": "é 'x' " * 3_000 + "end"}),
         ("hello", {"op": "copy", "to": "more/hello", "path": "/more"}),
         ("inline", {"op": "delete"}),
     ],

@@ -15,8 +15,10 @@ from bbops.interfaces.mcp.project.apply_changes import (
     ApplyChangesResult,
 )
 from bbops.interfaces.mcp.project.preview_changes import (
+    PATCH,
     PREVIEW,
     PlanEffect,
+    PlanPatchParams,
     PreviewChangesParams,
     PreviewChangesResult,
 )
@@ -73,6 +75,18 @@ async def commit_plan(
         return await open_backend(visit, project).run_operation(APPLY, params)
     except (ToolError, BbopsError) as error:
         raise to_http(error) from None
+
+
+async def read_patch(visit: Visit, project: str, preview: PreviewChangesResult) -> str:
+    """Return the whole patch of a preview; empty if it is longer than a shell takes.
+
+    Raises:
+        ToolError: the plan is not in the repository any more.
+    """
+    if not preview.is_diff_cut:
+        return preview.diff
+    params = PlanPatchParams(plan=preview.plan)
+    return (await open_backend(visit, project).run_operation(PATCH, params)).patch
 
 
 async def find_other_repository(visit: Visit, project: str) -> str:

@@ -27,6 +27,7 @@ from bbops_server.control_plane.projects.draft_changes import (
     list_effects,
     list_problems,
     preview_changes,
+    read_patch,
 )
 from bbops_server.control_plane.projects.patch_command import write_patch_command
 from bbops_server.control_plane.projects.playground_sending import to_http
@@ -167,8 +168,8 @@ async def preview_endpoint(changed: ChangedEndpoint) -> EndpointPreview:
     found = await preview_changes(visit, project, [*list_changes(changed)], draft)
     message, repository = write_message(changed), await find_other_repository(visit, project)
     command = ""
-    if repository and found.ok and not found.is_diff_cut:
-        command = write_patch_command(draft, found.base, found.diff, message)
+    if repository and found.ok and (patch := await read_patch(visit, project, found)):
+        command = write_patch_command(draft, found.base, patch, message)
     return EndpointPreview(
         changed.result, draft, message, "" if repository or not found.ok else found.plan,
         found.ok, found.summary, list_effects(found), list_problems(found.diagnostics), found.diff,
