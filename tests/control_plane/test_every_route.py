@@ -203,7 +203,7 @@ def test_a_token_of_one_project_is_good_for_no_other(world: Tried, every: list[R
     owner = world.book.people.get("first@example.com")
     assert owner is not None
     for project in ("small", "other"):
-        key, _ = world.book.tokens.make(owner.id, "walk", [Scope.ADMIN], project=project)
+        key, _ = world.book.tokens.make(owner.id, "walk", [Scope.ADMIN, Scope.GIT], project=project)
         for route in every:
             rule = RULES[route.permission or Permission.BE_ANYBODY]
             if rule.where in {"anybody", "person"}:

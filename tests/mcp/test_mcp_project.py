@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from bbops.compiler.check._language import find_unsupported_parts
+from bbops.interfaces.cli._root_group import RootGroup
 from bbops.interfaces.mcp.drafting.operations import find_function, list_operations, run_operation
 from bbops.interfaces.mcp.models import FOLDERS, KINDS
 from bbops.interfaces.mcp.tool import call, find_tool
@@ -323,6 +325,71 @@ def test_a_rename_takes_along_what_names_it(agent: Agent) -> None:
     agent.change("topic", {"op": "rename", "ref": "function/hello", "to": "greet"})
     assert "function: greet" in agent.show("topic", "endpoints/hello.yaml")
     assert agent.call("validate_draft", draft="topic")["ok"]
+
+
+CHANNEL = {
+    "channels/desk-v1.yaml": "name: Desk v1\nbasePath: /desk/v1\nauthentication: None\n",
+    "endpoints/desk-v1/add.yaml": "# why\nchannel: desk-v1\nmethod: POST\n"
+    "path: /notes\nfunction: add\ndescription: Adds. # here\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path"),
+    [
+        ("endpoints/hello", "endpoints/greet", "/greet"),
+        ("endpoints/desk-v1/add", "endpoints/more/add", "/more"),
+        ("functions/hello", "functions/greet", ""),
+        ("channels/desk-v1", "channels/desk-v2", ""),
+    ],
+)
+def test_copy_writes_the_same_tree_as_bbops_copy(
+    tmp_path: Path, old: str, new: str, path: str
+) -> None:
+    one = Agent(make_repository(tmp_path, CHANNEL))
+    ref, to = (f"{name.replace('s/', '/', 1)}".replace("/", " ", 1) for name in (old, new))
+    ref, to = (name.replace("/", ".").replace(" ", "/") for name in (ref, to))
+    changes: list[dict[str, Any]] = [{"op": "copy", "ref": ref, "to": to}]
+    changes += [{"op": "put", "ref": to, "path": ["path"], "value": path}] if path else []
+    one.change("topic", *changes)
+    pairs = ["--set", f"path={path}"] if path else []
+    done = CliRunner().invoke(
+        RootGroup("bbops"), ["copy", old, new, *pairs, "--path", str(tmp_path)]
+    )
+    assert done.exit_code == 0, done.output
+    git(tmp_path, "add", "-A")
+    assert git(tmp_path, "write-tree") == git(tmp_path, "rev-parse", "topic^{tree}")
+
+
+def test_copied_endpoint_needs_another_path(agent: Agent) -> None:
+    found = agent.call(
+        "preview_changes", changes=[{"op": "copy", "ref": "endpoint/hello", "to": "greet"}]
+    )
+    assert not found["ok"]
+    errors = [item["code"] for item in found["diagnostics"] if item["severity"] == "error"]
+    assert errors == ["duplicate-route"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"ref": "endpoint/nothing", "to": "x"}, "there is no 'endpoint/nothing'"),
+        ({"ref": "endpoint/hello", "to": "add"}, "'endpoint/add' already exists"),
+        ({"ref": "endpoint/hello", "to": "../add"}, "is not a resource name"),
+        ({"ref": "endpoint/hello"}, "is not a resource name"),
+        ({"ref": "settings", "to": "x"}, "the settings have no name"),
+        ({"ref": "endpoint/hello", "to": "x", "path": ["path"]}, "only has 'ref' and 'to'"),
+    ],
+)
+def test_impossible_copy_is_rejected(agent: Agent, change: dict[str, Any], message: str) -> None:
+    refused = agent.refused("preview_changes", changes=[{"op": "copy", **change}])
+    assert message in refused.message
+
+
+def test_page_of_prose_is_copied(agent: Agent) -> None:
+    agent.put("doc/orders", {"text": "# Orders\n"})
+    agent.change("topic", {"op": "copy", "ref": "doc/orders", "to": "doc/returns"})
+    assert agent.show("topic", "docs/returns.md") == agent.show("topic", "docs/orders.md")
 
 
 def test_a_page_of_prose_is_its_text(agent: Agent) -> None:

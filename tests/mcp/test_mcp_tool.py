@@ -91,7 +91,7 @@ def test_wrong_arguments_are_refused_in_words(arguments: dict[str, Any], said: s
         ("apply_changes", {"plan": "p"}, "it needs draft, plan, message"),
         ("context_schema", {"of": "x"}, "it may have kind, step, addon"),
         ("preview_changes", {"changes": [{"op": "patch", "ref": "a"}]},
-         "one of: delete, put, rename"),
+         "one of: copy, delete, put, rename"),
         ("preview_changes", {"changes": [{"op": "put"}]},
          "it needs op, ref and may have body, path, value, to, base"),
         ("preview_request", {"draft": "a", "method": "GET", "path": "/", "query": {"a": 1}}, ""),

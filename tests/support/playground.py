@@ -112,7 +112,7 @@ class PlaygroundBrowser:
         where = f"drafts/{draft}/playground" if draft else "playground"
         return self.call(where, endpoint=endpoint, **body)
 
-    def submit(self, path: str, **fields: Any) -> httpx.Response:
+    def submit(self, path: str, /, **fields: Any) -> httpx.Response:
         """Submit the form of a page."""
         data = {name.replace("__", ":"): (None, value) for name, value in fields.items()}
         headers = {"accept": "text/html"}

@@ -44,11 +44,11 @@ class DraftChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         body: the whole resource, for put.
         path: keys and indexes from the root of the body.
         value: the new value at the path, for put.
-        to: the new name of the resource or key, for rename.
+        to: the new name of the resource or key, for rename; the name of the copy, for copy.
         base: the digest that the agent has read; empty to overwrite any content.
     """
 
-    op: Literal["put", "delete", "rename"]
+    op: Literal["put", "delete", "rename", "copy"]
     ref: ShortRef
     body: Annotated[
         dict[str, Any], Meta(description="put: the whole resource, as context_schema says")
@@ -58,7 +58,7 @@ class DraftChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         Meta(max_length=60, description="keys and indexes: change only this entry"),
     ] = []
     value: Annotated[Any, Meta(description="put with path: the new value")] = None
-    to: Annotated[str, Meta(max_length=200, description="rename: new name")] = ""
+    to: Annotated[str, Meta(max_length=200, description="rename, copy: name")] = ""
     base: Annotated[
         str, Meta(max_length=64, description="digest you read; refused if it changed since")
     ] = ""

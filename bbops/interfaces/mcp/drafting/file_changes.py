@@ -13,7 +13,7 @@ from bbops.edit.authoring.changing import ChangedTree
 from bbops.edit.authoring.columns import rename_column
 from bbops.edit.authoring.folder import Folder
 from bbops.edit.authoring.formatting import order_in
-from bbops.edit.authoring.moving import move
+from bbops.edit.authoring.moving import copy, move
 from bbops.edit.authoring.naming import Name
 from bbops.interfaces.mcp.drafting.entries import delete_in, put_in, rename_in
 from bbops.interfaces.mcp.drafting.files import TEXT, ResourceFiles
@@ -157,16 +157,36 @@ def _rename(tree: Tree, ref: Ref, change: DraftChange) -> Bytes:
             rename_column(authored, *column, change.to)
             return authored.files
         return _write_inside(tree, ref, lambda root: rename_in(root, change.path, change.to))
-    if ref.kind == SETTINGS:
-        raise BbopsError("the settings have no name")
-    is_full = change.to.startswith(f"{ref.kind}/")
-    to = parse_ref(change.to if is_full else f"{ref.kind}/{change.to}")
+    to = _parse_name(ref, change.to)
     if ref.kind == DOC:
         data = ResourceFiles(tree).read([ref]).get(ref)
         return {ref.file: None, to.file: data}
     authored = Authored(Folder(Path(), tree))
     move(authored, Name(ref.folder, ref.name), Name(to.folder, to.name))
     return authored.files
+
+
+def _copy(tree: Tree, ref: Ref, change: DraftChange) -> Bytes:
+    """Return the copied files, as `bbops copy` writes them."""
+    _require_there(tree, ref)
+    if change.path or change.body or change.value is not None:
+        hint = "change the copy with a put after it"
+        raise BbopsError(f"copy '{ref}' only has 'ref' and 'to'", hint=hint)
+    to = _parse_name(ref, change.to)
+    if to in ResourceFiles(tree).entries:
+        raise BbopsError(f"'{to}' already exists", hint="choose another name in 'to'")
+    if ref.kind == DOC:
+        return {to.file: ResourceFiles(tree).read([ref]).get(ref)}
+    authored = Authored(Folder(Path(), tree))
+    copy(authored, Name(ref.folder, ref.name), Name(to.folder, to.name))
+    return authored.files
+
+
+def _parse_name(ref: Ref, to: str) -> Ref:
+    """Return the ref of the same kind that a change names in `to`."""
+    if ref.kind == SETTINGS:
+        raise BbopsError("the settings have no name")
+    return parse_ref(to if to.startswith(f"{ref.kind}/") else f"{ref.kind}/{to}")
 
 
 def _require_there(tree: Tree, ref: Ref) -> None:
@@ -185,4 +205,4 @@ def _require_shallow(value: Any, depth: int = 0) -> None:
             _require_shallow(item, depth + 1)
 
 
-_OPERATIONS: Final = {"put": _put, "delete": _delete, "rename": _rename}
+_OPERATIONS: Final = {"put": _put, "delete": _delete, "rename": _rename, "copy": _copy}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
@@ -43,8 +44,12 @@ def run_operation(
 
 
 def find_function(name: str) -> Callable[[ProjectRepository, Any], msgspec.Struct]:
-    """Return the function of an operation: `do` in its tool's module, or in its work's module."""
-    tool = importlib.import_module(f"{_TOOLS}.{name}")
+    """Return the function of an operation: `do` in its tool's module, or in its work's module.
+
+    An operation that no tool is named after, such as `preview_patch`, only has the second one.
+    """
+    path = f"{_TOOLS}.{name}"
+    tool = importlib.import_module(path) if importlib.util.find_spec(path) else None
     function: Callable[[ProjectRepository, Any], msgspec.Struct]
     function = getattr(tool, "do", None) or importlib.import_module(f"{__package__}.{name}").do
     return function

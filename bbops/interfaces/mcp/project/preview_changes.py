@@ -80,6 +80,22 @@ class PreviewChangesResult(ToolResult, frozen=True, kw_only=True):
 PREVIEW = RepositoryOperation(
     "preview_changes", PreviewChangesParams, PreviewChangesResult, leaves_objects=True
 )
+
+
+class PlanPatchParams(ToolParams, frozen=True):
+    """The plan of a preview."""
+
+    plan: str
+
+
+class PlanPatch(ToolResult, frozen=True, kw_only=True):
+    """The whole diff of a plan, with paths from the repository's root; empty if it is too long."""
+
+    patch: str
+
+
+PATCH = RepositoryOperation("preview_patch", PlanPatchParams, PlanPatch)
+"""For people who commit in a clone. Agents commit with `apply_changes`, and need no patch."""
 NAME = "my-change"
 
 

@@ -8,10 +8,12 @@ from itertools import groupby
 from typing import Any, Final
 
 from litestar import Response
-from litestar.params import FromPath
+from litestar.params import FromPath, FromQuery
 
 from bbops.review.outline.outline import EndpointOutline, Outline
 from bbops_server.accounts.rules import Permission
+from bbops_server.control_plane.panels.endpoint_editing import COMMITTED
+from bbops_server.control_plane.projects.endpoint_changes import is_of_table, proposal_of
 from bbops_server.control_plane.web.outline_page import OutlinePage, PageNumber, Search, TabName
 from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.routes import page
@@ -25,7 +27,11 @@ REQUEST_AGE: Final = timedelta(days=1)
 
 @page("/projects/{name:str}/endpoints", Permission.READ_PROJECT)
 async def show_endpoints(
-    visit: Here, name: FromPath[str], words: Search = "", number: PageNumber = 1
+    visit: Here,
+    name: FromPath[str],
+    words: Search = "",
+    number: PageNumber = 1,
+    done: FromQuery[str] = "",
 ) -> Response[Any]:
     """Show the endpoints of a project by channel."""
     shown = await OutlinePage.open(visit, name)
@@ -35,12 +41,19 @@ async def show_endpoints(
     listed = shown.list_rows("endpoints", rows, words, number, _search_text)
     groups = [(key, [*rows]) for key, rows in groupby(listed.rows, key=lambda row: row.channel)]
     channels = {channel.name: channel for channel in shown.outline.channels}
-    return shown.show("endpoints", listed=listed, groups=groups, channels=channels)
+    return shown.show(
+        "endpoints", listed=listed, groups=groups, channels=channels,
+        branch=_find_branch(shown) if done == COMMITTED else "",
+    )  # fmt: skip
 
 
 @page("/projects/{name:str}/endpoints/{endpoint:path}", Permission.READ_PROJECT)
 async def show_endpoint(
-    visit: Here, name: FromPath[str], endpoint: FromPath[str], tab: TabName = ""
+    visit: Here,
+    name: FromPath[str],
+    endpoint: FromPath[str],
+    tab: TabName = "",
+    done: FromQuery[str] = "",
 ) -> Response[Any]:
     """Show an endpoint: its definition, function, requests, tests or YAML."""
     shown = await OutlinePage.open(visit, name)
@@ -69,7 +82,19 @@ async def show_endpoint(
         tests=[test for test in outline.tests if test.name in found.tests],
         requests=await _find_requests(shown, found) if current == "requests" else (),
         source=await shown.read(found.file) if current == "yaml" else None,
+        may_change=visit.may(Permission.PUSH_DRAFT, name),
+        is_of_table=is_of_table(found),
+        proposal=proposal_of(_find_branch(shown)),
+        branch=_find_branch(shown) if done == COMMITTED else "",
     )
+
+
+def _find_branch(shown: OutlinePage) -> str:
+    """Return the branch of the shown draft; empty for live."""
+    if not shown.draft:
+        return ""
+    draft = shown.visit.control.outlines.drafts_of(shown.project).find(shown.draft)
+    return draft.branch if draft is not None else ""
 
 
 def _tabs(

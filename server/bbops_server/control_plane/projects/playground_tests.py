@@ -9,33 +9,28 @@ import msgspec
 
 from bbops.base.errors import BbopsError
 from bbops.interfaces.mcp.models import DraftChange
-from bbops.interfaces.mcp.project.apply_changes import (
-    APPLY,
-    ApplyChangesParams,
-    ApplyChangesResult,
-)
+from bbops.interfaces.mcp.project.apply_changes import ApplyChangesResult
 from bbops.interfaces.mcp.project.context_read import READ, ContextReadParams
-from bbops.interfaces.mcp.project.preview_changes import (
-    PREVIEW,
-    PreviewChangesParams,
-    PreviewChangesResult,
-)
 from bbops.interfaces.mcp.tool import ToolError
 from bbops.review.contract.contract import Operation
 from bbops.review.contract.form_requests import FilledForm
 from bbops.review.contract.recorded_cases import write_case
 from bbops.review.contract.sessions import endpoint_name
 from bbops_server.accounts.rules import Permission
+from bbops_server.control_plane.projects.draft_changes import (
+    commit_plan,
+    explain,
+    list_problems,
+    open_backend,
+    preview_changes,
+)
 from bbops_server.control_plane.projects.playground_sending import (
     PlaygroundTarget,
     SignInChoice,
-    to_http,
 )
 from bbops_server.control_plane.web.permissions import require_permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.visit import Visit
-from bbops_server.mcp.project_backend import ServedBackend
-from bbops_server.mcp.served import Served
 
 MAX_NAME: Final = 200
 
@@ -98,24 +93,18 @@ async def preview_test(
         )  # fmt: skip
     except BbopsError as error:
         raise refuse(error, 400) from None
-    backend = _backend(target.visit, target.project)
     try:
-        return await _preview(backend, endpoint, case, draft, is_new=not target.branch)
+        return await _preview(target, endpoint, case, draft)
     except (ToolError, BbopsError) as error:
-        text = f"{error.message}; {error.hint}" if error.hint else error.message
         whole = {"endpoint": endpoint, "cases": [case]}
-        return SavedTest(f"tests/{endpoint}.yaml", _yaml(whole), draft, reason=text)
+        return SavedTest(f"tests/{endpoint}.yaml", _yaml(whole), draft, reason=explain(error))
 
 
 async def commit_test(visit: Visit, project: str, commit: TestCommit) -> ApplyChangesResult:
     """Commit a previewed test. Raises: HTTPException: it cannot be committed."""
     await require_permission(visit, Permission.PROPOSE, project)
     message = f"Test {commit.endpoint}"
-    params = ApplyChangesParams(draft=commit.draft, plan=commit.plan, message=message)
-    try:
-        return await _backend(visit, project).run_operation(APPLY, params)
-    except (ToolError, BbopsError) as error:
-        raise to_http(error) from None
+    return await commit_plan(visit, project, commit.draft, commit.plan, message)
 
 
 def default_draft(target: PlaygroundTarget, operation: Operation) -> str:
@@ -125,9 +114,10 @@ def default_draft(target: PlaygroundTarget, operation: Operation) -> str:
 
 
 async def _preview(
-    backend: ServedBackend, endpoint: str, case: dict[str, Any], draft: str, *, is_new: bool
+    target: PlaygroundTarget, endpoint: str, case: dict[str, Any], draft: str
 ) -> SavedTest:
-    base = "" if is_new else draft
+    base = draft if target.branch else ""
+    backend = open_backend(target.visit, target.project)
     ref = f"test/{endpoint.replace('/', '.')}"
     read = await backend.run_operation(READ, ContextReadParams(refs=[ref], draft=base))
     body = next((item.body for item in read.resources), None)
@@ -138,16 +128,10 @@ async def _preview(
         whole = {"cases": [case]}
         path: list[str | int] = ["cases", len(body.get("cases") or [])]
         change = DraftChange(op="put", ref=ref, path=path, value=case)
-    params = PreviewChangesParams(changes=[change], draft=base)
-    done: PreviewChangesResult = await backend.run_operation(PREVIEW, params)
+    done = await preview_changes(target.visit, target.project, [change], base)
     file = f"tests/{endpoint}.yaml"
-    problems = [
-        f"{item.file}:{item.line}: {item.severity}: {item.message}"
-        for item in done.diagnostics
-        if item.file == file or item.severity == "error"
-    ]
-    yaml = _yaml(whole)
-    return SavedTest(file, yaml, draft, done.plan, done.diff, problems)
+    problems = list_problems(done.diagnostics, file)
+    return SavedTest(file, _yaml(whole), draft, done.plan, done.diff, problems)
 
 
 def _yaml(body: dict[str, Any]) -> str:
@@ -157,7 +141,3 @@ def _yaml(body: dict[str, Any]) -> str:
         return merge(None, body)
     except Unwritable as error:
         raise refuse(BbopsError(f"the test cannot be written as YAML: {error}"), 400) from None
-
-
-def _backend(visit: Visit, project: str) -> ServedBackend:
-    return ServedBackend(Served(visit.control, visit.caller, project, visit.address))

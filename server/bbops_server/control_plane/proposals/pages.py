@@ -30,9 +30,15 @@ _NOTICES: Final = {
 @page("/projects/{name:str}/proposals", Permission.READ_PROJECT)
 async def show_proposals(visit: Here, name: FromPath[str]) -> Response[Any]:
     """Show the proposals of a project, open ones first."""
+    return await _show_list(visit, name)
+
+
+async def _show_list(
+    visit: Visit, name: str, status: int = 200, error: AccountError | None = None
+) -> Response[Any]:
     proposals = await VisitedProposals(visit, name).list_all(None)
     return visit.page(
-        "proposals", project=name,
+        "proposals", status, project=name, error=error,
         open=[proposal for proposal in proposals if proposal.state == "open"],
         ended=[proposal for proposal in proposals if proposal.state != "open"],
     )  # fmt: skip
@@ -44,6 +50,17 @@ async def show_proposal(
 ) -> Response[Any]:
     """Show a proposal."""
     return await _show(visit, name, number, notice=_NOTICES.get(done, ""))
+
+
+@form("/projects/{name:str}/proposals", Permission.PROPOSE)
+async def propose_by_page(visit: Here, name: FromPath[str]) -> Response[Any]:
+    """Propose the commit of a branch, as `bbops propose`."""
+    branch = await visit.field("branch")
+    try:
+        proposal = await VisitedProposals(visit, name).open(branch, "", "")
+    except ClientException as error:
+        return await _show_list(visit, name, 409, AccountError(error.detail))
+    return visit.go(f"/projects/{name}/proposals/{proposal.number}")
 
 
 @form("/projects/{name:str}/proposals/{number:int}/review", Permission.REVIEW)
@@ -130,6 +147,6 @@ def _render(detail: ProposalDetail | OtherProject, folder: str = "") -> dict[str
 
 PANEL = Panel("Ship", 20, "Proposals", "pull", "/proposals")
 ROUTES = (
-    show_proposals, show_proposal, mark_by_page, review_by_page, merge_by_page, replay_by_page,
-    close_by_page,
+    show_proposals, show_proposal, propose_by_page, mark_by_page, review_by_page, merge_by_page,
+    replay_by_page, close_by_page,
 )  # fmt: skip
