@@ -21,7 +21,7 @@ from tests.support.small_project import FILES
 Source = Path | Mapping[str, str]
 
 PROJECTS: dict[str, Source] = {
-    **{path.name: path for path in sorted((ROOT / "tests/golden/projects").iterdir())},
+    **{path.name: path for path in sorted((ROOT / "tests/golden/projects").glob("*"))},
     "template": TEMPLATE, "small": FILES, "example": ROOT / "docs/example",
     "blog-sample": ROOT / "tests/samples/blog", "saas-sample": ROOT / "tests/samples/saas",
 }  # fmt: skip

@@ -45,12 +45,12 @@ async def show_events(
 @form("/projects/{name:str}/events/replay", Permission.RUN_DRAFT_JOBS)
 async def replay_by_page(visit: Here, name: FromPath[str]) -> Response[Any]:
     """Run a trigger again for the events of a period, or count them."""
-    project = VisitedProject.open_target(visit, name)
-    if project.is_live:
-        await require_permission(visit, Permission.MANAGE_JOBS, name)
     trigger, period = await visit.field("trigger"), await visit.field("period")
     if not trigger or period not in PERIODS:
         raise ClientException("a trigger and a period are required")
+    project = VisitedProject.open_target(visit, name)
+    if project.is_live:
+        await require_permission(visit, Permission.MANAGE_JOBS, name)
     only_counts = await visit.field("action") == "count"
     now = datetime.now(UTC).timestamp()  # noqa: TID251 - the server's own clock
     request = ReplayRequest(trigger[:200], now - PERIODS[period], only_counts)

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, get_args
 from urllib.parse import quote, urlencode
 
 from litestar import Response
+from litestar.exceptions import ClientException
 from litestar.params import FromPath, QueryParameter
 
 from bbops_server.accounts.rules import Permission
@@ -66,21 +67,30 @@ async def show_delivery(
 @form("/projects/{name:str}/webhooks/repeat", Permission.RUN_DRAFT_JOBS)
 async def repeat_by_page(visit: Here, name: FromPath[str]) -> Response[Any]:
     """Replay a received delivery, or resend a sent one."""
-    project = await _open_to_change(visit, name)
-    await repeat(project, await visit.field("delivery"))
+    delivery = await visit.field("delivery")
+    project = await _open_to_change(visit, name, delivery)
+    await repeat(project, delivery)
     return _go_back(visit, name, "repeated")
 
 
 @form("/projects/{name:str}/webhooks/enable", Permission.RUN_DRAFT_JOBS)
 async def enable_by_page(visit: Here, name: FromPath[str]) -> Response[Any]:
     """Enable a disabled receiver."""
-    project = await _open_to_change(visit, name)
-    await enable(project, OneReceiver(await visit.field("webhook"), await visit.field("receiver")))
+    webhook, receiver = await visit.field("webhook"), await visit.field("receiver")
+    project = await _open_to_change(visit, name, webhook, receiver)
+    await enable(project, OneReceiver(webhook, receiver))
     return _go_back(visit, name, "enabled")
 
 
-async def _open_to_change(visit: Visit, name: str) -> VisitedProject:
-    """Return the target of a change. Raises as `require_permission` for a live project."""
+async def _open_to_change(visit: Visit, name: str, *fields: str) -> VisitedProject:
+    """Return the target of a change.
+
+    Raises:
+        ClientException: a field of the form is empty.
+        PermissionDeniedException: the project is live, and the role does not suffice.
+    """
+    if not all(fields):
+        raise ClientException("the form is incomplete; reload the page")
     project = VisitedProject.open_target(visit, name)
     if project.is_live:
         await require_permission(visit, Permission.MANAGE_JOBS, name)

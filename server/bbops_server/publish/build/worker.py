@@ -33,6 +33,7 @@ from bbops_server.process.messages.lifecycle import Stop
 from bbops_server.process.messages.proposals import DoWork, DoWorkAnswer
 from bbops_server.process.messages.request import DoneAnswer
 from bbops_server.process.messages.service import Handlers, RequestService
+from bbops_server.publish.build.comparing import compare_commits
 from bbops_server.publish.build.compiling import ReleaseCompiler
 from bbops_server.publish.build.executor import Executor, SyncHandlers
 from bbops_server.publish.build.gate import ReleaseGate
@@ -89,8 +90,6 @@ class BuildProcess:
         return self._contracts.answer(request)
 
     def _compare(self, request: CompareCommits) -> ComparedCommits:
-        from bbops_server.publish.build.comparing import compare_commits  # noqa: PLC0415 - rarely needed
-
         return compare_commits(self._sources, request)
 
     @cached_property
