@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bbops.runtime.flow.tracing import MAX_SPANS, RequestTracer, Span
+from bbops.runtime.flow.tracing import MAX_DETAILS, MAX_SPANS, RequestTracer, Span
 from tests.conftest import NOTES
 from tests.support.workbench import Bench
 
@@ -99,6 +99,14 @@ def test_long_loop_keeps_a_bounded_trace(bench: Bench) -> None:
     loop = "loop: { over: range(2000), steps: [find: { table: notes, where: id == 0 }] }"
     _, spans = trace(bench, f"steps:\n  - {loop}\n")
     assert len(spans) == MAX_SPANS
+
+
+def test_statements_of_a_trace_have_a_bounded_size(bench: Bench) -> None:
+    long = " or ".join(f"title == 'a long title number {number}'" for number in range(40))
+    loop = f'loop: {{ over: range(200), steps: [find: {{ table: notes, where: "{long}" }}] }}'
+    _, spans = trace(bench, f"steps:\n  - {loop}\n")
+    assert len(spans) > 200
+    assert MAX_DETAILS / 2 < sum(len(span.detail) for span in spans) <= MAX_DETAILS
 
 
 def test_other_tasks_are_not_traced(bench: Bench) -> None:

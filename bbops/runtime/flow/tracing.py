@@ -20,6 +20,8 @@ SpanKind = Literal["step", "sql", "http"]
 MAX_SPANS: Final = 500
 """Spans that a trace keeps; a loop may run many more."""
 MAX_DETAIL: Final = 2_000
+MAX_DETAILS: Final = 64_000
+"""Characters of all details of a trace, which is kept in the history; later ones are empty."""
 _STATEMENTS: Final = frozenset({"read", "write", "change", "rows", "write_all"})
 _DATABASES: Final = ("/bbops/database/", "\\bbops\\database\\")
 _HTTP_FILE: Final = ("host/http.py", "host\\http.py")
@@ -81,7 +83,7 @@ class RequestTracer:
         self._bases: dict[FrameType, _Parent] = {}
         self._ended: list[tuple[int, Span]] = []
         self._kinds: dict[CodeType, SpanKind | None] = {}
-        self._count = 0
+        self._count, self._room = 0, MAX_DETAILS
 
     def spans(self) -> list[Span]:
         """Return the spans so far, in the order in which they began; at most MAX_SPANS."""
@@ -149,6 +151,8 @@ class RequestTracer:
         self._count += 1
         if self._count > MAX_SPANS and kind != "step":
             return
+        self._room -= len(detail)
+        detail = detail if self._room >= 0 else ""
         depth = self._parent_of(frame.f_back).depth + 1
         self._open[frame] = _OpenSpan(kind, self._count, depth, line, detail)
 

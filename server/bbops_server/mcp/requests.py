@@ -47,7 +47,9 @@ RESOLVE_SECONDS: Final = 90.0
 TOKEN_SECONDS: Final = 60.0
 _ATTEMPTS: Final = 10
 _WAIT_SECONDS: Final = 0.15
-_MAX_SEARCHED: Final = 20
+_MAX_FOUND: Final = 20
+_CLOCK_SECONDS: Final = 1.0
+"""The history derives times from the monotonic clock of its process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +96,10 @@ async def send_to_draft(
     token = make_token(drafts.key(draft.slug), _now() + TOKEN_SECONDS)
     traced = ((TRACE_HEADER, "1"),) if is_traced else ()
     own = (("host", host), ("x-draft-token", token), *traced)
+    began = _now()
     reply, took = await _send(url.rstrip("/") + request.target, request, own)
-    history = drafts.history(draft.slug)
-    return Exchanged(draft.commit, reply, took, *await _find_record(history, reply, is_traced))
+    record = await find_record(drafts.history(draft.slug), reply, began, is_traced=is_traced)
+    return Exchanged(draft.commit, reply, took, *record)
 
 
 async def send_to_live(at: Served, request: Outgoing, sender: str) -> Exchanged:
@@ -116,9 +119,10 @@ async def send_to_live(at: Served, request: Outgoing, sender: str) -> Exchanged:
     proof = write_sender(PLAYGROUND_KEY, sender, _now() + TOKEN_SECONDS)
     own = (("host", host), (SENDER_HEADER, proof))
     url = settings.data_here + PREFIX + context.project.prefix + request.target
+    began = _now()
     reply, took = await _send(url, request, own)
     commit = commit_of(reconciler.board.applied)
-    record = await _find_record(context.history, reply, is_traced=True)
+    record = await find_record(context.history, reply, began, is_traced=True)
     return Exchanged(commit, reply, took, *record)
 
 
@@ -187,18 +191,26 @@ async def find_head(at: Served, draft: str) -> str:
     return (await build.ask(request, timeout_seconds=RESOLVE_SECONDS)).commit or ""
 
 
-async def _find_record(
-    history: Path, reply: Reply, is_traced: bool
-) -> tuple[str, str, tuple[Span, ...]]:  # fmt: skip
+async def find_record(
+    history: Path, reply: Reply, began: float, *, is_traced: bool
+) -> tuple[str, str, tuple[Span, ...]]:
     """Return failure, step and spans of a request, once the history has it.
 
-    Empty for a successful request without a trace: nothing of it is read.
+    Empty for a successful request without a trace: nothing of it is read. Also empty if the
+    history does not have it in time, or never, as of endpoints with `history: off`.
+
+    Args:
+        began: a time before the request in seconds since 1970: older ones are not read.
     """
     name = dict(reply.headers).get("x-request-id", "")
     is_failed = reply.status == HTTPStatus.BAD_REQUEST or reply.status >= 500
+    since = began - _CLOCK_SECONDS
     for _ in range(_ATTEMPTS if name and (is_failed or is_traced) else 0):
         await asyncio.sleep(_WAIT_SECONDS)  # the data process writes it later
-        for request in await ask(find, history, limit=_MAX_SEARCHED, details=True):
+        found = await ask(
+            find, history, limit=_MAX_FOUND, since=since, text=name, details=True
+        )  # fmt: skip
+        for request in found:  # another one may have the id in its path or body
             if request["request"] == name:
                 spans = tuple(Span(*span) for span in request["spans"] or ())
                 return request["failure"], request["step"], spans

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
-from urllib.parse import quote, urlencode
 
 from litestar import Response
 from litestar.exceptions import ClientException
@@ -13,7 +12,7 @@ from litestar.params import FromPath, QueryParameter
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.events import ReplayRequest, replay
 from bbops_server.control_plane.projects.visited_project import VisitedProject
-from bbops_server.control_plane.web.frame import asked_draft
+from bbops_server.control_plane.web.outline_links import OutlineLinks
 from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.permissions import require_permission
 from bbops_server.control_plane.web.routes import form, page
@@ -37,7 +36,7 @@ async def show_events(
     needed = Permission.MANAGE_JOBS if project.is_live else Permission.RUN_DRAFT_JOBS
     return visit.page(
         "events", project=name, events=events, event=event, may_replay=visit.may(needed, name),
-        replayed=replayed, counted=counted, target=asked_draft(visit), periods=PERIODS,
+        replayed=replayed, counted=counted, target=project.draft, periods=PERIODS,
         most=MAX_SHOWN,
     )  # fmt: skip
 
@@ -55,9 +54,8 @@ async def replay_by_page(visit: Here, name: FromPath[str]) -> Response[Any]:
     now = datetime.now(UTC).timestamp()  # noqa: TID251 - the server's own clock
     request = ReplayRequest(trigger[:200], now - PERIODS[period], only_counts)
     done = await replay(project, request)
-    query = {"counted" if only_counts else "replayed": str(done.count)}
-    query |= {"in": asked_draft(visit)} if asked_draft(visit) else {}
-    return visit.go(f"/projects/{quote(name)}/events?{urlencode(query)}")
+    key = "counted" if only_counts else "replayed"
+    return visit.go(OutlineLinks(name, project.draft).to("events", **{key: str(done.count)}))
 
 
 PANEL = Panel("Run", 40, "Events", "log", "/events", Permission.READ_JOBS, in_drafts=True)

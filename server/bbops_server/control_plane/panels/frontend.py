@@ -29,7 +29,7 @@ async def show_frontend(visit: Here, name: FromPath[str]) -> Response[Any]:
     except BbopsError:  # a project that is served from a folder has no builds
         builds = []
     files = sorted(live.files, key=lambda file: -file.size_bytes) if live else []
-    status = next((each for each in visit.control.status.projects() if each.name == name), None)
+    status = visit.control.project(name)
     return visit.page(
         "frontend", project=name, live=live, files=files[:MAX_FILES], left=len(files) - MAX_FILES,
         size=sum(file.size_bytes for file in files), url=status.url if status else "",

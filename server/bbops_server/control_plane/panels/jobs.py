@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Annotated, Any, Final, get_args
-from urllib.parse import quote, urlencode
 
 from litestar import Response
 from litestar.exceptions import ClientException
@@ -18,7 +17,7 @@ from bbops_server.control_plane.projects.jobs import (
     start_task,
 )
 from bbops_server.control_plane.projects.visited_project import VisitedProject
-from bbops_server.control_plane.web.frame import asked_draft
+from bbops_server.control_plane.web.outline_links import OutlineLinks
 from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.permissions import require_permission
 from bbops_server.control_plane.web.routes import form, page
@@ -52,7 +51,7 @@ async def show_jobs(
     return visit.page(
         "jobs", project=name, jobs=found.jobs, counts=found.counts, tasks=ticks, state=show,
         can=_find_actions(visit, project, name), notice=_NOTICES.get(done, ""),
-        target=asked_draft(visit), most=MAX_SHOWN,
+        target=project.draft, most=MAX_SHOWN,
     )  # fmt: skip
 
 
@@ -66,7 +65,7 @@ async def show_job(
     story = await find_story(project, job_name)
     can = _find_actions(visit, project, name)
     return visit.page(
-        "job", project=name, story=story, job=story.job, can=can, target=asked_draft(visit)
+        "job", project=name, story=story, job=story.job, can=can, target=project.draft
     )
 
 
@@ -85,8 +84,7 @@ async def change_by_page(visit: Here, name: FromPath[str]) -> Response[Any]:
         await start_task(project, job)
     else:
         await change_jobs(project, action, job)
-    query = {"done": action} | ({"in": asked_draft(visit)} if asked_draft(visit) else {})
-    return visit.go(f"/projects/{quote(name)}/jobs?{urlencode(query)}")
+    return visit.go(OutlineLinks(name, project.draft).to("jobs", done=action))
 
 
 def _find_actions(visit: Visit, project: VisitedProject, name: str) -> frozenset[Action]:

@@ -106,10 +106,10 @@ def _find_url(visit: Visit, name: str, slug: str) -> str:
     drafts = visit.control.status.drafts(name)
     if slug and drafts is not None and (draft := drafts.find(slug)) is not None:
         return draft.url
-    for status in visit.control.status.projects():
-        if status.name == name:
-            return status.url
-    raise NotFoundException(f"there is no project '{name}'")
+    status = visit.control.project(name)
+    if status is None:
+        raise NotFoundException(f"there is no project '{name}'")
+    return status.url
 
 
 ROUTES = (show_request,)

@@ -37,7 +37,7 @@ async def show_versions(
     """Show the versions, newest first, and the comparison of two of them."""
     versions = await read_versions(visit, name)
     compared = await compare(visit, name, old, new) if old and new else None
-    status = next((each for each in visit.control.status.projects() if each.name == name), None)
+    status = visit.control.project(name)
     rows = [
         {**version, "moment": datetime.fromisoformat(version["at"]).astimezone(UTC)}
         for version in versions[:MAX_SHOWN]

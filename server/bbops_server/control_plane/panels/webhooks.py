@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Annotated, Any, Final, get_args
-from urllib.parse import quote, urlencode
 
 from litestar import Response
 from litestar.exceptions import ClientException
@@ -18,7 +17,7 @@ from bbops_server.control_plane.projects.deliveries import (
     repeat,
 )
 from bbops_server.control_plane.projects.visited_project import VisitedProject
-from bbops_server.control_plane.web.frame import asked_draft
+from bbops_server.control_plane.web.outline_links import OutlineLinks
 from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.permissions import require_permission
 from bbops_server.control_plane.web.routes import form, page
@@ -45,7 +44,7 @@ async def show_webhooks(
     return visit.page(
         "webhooks", project=name, deliveries=deliveries, receivers=receivers, direction=wanted,
         may_change=_may_change(visit, project, name), notice=_NOTICES.get(done, ""),
-        target=asked_draft(visit), most=MAX_SHOWN,
+        target=project.draft, most=MAX_SHOWN,
     )  # fmt: skip
 
 
@@ -60,7 +59,7 @@ async def show_delivery(
     may_change = _may_change(visit, project, name)
     return visit.page(
         "delivery", project=name, story=story, delivery=story.delivery, may_change=may_change,
-        target=asked_draft(visit),
+        target=project.draft,
     )  # fmt: skip
 
 
@@ -70,7 +69,7 @@ async def repeat_by_page(visit: Here, name: FromPath[str]) -> Response[Any]:
     delivery = await visit.field("delivery")
     project = await _open_to_change(visit, name, delivery)
     await repeat(project, delivery)
-    return _go_back(visit, name, "repeated")
+    return visit.go(OutlineLinks(name, project.draft).to("webhooks", done="repeated"))
 
 
 @form("/projects/{name:str}/webhooks/enable", Permission.RUN_DRAFT_JOBS)
@@ -79,7 +78,7 @@ async def enable_by_page(visit: Here, name: FromPath[str]) -> Response[Any]:
     webhook, receiver = await visit.field("webhook"), await visit.field("receiver")
     project = await _open_to_change(visit, name, webhook, receiver)
     await enable(project, OneReceiver(webhook, receiver))
-    return _go_back(visit, name, "enabled")
+    return visit.go(OutlineLinks(name, project.draft).to("webhooks", done="enabled"))
 
 
 async def _open_to_change(visit: Visit, name: str, *fields: str) -> VisitedProject:
@@ -100,11 +99,6 @@ async def _open_to_change(visit: Visit, name: str, *fields: str) -> VisitedProje
 def _may_change(visit: Visit, project: VisitedProject, name: str) -> bool:
     needed = Permission.MANAGE_JOBS if project.is_live else Permission.RUN_DRAFT_JOBS
     return visit.may(needed, name)
-
-
-def _go_back(visit: Visit, name: str, done: str) -> Response[Any]:
-    query = {"done": done} | ({"in": asked_draft(visit)} if asked_draft(visit) else {})
-    return visit.go(f"/projects/{quote(name)}/webhooks?{urlencode(query)}")
 
 
 PANEL = Panel("Run", 30, "Webhooks", "send", "/webhooks", Permission.READ_JOBS, in_drafts=True)

@@ -66,10 +66,10 @@ async def list_projects(visit: Here) -> list[ProjectLine]:
 @read("/api/projects/{name:str}/status", Permission.READ_PROJECT)
 async def read_status(visit: Here, name: FromPath[str]) -> Status:
     """The status of a project: its conditions, diagnostics and last publications."""
-    for project in visit.control.status.projects():
-        if project.name == name:
-            return project
-    raise _unknown(name)
+    status = visit.control.project(name)
+    if status is None:
+        raise _unknown(name)
+    return status
 
 
 @change("/api/projects/{name:str}/reconcile", Permission.RECONCILE)

@@ -41,7 +41,7 @@ async def show_project(
 ) -> Response[Any]:  # fmt: skip
     """Show a project: what needs attention, its requests, newest publications and versions."""
     history = find_versions(visit, name)
-    status = next((each for each in visit.control.status.projects() if each.name == name), None)
+    status = visit.control.project(name)
     if status is None:
         raise NotFoundException(f"there is no project '{name}'")
     known, shown = find_range(chosen), find_range(chosen) or RANGES[0]

@@ -46,8 +46,8 @@ class _Pages(msgspec.Struct, frozen=True):
 async def show_reference(visit: Here, name: FromPath[str]) -> Response[Any]:
     """Show the reference of the live release."""
     contract = await find_live(visit, name, "json")
-    url = next((each.url for each in visit.control.status.projects() if each.name == name), "")
-    return _show(visit, name, contract, url=url)
+    status = visit.control.project(name)
+    return _show(visit, name, contract, url=status.url if status else "")
 
 
 @page("/projects/{name:str}/drafts/{slug:str}/reference", Permission.READ_PROJECT)

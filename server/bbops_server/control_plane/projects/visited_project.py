@@ -27,11 +27,13 @@ class VisitedProject:
 
     Attributes:
         label: its name in the audit log.
+        draft: the slug of the draft; empty for live.
     """
 
     visit: Visit
     client: ProjectClient
     label: str
+    draft: str = ""
 
     @classmethod
     def open(cls, visit: Visit, name: str) -> VisitedProject:
@@ -48,7 +50,7 @@ class VisitedProject:
         draft = drafts.find(slug) if drafts is not None else None
         if drafts is None or draft is None:
             raise NotFoundException(f"project '{name}' has no draft '{slug}'")
-        return cls(visit, drafts.client(draft.slug), f"{name} {draft.branch}")
+        return cls(visit, drafts.client(draft.slug), f"{name} {draft.branch}", draft.slug)
 
     @classmethod
     def open_target(cls, visit: Visit, name: str) -> VisitedProject:
@@ -59,7 +61,7 @@ class VisitedProject:
     @property
     def is_live(self) -> bool:
         """Whether this is the live project."""
-        return not asked_draft(self.visit)
+        return not self.draft
 
     async def ask(
         self,

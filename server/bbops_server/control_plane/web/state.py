@@ -9,6 +9,7 @@ from collections.abc import Callable
 from hmac import compare_digest
 from typing import ParamSpec, TypeVar
 
+from bbops.interfaces.answers import Status
 from bbops.runtime.auth.passwords import DEFAULT_ROUNDS
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import ControlAway
@@ -100,6 +101,10 @@ class ControlState:
     def setup_url(self) -> str:
         """The link that creates the first account; empty when there is one."""
         return self.link(f"/setup?token={self._setup_key}") if self._setup_key else ""
+
+    def project(self, name: str) -> Status | None:
+        """Return the status of a project; None if it does not exist."""
+        return next((each for each in self.status.projects() if each.name == name), None)
 
     def link(self, path: str) -> str:
         """Return the absolute URL of a path."""
