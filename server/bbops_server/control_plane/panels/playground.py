@@ -25,6 +25,7 @@ from bbops_server.control_plane.panels.playground_forms import (
     uses_json,
 )
 from bbops_server.control_plane.projects.playground_kept import read_form
+from bbops_server.control_plane.projects.playground_login import find_login
 from bbops_server.control_plane.projects.playground_results import (
     ComparedResponses,
     PlaygroundResult,
@@ -83,6 +84,10 @@ class PlaygroundPage:
         slug = {"in": self.target.draft.slug} if self.target.draft is not None else {}
         asked = urlencode({**slug, **query})
         return f"{self.path}?{asked}" if asked else self.path
+
+    def text_of_login(self, name: str) -> str:
+        """Return the text of a field of the login."""
+        return "\n".join(self.given.login.values.get(name, ()))
 
     def text(self, name: str) -> str:
         """Return the text of a field."""
@@ -171,12 +176,15 @@ async def _act(shown: PlaygroundPage) -> PlaygroundPage:
         return replace(shown, result=compared.draft, compared=compared)
     if given.action in {"test", "commit"}:
         return await _save(shown)
-    is_asked = target.needs_confirmation(operation) and target.may_send(operation)
+    choice = given.choice()
+    sent = find_login(target.contract) if choice.login is not None else None
+    is_asked = any(
+        target.needs_confirmation(item) and target.may_send(item)
+        for item in (operation, sent) if item is not None
+    )  # fmt: skip
     if is_asked and not given.is_confirmed:
         return replace(shown, is_confirming=True)
-    result = await target.send(
-        operation, given.filled, given.choice(), confirmed=given.is_confirmed
-    )
+    result = await target.send(operation, given.filled, choice, confirmed=given.is_confirmed)
     return replace(shown, result=result)
 
 
@@ -211,10 +219,23 @@ async def _show(shown: PlaygroundPage) -> Response[Any]:
         may_save=visit.may(Permission.PROPOSE, target.project),
         new_draft=default_draft(target, shown.operation),
         may_send=target.may_send(shown.operation),
+        login=_login_form(target),
         may_sign_in=visit.may(Permission.PUSH_DRAFT, target.project) and target.draft is not None,
     )  # fmt: skip
     answer.headers["cache-control"] = "no-store"
     return answer
+
+
+def _login_form(target: PlaygroundTarget) -> RequestForm | None:
+    """Return the form of the project's login; None if it has none, or the caller may not send it.
+
+    A login with a body of unknown fields has none either: type its token instead.
+    """
+    login = find_login(target.contract)
+    if login is None or not target.may_send(login):
+        return None
+    form = target.form(login)
+    return form if form.of("body") else None
 
 
 def _tabs(shown: PlaygroundPage, links: OutlineLinks) -> list[tuple[str, str, bool, str]]:

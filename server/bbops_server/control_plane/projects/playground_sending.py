@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -34,6 +34,7 @@ from bbops_server.accounts.playground import CallOwner
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.contracts import find_draft, find_live
 from bbops_server.control_plane.projects.playground_kept import write_form
+from bbops_server.control_plane.projects.playground_login import read_credential, require_login
 from bbops_server.control_plane.projects.playground_results import (
     ComparedResponses,
     PlaygroundResult,
@@ -57,16 +58,18 @@ _TOO_LARGE: Final = 413
 
 @dataclass(frozen=True, slots=True)
 class SignInChoice:
-    """The caller of a request: an anonymous client, a user of the draft, or a typed credential.
+    """The caller of a request: an anonymous client, a user, or a typed credential.
 
     Attributes:
         user: a row of the draft's users table.
         scheme: the name of a scheme of the contract, such as `bearer`.
+        login: the values of the project's own login, which is sent first.
     """
 
     user: DraftUser | None = None
     scheme: str = ""
     credential: str = ""
+    login: FilledForm | None = field(default=None, repr=False)
 
 
 ANONYMOUS: Final = SignInChoice()
@@ -157,18 +160,49 @@ class PlaygroundTarget:
         if choice.user is not None and self.draft is not None:
             await require_permission(self.visit, Permission.PUSH_DRAFT, self.project)
         request, credential = self._prepare(operation, filled, choice)
-        if self.needs_confirmation(operation) and not confirmed:
+        await self._admit(operation, confirmed=confirmed)
+        if choice.login is not None:
+            credential = await self._log_in(choice.login, confirmed=confirmed)
+        exchanged = await self._exchange(request, credential, choice)
+        result = write_result(exchanged, request, credential, draft=self.branch, url=self.url)
+        await self._keep(operation, filled, result)
+        return result
+
+    async def _admit(self, operation: Operation, *, confirmed: bool) -> None:
+        """Count a request, and note it in the audit log if it may change live data.
+
+        Raises:
+            HTTPException: it is not permitted, not confirmed, or one too many.
+        """
+        await require_permission(self.visit, self.permission(operation), self.project)
+        if not self.needs_confirmation(operation):
+            self._count()
+            return
+        if not confirmed:
             raise ClientException(
                 f"'{operation.method} {operation.path}' may change live data; confirm it first",
                 status_code=409,
             )
         self._count()
-        if self.needs_confirmation(operation):
-            await self.visit.note("send live request", object=self._label(operation))
-        exchanged = await self._exchange(request, credential, choice)
-        result = write_result(exchanged, request, credential, draft=self.branch, url=self.url)
-        await self._keep(operation, filled, result)
-        return result
+        await self.visit.note("send live request", object=self._label(operation))
+
+    async def _log_in(self, values: FilledForm, *, confirmed: bool) -> Credential:
+        """Send the project's login, and return the credential of its response.
+
+        Raises:
+            HTTPException: as `send`; also if the login refuses.
+        """
+        try:
+            operation = require_login(self.contract)
+        except BbopsError as error:
+            raise refuse(error, 400) from None
+        request, _ = self._prepare(operation, values, ANONYMOUS)
+        await self._admit(operation, confirmed=confirmed)
+        exchanged = await self._exchange(request, None, ANONYMOUS)
+        try:
+            return read_credential(self.contract, exchanged.reply)
+        except BbopsError as error:
+            raise refuse(error, 400) from None
 
     async def compare(
         self, operation: Operation, filled: FilledForm, choice: SignInChoice = ANONYMOUS
@@ -204,6 +238,10 @@ class PlaygroundTarget:
         if choice.user is not None:
             raise ClientException(
                 "live does not know users of a draft; compare without sign-in or with a credential"
+            )
+        if choice.login is not None:
+            raise ClientException(
+                "a login to live may change it; compare without sign-in or with a credential"
             )
 
     def _prepare(
