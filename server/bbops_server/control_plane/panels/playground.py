@@ -71,7 +71,8 @@ class PlaygroundPage:
     compared: ComparedResponses | None = None
     is_confirming: bool = False
     error: AccountError | None = None
-    notice: str = ""
+    committed: str = ""
+    """The branch of a commit that was made."""
     saved: SavedTest | None = None
 
     @property
@@ -195,8 +196,7 @@ async def _save(shown: PlaygroundPage) -> PlaygroundPage:
     if given.action == "commit":
         name = endpoint_name(operation.id)
         done = await commit_test(target.visit, target.project, TestCommit(draft, given.plan, name))
-        notice = f"Committed to draft {done.draft}: {done.commit[:12]}."
-        return replace(shown, notice=notice)
+        return replace(shown, committed=done.draft)
     if given.expected is None:
         raise ClientException("send the request first: the test expects its response")
     saved = await preview_test(
