@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 from urllib.parse import quote, urlencode
@@ -30,6 +31,7 @@ from bbops_server.control_plane.projects.playground_results import (
     ComparedResponses,
     PlaygroundResult,
 )
+from bbops_server.control_plane.projects.playground_rows import RowChoice, read_choices
 from bbops_server.control_plane.projects.playground_sending import (
     MAX_INPUT_BYTES,
     PlaygroundTarget,
@@ -50,6 +52,8 @@ from bbops_server.control_plane.web.visit import Here
 
 MAX_PAGE_BYTES: Final = MAX_INPUT_BYTES + (256 << 10)
 """A form is a bit longer than its body."""
+CHOICES_SECONDS: Final = 3.0
+"""How long a page waits for rows of its draft."""
 _MAX_ENDPOINTS: Final = 500
 _SHOWN_AGAIN: Final = frozenset({400, 409, 413, 429})
 """Errors that are shown above the form, which stays filled."""
@@ -219,11 +223,20 @@ async def _show(shown: PlaygroundPage) -> Response[Any]:
         may_save=visit.may(Permission.PROPOSE, target.project),
         new_draft=default_draft(target, shown.operation),
         may_send=target.may_send(shown.operation),
-        login=_login_form(target),
+        login=_login_form(target), choices=await _find_choices(shown),
         may_sign_in=visit.may(Permission.PUSH_DRAFT, target.project) and target.draft is not None,
     )  # fmt: skip
     answer.headers["cache-control"] = "no-store"
     return answer
+
+
+async def _find_choices(shown: PlaygroundPage) -> dict[str, list[RowChoice]]:
+    """Return the rows that the fields offer; none if the draft does not respond in time."""
+    try:
+        async with asyncio.timeout(CHOICES_SECONDS):
+            return await read_choices(shown.target, endpoint_name(shown.operation.id))
+    except (HTTPException, TimeoutError):
+        return {}
 
 
 def _login_form(target: PlaygroundTarget) -> RequestForm | None:
