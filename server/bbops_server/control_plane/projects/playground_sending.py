@@ -163,7 +163,8 @@ class PlaygroundTarget:
         await self._admit(operation, confirmed=confirmed)
         if choice.login is not None:
             credential = await self._log_in(choice.login, confirmed=confirmed)
-        exchanged = await self._exchange(request, credential, choice)
+        is_kept = self._is_kept(operation)
+        exchanged = await self._exchange(request, credential, choice, is_traced=is_kept)
         result = write_result(exchanged, request, credential, draft=self.branch, url=self.url)
         await self._keep(operation, filled, result)
         return result
@@ -310,24 +311,40 @@ class PlaygroundTarget:
             if not running[key]:
                 del running[key]
 
-    async def _exchange(
-        self, request: OutgoingRequest, credential: Credential | None, choice: SignInChoice
-    ) -> Exchanged:
-        with self._running():
-            return await self._send(with_credential(request, credential), choice)
+    def _is_kept(self, operation: Operation) -> bool:
+        """Return whether the history keeps requests of an operation, and so their traces.
 
-    async def _send(self, sent: OutgoingRequest, choice: SignInChoice) -> Exchanged:
+        An outline that nobody has read yet says nothing: then they are looked for.
+        """
+        slug = self.draft.slug if self.draft is not None else ""
+        outline = self.visit.control.outlines.peek(self.project, slug)
+        endpoints = outline.endpoints if outline is not None else ()
+        return all(item.history != "off" for item in endpoints if item.id == operation.id)
+
+    async def _exchange(
+        self, request: OutgoingRequest, credential: Credential | None, choice: SignInChoice, *,
+        is_traced: bool = True,
+    ) -> Exchanged:  # fmt: skip
+        with self._running():
+            return await self._send(with_credential(request, credential), choice, is_traced)
+
+    async def _send(
+        self,
+        sent: OutgoingRequest,
+        choice: SignInChoice,
+        is_traced: bool,
+    ) -> Exchanged:
         visit = self.visit
         at = Served(visit.control, visit.caller, self.project, visit.address)
         try:
             if self.draft is None:
                 outgoing = Outgoing(sent.method, sent.target, sent.headers, sent.body)
-                return await send_to_live(at, outgoing, visit.caller.email)
+                return await send_to_live(at, outgoing, visit.caller.email, is_traced=is_traced)
             request = RequestToDraft(
                 self.draft.branch, sent.method, sent.target, dict(sent.headers), sent.body,
                 choice.user,
             )  # fmt: skip
-            return await ServedBackend(at).exchange(request, is_traced=True)
+            return await ServedBackend(at).exchange(request, is_traced=is_traced)
         except (BbopsError, ToolError) as error:
             raise to_http(error) from None
 
