@@ -11,7 +11,7 @@ import pytest
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Role
-from bbops_server.control_plane.projects.playground_sending import (
+from bbops_server.control_plane.playground.sending import (
     MAX_INPUT_BYTES,
     MAX_RUNNING,
 )

@@ -25,25 +25,25 @@ from bbops_server.control_plane.panels.playground_forms import (
     read_page_form,
     uses_json,
 )
-from bbops_server.control_plane.projects.playground_kept import read_form
-from bbops_server.control_plane.projects.playground_login import find_login
-from bbops_server.control_plane.projects.playground_results import (
+from bbops_server.control_plane.playground.kept_forms import read_form
+from bbops_server.control_plane.playground.login import find_login
+from bbops_server.control_plane.playground.results import (
     ComparedResponses,
     PlaygroundResult,
 )
-from bbops_server.control_plane.projects.playground_rows import RowChoice, read_choices
-from bbops_server.control_plane.projects.playground_sending import (
-    MAX_INPUT_BYTES,
-    PlaygroundTarget,
-)
-from bbops_server.control_plane.projects.playground_tests import (
+from bbops_server.control_plane.playground.rows import RowChoice, read_choices
+from bbops_server.control_plane.playground.saved_tests import (
     SavedTest,
     TestCommit,
     commit_test,
     default_draft,
     preview_test,
 )
-from bbops_server.control_plane.projects.trace_lines import TraceView, view_trace
+from bbops_server.control_plane.playground.sending import (
+    MAX_INPUT_BYTES,
+    PlaygroundTarget,
+)
+from bbops_server.control_plane.playground.trace_lines import TraceView, view_trace
 from bbops_server.control_plane.web.outline_links import OutlineLinks
 from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.refusals import error_text

@@ -15,8 +15,8 @@ from bbops.review.contract.contract import Example, Operation
 from bbops.review.contract.form_fields import JSON, RequestForm, show
 from bbops.review.contract.form_requests import FilledForm, Pairs
 from bbops.review.contract.multipart_bodies import FormPart
-from bbops_server.control_plane.projects.playground_sending import ANONYMOUS, SignInChoice
-from bbops_server.control_plane.projects.playground_tests import ExpectedResponse
+from bbops_server.control_plane.playground.saved_tests import ExpectedResponse
+from bbops_server.control_plane.playground.sending import ANONYMOUS, SignInChoice
 from bbops_server.control_plane.web.visit import Visit
 
 MAX_FIELDS: Final = 1_000

@@ -30,8 +30,8 @@ from bbops_server.control_plane.projects.draft_changes import (
     read_patch,
 )
 from bbops_server.control_plane.projects.patch_command import write_patch_command
-from bbops_server.control_plane.projects.playground_sending import to_http
 from bbops_server.control_plane.projects.visited_project import PROJECT
+from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change
 from bbops_server.control_plane.web.visit import Here, Visit
 
@@ -133,7 +133,7 @@ async def preview_endpoint_change(
     try:
         return await preview_endpoint(ChangedEndpoint(visit, name, endpoint, data))
     except (ToolError, BbopsError) as error:
-        raise to_http(error) from None
+        raise refuse(error) from None
 
 
 @change(f"{PROJECT}/endpoints/change/commit", Permission.PUSH_DRAFT, status=200)

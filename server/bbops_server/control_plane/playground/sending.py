@@ -10,7 +10,6 @@ from typing import Final
 import msgspec
 from litestar.exceptions import (
     ClientException,
-    HTTPException,
     NotFoundException,
     TooManyRequestsException,
 )
@@ -32,15 +31,15 @@ from bbops.review.contract.form_requests import (
 from bbops.review.contract.sessions import endpoint_name
 from bbops_server.accounts.playground import CallOwner
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.projects.contracts import find_draft, find_live
-from bbops_server.control_plane.projects.playground_kept import write_form
-from bbops_server.control_plane.projects.playground_login import read_credential, require_login
-from bbops_server.control_plane.projects.playground_results import (
+from bbops_server.control_plane.playground.kept_forms import write_form
+from bbops_server.control_plane.playground.login import read_credential, require_login
+from bbops_server.control_plane.playground.results import (
     ComparedResponses,
     PlaygroundResult,
     find_differences,
     write_result,
 )
+from bbops_server.control_plane.projects.contracts import find_draft, find_live
 from bbops_server.control_plane.web.permissions import require_permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.visit import Visit
@@ -314,7 +313,7 @@ class PlaygroundTarget:
     def _is_kept(self, operation: Operation) -> bool:
         """Return whether the history keeps requests of an operation, and so their traces.
 
-        An outline that nobody has read yet says nothing: then they are looked for.
+        True without an outline in memory.
         """
         slug = self.draft.slug if self.draft is not None else ""
         outline = self.visit.control.outlines.peek(self.project, slug)
@@ -346,7 +345,7 @@ class PlaygroundTarget:
             )  # fmt: skip
             return await ServedBackend(at).exchange(request, is_traced=is_traced)
         except (BbopsError, ToolError) as error:
-            raise to_http(error) from None
+            raise refuse(error) from None
 
     async def _keep(
         self, operation: Operation, filled: FilledForm, result: PlaygroundResult
@@ -355,9 +354,3 @@ class PlaygroundTarget:
             self.visit.book.playground.add, self.owner(operation), draft=self.branch,
             status=result.status, milliseconds=result.milliseconds, form=write_form(filled),
         )  # fmt: skip
-
-
-def to_http(error: BbopsError | ToolError) -> HTTPException:
-    """Return the HTTP error for an error of a tool."""
-    text = f"{error.message}; {error.hint}" if error.hint else error.message
-    return ClientException(text, status_code=409)

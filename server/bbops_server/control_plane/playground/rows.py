@@ -13,7 +13,7 @@ from bbops.review.contract.form_fields import FormField
 from bbops.review.contract.sessions import endpoint_name
 from bbops.review.outline.outline import ColumnOutline, Outline, TableOutline
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.projects.playground_sending import PlaygroundTarget
+from bbops_server.control_plane.playground.sending import PlaygroundTarget
 from bbops_server.control_plane.projects.visited_project import DRAFT, VisitedProject
 from bbops_server.control_plane.web.routes import read
 from bbops_server.control_plane.web.visit import Here

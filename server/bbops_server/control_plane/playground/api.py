@@ -20,23 +20,23 @@ from bbops.review.contract.multipart_bodies import FormPart
 from bbops.review.contract.sessions import endpoint_name
 from bbops_server.accounts.playground import CallOwner
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.projects.playground_results import (
+from bbops_server.control_plane.playground.results import (
     ComparedResponses,
     PlaygroundResult,
 )
-from bbops_server.control_plane.projects.playground_sending import (
-    ANONYMOUS,
-    MAX_INPUT_BYTES,
-    PlaygroundTarget,
-    SignInChoice,
-)
-from bbops_server.control_plane.projects.playground_tests import (
+from bbops_server.control_plane.playground.saved_tests import (
     MAX_NAME,
     ExpectedResponse,
     SavedTest,
     TestCommit,
     commit_test,
     preview_test,
+)
+from bbops_server.control_plane.playground.sending import (
+    ANONYMOUS,
+    MAX_INPUT_BYTES,
+    PlaygroundTarget,
+    SignInChoice,
 )
 from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT
 from bbops_server.control_plane.web.routes import PERMISSION, change, read
