@@ -14,7 +14,7 @@ from typing import Final
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.base.errors import BbopsError
-from bbops.base.render import plural, render
+from bbops.base.render import plural, printable, render
 from bbops.interfaces.ci.files import append_text, size_of
 from bbops.interfaces.ci.run import CiRun
 
@@ -101,6 +101,14 @@ def annotate(run: CiRun, diagnostics: Sequence[Diagnostic], *, folder: str = "")
         ]
     ]
     return render(shown, "github", folder=folder)
+
+
+def warn(run: CiRun, message: str) -> str:
+    """Return a warning for the output of a step: an annotation without a file, or text."""
+    text = printable(message)
+    if not run.has_commands:
+        return f"warning: {text}"
+    return f"::warning title=bbops::{text.replace('%', '%25').replace(chr(10), '%0A')}"
 
 
 def describe_rest(diagnostics: Sequence[Diagnostic]) -> str:

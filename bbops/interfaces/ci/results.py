@@ -1,7 +1,8 @@
 """The results of `bbops ci` commands as JSON files, which `bbops ci report` reads.
 
-`bbops.interfaces.ci.sections` has one file for each kind of result, named as the result's file. A
-result may come from a job of another repository, so it is untrusted and its size is bounded.
+`bbops.interfaces.ci.sections` has one file for each kind of result, named as the result's file,
+with its type as RESULT and with `make_section`. A result may come from a job of another repository,
+so it is untrusted and its size is bounded.
 """
 
 from __future__ import annotations
@@ -83,11 +84,17 @@ def write_result(folder: Path, name: str, result: Any) -> Path:
     return path
 
 
+def make_section(name: str, result: Any) -> ReportSection:
+    """Return the part of a report about a result; `name` is the one of its file."""
+    section: ReportSection = dict(members(SECTIONS))[name].make_section(result)
+    return section
+
+
 def read_sections(folder: Path) -> list[ReportSection]:
     """Return the parts of a report, one for each result in a folder.
 
     Raises:
-        BbopsError: a result is too large, or is not valid.
+        BbopsError: there is no result, or one is too large or not valid.
     """
     found = list[ReportSection]()
     for name, section in members(SECTIONS):
@@ -95,8 +102,13 @@ def read_sections(folder: Path) -> list[ReportSection]:
         data = read_file(path, MAX_RESULT_BYTES)
         if data is not None:
             try:
-                found.append(section.read(data))
+                found.append(section.make_section(msgspec.json.decode(data, type=section.RESULT)))
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 hint = f"run 'bbops ci {name}' again"
                 raise BbopsError(f"'{path}' is not a result: {error}", hint=hint) from None
+    if not found:
+        hint = (
+            "run 'bbops ci check' or 'bbops ci plan' first, or choose a folder with --results DIR"
+        )
+        raise BbopsError(f"there are no results in '{folder}'", hint=hint)
     return sorted(found, key=lambda section: section.order)

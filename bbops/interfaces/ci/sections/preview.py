@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import Final, Literal
 
-import msgspec
-
+from bbops.interfaces.ci.environments._values import read_address
 from bbops.interfaces.ci.results import ReportSection
-from bbops.review.plan.render.markdown import escape
+from bbops.review.plan.render.markdown import code, escape
 
 
 @dataclass(frozen=True, slots=True)
-class PreviewResult:
+class PreviewReport:
     """The result of `bbops ci preview`.
 
     Attributes:
@@ -23,24 +24,26 @@ class PreviewResult:
 
     project: str
     commit: str
-    state: str
+    state: Literal["live", "failed", "removed"]
     url: str = ""
     message: str = ""
 
 
-def read(data: bytes) -> ReportSection:
-    """Return the part of the report for a result.
+RESULT: Final = PreviewReport
 
-    Raises:
-        msgspec.DecodeError: the result is not valid.
-    """
-    result = msgspec.json.decode(data, type=PreviewResult)
 
-    def details(_rows: int) -> Iterator[str]:
-        if result.message:
-            yield escape(result.message)
-
-    headline = " ".join(filter(None, (result.state, result.url)))
+def make_section(result: PreviewReport) -> ReportSection:
+    """Return the part of a report about a result."""
     return ReportSection(
-        "Preview", 3, result.state != "failed", headline, result.project, result.commit, details
-    )
+        "Preview", 3, result.state != "failed", result.state, result.project, result.commit,
+        partial(render, result),
+    )  # fmt: skip
+
+
+def render(result: PreviewReport, _rows: int) -> Iterator[str]:
+    """Yield the blocks of the preview in Markdown."""
+    if result.url:
+        is_link = read_address(result.url) and "(" not in result.url
+        yield f"<{result.url}>" if is_link else code(result.url)
+    if result.message:
+        yield escape(result.message)
