@@ -96,8 +96,9 @@ def compare_change(
         tree = _tree(checkout, _require(run, store, tip), tip)
         return Comparison(tree, FolderTree(checkout.folder), "")
     head = _require(run, store, commit or run.commit or "HEAD")
-    if base or (run.event == "push" and run.base):
-        return _compare_with(run, checkout, base or run.base, head)
+    before = base or (run.base if run.event == "push" else "")
+    if before and (base or _is_known(store, before)):
+        return _compare_with(run, checkout, before, head)
     target = run.target or _default_branch(run, store)
     if not run.target and run.branch == target:
         return _compare_with_parent(run, checkout, head)
@@ -120,6 +121,14 @@ def find_target(run: CiRun, folder: Path) -> Tree | None:
     except GitError:
         return None
     return find_base(folder)
+
+
+def _is_known(store: Store, commit: str) -> bool:
+    """Return whether a commit is there; also if only a deeper clone would have it.
+
+    The commit before a forced push is in no clone.
+    """
+    return store.is_shallow or store.find_commit(commit) is not None
 
 
 def _compare_with(run: CiRun, checkout: Checkout, base: str, head: str) -> Comparison:

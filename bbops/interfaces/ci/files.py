@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import Final
 
 from bbops.base.disk import replace_file
 from bbops.base.errors import BbopsError
+
+_CHUNK: Final = 1 << 20
 
 
 def read_file(path: Path, max_bytes: int) -> bytes | None:
@@ -17,18 +20,29 @@ def read_file(path: Path, max_bytes: int) -> bytes | None:
         BbopsError: the file is larger than `max_bytes`, or cannot be read.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        handle = os.open(
+            path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        )
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise BbopsError(f"cannot read '{path}': {reason_of(error)}") from None
-    with open(handle, "rb") as file:  # noqa: PTH123 - a handle, not a path
+    try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise BbopsError(f"cannot read '{path}': expected a regular file")
-        data = file.read(max_bytes + 1)
+        data = _read_handle(handle, max_bytes + 1)
+    finally:
+        os.close(handle)
     if len(data) > max_bytes:
         raise BbopsError(f"'{path}' is too large, expected at most {max_bytes:,} bytes")
     return data
+
+
+def _read_handle(handle: int, max_bytes: int) -> bytes:
+    data = bytearray()
+    while len(data) < max_bytes and (chunk := os.read(handle, min(_CHUNK, max_bytes - len(data)))):
+        data += chunk
+    return bytes(data)
 
 
 def append_text(path: Path, text: str, *, max_bytes: int | None = None) -> bool:

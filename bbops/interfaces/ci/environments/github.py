@@ -63,7 +63,9 @@ def read_actions(env: Mapping[str, str], forge: str, run_number: str) -> CiRun:
         commit=read_commit(env.get("GITHUB_SHA")),
         branch=read_text(env.get("GITHUB_REF_NAME")) if _is_branch(env) else "",
         repository=repository,
-        url=f"{server}/{repository}/actions/runs/{number}" if server and number else "",
+        url=f"{server}/{repository}/actions/runs/{number}"
+        if server and repository and number
+        else "",
         server=server,
         api=read_address(env.get("GITHUB_API_URL")),
         summary=read_path(env.get("GITHUB_STEP_SUMMARY")),
@@ -98,7 +100,7 @@ def _with_proposal(run: CiRun, env: Mapping[str, str], request: Any, event: Any)
         target=read_branch(env.get("GITHUB_BASE_REF") or read_field(base, "ref")),
         base=read_commit(read_field(base, "sha")),
         number=read_number(read_field(request, "number") or read_field(event, "number")),
-        is_fork=source != (target or run.repository),
+        is_fork=not source or source != (target or run.repository),
     )
 
 
