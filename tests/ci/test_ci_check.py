@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.support.actions_runner import read_commands
 from tests.support.ci_jobs import Forge, Job, actions_job, git, pull_request_job
 
@@ -133,6 +134,27 @@ def test_shallow_checkout_of_a_fork_is_enough(tmp_path: Path) -> None:
     job = pull_request_job(tmp_path / "job", forge, "topic", depth=1, source="bob/small")
     git(job.folder, "remote", "remove", "origin")
     assert job.run("check").exit_code == 0
+
+
+AGENTS = ROOT / "tests/golden/check/ok-agents/project"
+
+
+def test_unsupported_resource_of_the_target_is_a_warning(tmp_path: Path) -> None:
+    files = {
+        path.relative_to(AGENTS).as_posix(): path.read_text() for path in AGENTS.rglob("*.yaml")
+    }
+    worker = files.pop("agents/worker.yaml")
+    forge = Forge(tmp_path / "forge", main="trunk")
+    forge.create(files)
+    forge.branch("topic")
+    forge.commit({"README.md": "More\n"})
+    job = pull_request_job(tmp_path / "one", forge, "topic", depth=2)
+    job.run("check")
+    assert (job.outputs["errors"], job.outputs["warnings"]) == ("0", "1")
+    forge.commit({"agents/worker.yaml": worker})
+    job = pull_request_job(tmp_path / "two", forge, "topic")
+    job.run("check")
+    assert (job.outputs["errors"], job.outputs["warnings"]) == ("1", "1")
 
 
 def test_junit_has_each_case(tmp_path: Path) -> None:
