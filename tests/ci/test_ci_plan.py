@@ -91,8 +91,9 @@ def gitea_job(folder: Path, forge: Forge, branch: str, *, branches: bool = True)
     return job
 
 
-def test_folder_of_a_monorepo_has_its_own_plan(tmp_path: Path) -> None:
-    forge = Forge(tmp_path / "forge", "services/shop")
+@pytest.mark.parametrize("under", ["services/shop", ".services/shop"])
+def test_folder_of_a_monorepo_has_its_own_plan(tmp_path: Path, under: str) -> None:
+    forge = Forge(tmp_path / "forge", under)
     forge.create()
     (forge.root / "other.txt").write_text("one\n")
     forge.branch("topic")
@@ -100,7 +101,8 @@ def test_folder_of_a_monorepo_has_its_own_plan(tmp_path: Path) -> None:
     job = pull_request_job(tmp_path / "job", forge, "topic")
     done = job.run("plan")
     assert (done.exit_code, job.outputs["breaking"]) == (0, "1")
-    assert (tmp_path / "job/temp/bbops-ci/services--shop/plan.json").is_file()
+    name = under.replace("/", "--")
+    assert (tmp_path / "job/temp/bbops-ci" / name / "plan.json").is_file()
 
 
 def test_target_with_another_name_is_found(tmp_path: Path) -> None:
@@ -168,6 +170,13 @@ def test_new_branch_is_compared_with_main(proposed: Forge, tmp_path: Path) -> No
     done = job.run("plan")
     assert (done.exit_code, "tags" in done.stdout) == (0, False)
     assert GUARDED in done.stdout
+
+
+def test_manual_run_on_main_shows_the_last_commit(forge: Forge, tmp_path: Path) -> None:
+    guard_users(forge)
+    job = push_job(tmp_path / "job", forge, "main", "0" * 40)
+    job.env["GITHUB_EVENT_NAME"] = "workflow_dispatch"
+    assert GUARDED in job.run("plan").stdout
 
 
 def test_forced_push_falls_back_to_the_parent(forge: Forge, tmp_path: Path) -> None:
@@ -261,6 +270,16 @@ def test_shallow_clone_of_a_push_names_the_fix(forge: Forge, tmp_path: Path) -> 
     done = push_job(tmp_path / "job", forge, "main", before, depth=1).run("plan")
     assert done.exit_code == 2
     assert "fetch-depth: 0" in done.stderr
+
+
+def test_clone_without_files_names_the_fix(proposed: Forge, tmp_path: Path) -> None:
+    git(proposed.root, "config", "uploadpack.allowFilter", "true")
+    command = ("clone", "-q", "--filter=blob:none", "--branch=topic", proposed.url, "clone")
+    git(tmp_path, *command)
+    done = Job(tmp_path / "clone").run("plan", "--commit", "topic")
+    assert done.exit_code == 2
+    assert "this clone lacks files of older commits" in done.stderr
+    assert "leave 'filter' out of the checkout" in done.stderr
 
 
 def gitlab_job(folder: Path, forge: Forge, *, depth: int = 0) -> Job:

@@ -92,14 +92,14 @@ def compare_change(
     """
     store = checkout.store
     if not run.is_ci and not commit:
-        tip = base or _default_branch(run, store)
+        tip = base or _local_main(store)
         tree = _tree(checkout, _require(run, store, tip), tip)
         return ChangeSides(tree, FolderTree(checkout.folder), "")
     head = _require(run, store, commit or run.commit or "HEAD")
     before = base or (run.base if run.event == "push" else "")
     if before and (base or _is_known(store, before)):
         return _compare_with(run, checkout, before, head)
-    target = run.target or _default_branch(run, store)
+    target = run.target or run.default_branch or MAIN
     if not run.target and run.branch == target:
         return _compare_with_parent(run, checkout, head)
     return _merge(run, checkout, _find_tip(run, store, target, head), head)
@@ -199,11 +199,9 @@ def _remote_names(branch: str) -> tuple[str, ...]:
     return (f"refs/remotes/origin/{branch}", f"refs/heads/{branch}") if branch else ()
 
 
-def _default_branch(run: CiRun, store: Store) -> str:
-    if run.default_branch:
-        return run.default_branch
-    known = store.find_commit(f"refs/heads/{MAIN}")
-    return MAIN if run.is_ci or known else f"origin/{MAIN}"
+def _local_main(store: Store) -> str:
+    names = (MAIN, f"origin/{MAIN}")
+    return next((name for name in names if store.find_commit(name)), MAIN)
 
 
 def _require(run: CiRun, store: Store, revision: str) -> str:
@@ -227,5 +225,5 @@ def _tree(checkout: JobCheckout, commit: str, name: str) -> Tree:
 def _labelled(checkout: JobCheckout, tree_or_commit: str, run: CiRun, head: str) -> Tree:
     """Return a tree under the name of the change, also if it is the result of a merge."""
     tree = _tree(checkout, tree_or_commit, "")
-    tree.revision = f"{run.branch or head}@sha1:{head}"
+    tree.revision = _tree(checkout, head, run.branch or head).revision
     return tree

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from bbops.base.diagnostics import Diagnostic, has_errors
-from bbops.base.errors import ProjectError
+from bbops.base.errors import GitError, ProjectError
 from bbops.base.render import plural, printable, render
 from bbops.compiler.check import Cache, CheckedProject, validate
 from bbops.interfaces.ci.comparing import ChangeSides, JobCheckout, compare_change
@@ -61,9 +61,15 @@ def make_plan(run: CiRun, checkout: JobCheckout, *, base: str = "", commit: str 
         GitError: a commit is missing.
         ProjectError: one of the two projects has errors.
     """
-    comparison = compare_change(run, checkout, base=base, commit=commit)
-    name = project_name(checkout.folder)
-    return PlanReport(1, name, comparison.commit, comparison.conflicts, _document(comparison))
+    try:
+        sides = compare_change(run, checkout, base=base, commit=commit)
+        document = _document(sides)
+    except GitError as error:
+        if "promisor" not in error.message:
+            raise
+        hint = "clone without a filter: leave 'filter' out of the checkout"
+        raise GitError("this clone lacks files of older commits", hint=hint) from None
+    return PlanReport(1, project_name(checkout.folder), sides.commit, sides.conflicts, document)
 
 
 def outputs_of(report: PlanReport) -> dict[str, object]:
@@ -107,8 +113,8 @@ def failed_severities(report: PlanReport, chosen: Collection[str]) -> list[str]:
     return [name for name in SEVERITIES if name in chosen and SEVERITIES[name](changes)]
 
 
-def _document(comparison: ChangeSides) -> Document | None:
-    base, head = comparison.base, comparison.head
+def _document(sides: ChangeSides) -> Document | None:
+    base, head = sides.base, sides.head
     if base is None or not _is_project(base):
         return None
     cache = Cache()
