@@ -407,6 +407,13 @@ def test_invalid_project_exits_with_1_and_its_errors(forge: Forge, tmp_path: Pat
     assert read_commands(done.stderr) == []
 
 
+def test_failed_plan_leaves_no_earlier_result(forge: Forge) -> None:
+    job = Job(forge.root)
+    assert job.run("plan").exit_code == 0
+    assert job.run("plan", "--base", "nope").exit_code == 2
+    assert not (forge.folder / ".bbops/ci/plan.json").exists()
+
+
 def test_folder_outside_a_repository_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "project.yaml").write_text("bbops: 1\nname: shop\n")
     done = Job(tmp_path).run("plan")

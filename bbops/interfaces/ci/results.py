@@ -15,9 +15,10 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from bbops.base.disk import remove_file
 from bbops.base.errors import BbopsError
 from bbops.base.registry import members
-from bbops.interfaces.ci.files import make_folder, read_file, write_file
+from bbops.interfaces.ci.files import make_folder, read_file, reason_of, write_file
 from bbops.interfaces.ci.run import CiRun
 
 T = TypeVar("T")
@@ -82,6 +83,19 @@ def write_result(folder: Path, name: str, result: Any) -> Path:
     path = folder / f"{name}.json"
     write_file(path, msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n")
     return path
+
+
+def clear_result(folder: Path, name: str) -> None:
+    """Delete the result of an earlier run of a command, which may fail before it has a new one.
+
+    Raises:
+        BbopsError: the file cannot be deleted.
+    """
+    path = folder / f"{name}.json"
+    try:
+        remove_file(path)
+    except OSError as error:
+        raise BbopsError(f"cannot delete '{path}': {reason_of(error)}") from None
 
 
 def make_section(name: str, result: Any) -> ReportSection:

@@ -39,7 +39,7 @@ class CiRun:
         summary: the file for the summary of the step.
         outputs: the file for the outputs of the step.
         default_branch: the default branch of the repository; empty if unknown.
-        scratch: a folder for temporary files of the job.
+        scratch: a folder for temporary files of this job alone.
     """
 
     forge: str = _FALLBACK

@@ -28,7 +28,7 @@ folder_argument = click.argument(
 )
 results_option = click.option(
     "--results", metavar="DIR", type=click.Path(path_type=Path),
-    help="The folder for the results; by default in RUNNER_TEMP, else .bbops/ci of the project.",
+    help="The folder for the results; by default .bbops/ci, or RUNNER_TEMP on GitHub.",
 )  # fmt: skip
 base_option = click.option(
     "--base", metavar="REV", default="",
@@ -94,6 +94,7 @@ def check(
     from bbops.interfaces.ci.sections.check import headline  # noqa: PLC0415
 
     run, under = _read_run(), _find_under(folder)
+    place = _clear_result(run, "check", folder, under, results)
     checked = work.check_folder(run, folder, has_tests=not no_tests, database=database_url)
     report = work.make_report(checked, run, folder, under)
     if sarif is not None:
@@ -106,7 +107,7 @@ def check(
         "errors": report.errors, "warnings": report.warnings, "tests": report.tests or 0,
         "failed": report.failed, "unformatted": report.unformatted,
     }  # fmt: skip
-    _publish(run, "check", report, folder, under, results, outputs)
+    _publish(run, "check", report, place, outputs)
     if as_json:
         say(_as_json(report))
         return int(not report.is_ok)
@@ -154,6 +155,7 @@ def plan(
     from bbops.interfaces.ci.reporting import guard_text  # noqa: PLC0415
 
     run, checkout = _read_run(base=base, commit=commit), open_checkout(folder)
+    place = _clear_result(run, "plan", folder, checkout.under, results)
     try:
         report = work.make_plan(run, checkout, base=base, commit=commit)
     except work.InvalidRevision as error:
@@ -161,7 +163,7 @@ def plan(
         return 1
     if markdown is not None:
         write_file(markdown, work.render_markdown_report(report).encode())
-    _publish(run, "plan", report, folder, checkout.under, results, work.outputs_of(report))
+    _publish(run, "plan", report, place, work.outputs_of(report))
     failed = work.failed_severities(report, fail_on)
     if as_json:
         say(_as_json(report))
@@ -232,20 +234,24 @@ def _find_under(folder: Path) -> str:
     return around[1] if around else ""
 
 
+def _clear_result(run: CiRun, name: str, folder: Path, under: str, results: Path | None) -> Path:
+    """Delete an earlier result of a command, and return the folder for the new one."""
+    from bbops.interfaces.ci.results import clear_result, results_folder  # noqa: PLC0415 - after --help
+
+    place = results_folder(run, folder, under, results)
+    clear_result(place, name)
+    return place
+
+
 def _publish(
-    run: CiRun, name: str, result: Any, folder: Path, under: str, results: Path | None,
-    outputs: Mapping[str, object],
-) -> None:  # fmt: skip
+    run: CiRun, name: str, result: Any, place: Path, outputs: Mapping[str, object]
+) -> None:
     """Write the result, the outputs and the summary of a command."""
     from bbops.interfaces.ci.report import render_section  # noqa: PLC0415 - after --help
     from bbops.interfaces.ci.reporting import write_outputs, write_summary  # noqa: PLC0415
-    from bbops.interfaces.ci.results import (  # noqa: PLC0415
-        make_section,
-        results_folder,
-        write_result,
-    )
+    from bbops.interfaces.ci.results import make_section, write_result  # noqa: PLC0415
 
-    write_result(results_folder(run, folder, under, results), name, result)
+    write_result(place, name, result)
     write_outputs(run, outputs)
     if run.summary is not None:
         write_summary(run, render_section(make_section(name, result), _ROWS))

@@ -7,6 +7,7 @@ the run: HEAD is the head of the pull request.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from bbops.interfaces.ci.environments.github import read_actions
 from bbops.interfaces.ci.run import CiRun
@@ -17,4 +18,5 @@ def read(env: Mapping[str, str]) -> CiRun | None:
     if not (env.get("GITEA_ACTIONS") or env.get("FORGEJO_ACTIONS")):
         return None
     forge = "forgejo" if env.get("FORGEJO_ACTIONS") else "gitea"
-    return read_actions(env, forge, env.get("GITHUB_RUN_NUMBER", ""))
+    run = read_actions(env, forge, env.get("GITHUB_RUN_NUMBER", ""))
+    return replace(run, scratch=None)  # RUNNER_TEMP may be the /tmp of all jobs
