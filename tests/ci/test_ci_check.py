@@ -60,7 +60,8 @@ def test_project_without_findings_exits_with_0(tmp_path: Path) -> None:
     assert "no problems in 4 resources, 1 test passed" in output
     assert read_commands(output) == []
     assert job.outputs == {
-        "errors": "0", "warnings": "0", "tests": "1", "failed": "0", "unformatted": "0",
+        "valid": "true", "errors": "0", "warnings": "0", "tests": "1", "failed": "0",
+        "unformatted": "0",
     }  # fmt: skip
     assert job.summary == "### Check: no problems in 4 resources, 1 test passed\n\n"
 
@@ -73,6 +74,7 @@ def test_error_becomes_an_annotation_and_a_row(tmp_path: Path) -> None:
     assert command.properties["title"] == "missing-key"
     assert "| **error** | `endpoints/hello.yaml:1` |" in job.summary
     assert (job.outputs["tests"], int(job.outputs["errors"]) > 0) == ("0", True)
+    assert job.outputs["valid"] == "false"
     assert "tests not run" in output
 
 
@@ -86,6 +88,7 @@ def test_failed_test_is_shown_at_its_line(tmp_path: Path) -> None:
     assert f"`tests/hello.yaml:{command.properties['line']}`" in job.summary
     assert output.count("1 of 1 test failed") == 1
     assert (job.outputs["failed"], job.outputs["tests"]) == ("1", "1")
+    assert job.outputs["valid"] == "true"
 
 
 def test_file_to_format_is_a_finding(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_pull_request_shows_its_own_effects_only(proposed: Forge, tmp_path: Path
     assert "tags" not in done.stdout
     main, topic = proposed.id_of("main")[:12], proposed.id_of("topic")[:12]
     assert f"main {main} → topic {topic}" in done.stdout
-    assert (job.outputs["changes"], job.outputs["breaking"]) == ("true", "1")
+    assert (job.outputs["changes"], job.outputs["breaking"]) == ("1", "1")
     assert job.summary.startswith("### Plan: 1 break, 1 route, 1 file\n")
 
 
@@ -185,12 +185,24 @@ def test_forced_push_falls_back_to_the_parent(forge: Forge, tmp_path: Path) -> N
     assert GUARDED in job.run("plan").stdout
 
 
+def test_other_repository_is_compared_with_its_own_main(forge: Forge, tmp_path: Path) -> None:
+    job = push_job(tmp_path / "job", forge, "main", "0" * 40)
+    other = Forge(tmp_path / "job/checkout/other")
+    other.create()
+    text = (other.folder / USERS).read_text()
+    (other.folder / USERS).write_text(text.replace("None", "JWT"))
+    job.under = "other"
+    done = job.run("plan")
+    assert (done.exit_code, "→ this folder" in done.stdout) == (0, True), done.output
+    assert GUARDED in done.stdout
+
+
 def test_first_push_has_nothing_to_compare_with(forge: Forge, tmp_path: Path) -> None:
     job = push_job(tmp_path / "job", forge, "main", "0" * 40)
     done = job.run("plan")
     assert done.exit_code == 0, done.output
     assert "the project is new: there is nothing to compare it with" in done.stdout
-    assert (job.outputs["changes"], job.outputs["plan-hash"]) == ("true", "")
+    assert (job.outputs["changes"], job.outputs["plan-hash"]) == ("1", "")
 
 
 def test_project_that_the_change_adds_is_new(tmp_path: Path) -> None:
@@ -208,7 +220,7 @@ def test_unchanged_project_exits_with_0(forge: Forge, tmp_path: Path) -> None:
     forge.commit({"README.md": "More\n"})
     job = push_job(tmp_path / "job", forge, "main", forge.id_of("main~1"))
     assert job.run("plan").exit_code == 0
-    assert (job.outputs["changes"], job.outputs["breaking"]) == ("false", "0")
+    assert (job.outputs["changes"], job.outputs["breaking"]) == ("0", "0")
 
 
 # ---- conflicts

@@ -91,7 +91,8 @@ def compare_change(
         GitError: a commit is missing, which the hint explains, or the two have no common history.
     """
     store = checkout.store
-    if not run.is_ci and not commit:
+    is_local = not run.is_ci or (not base and _is_elsewhere(run, store))
+    if is_local and not commit:
         tip = base or _local_main(store)
         tree = _tree(checkout, _require(run, store, tip), tip)
         return ChangeSides(tree, FolderTree(checkout.folder), "")
@@ -121,6 +122,15 @@ def find_target(run: CiRun, folder: Path) -> Tree | None:
     except GitError:
         return None
     return find_base(folder)
+
+
+def _is_elsewhere(run: CiRun, store: Store) -> bool:
+    """Return whether the job is about another repository: this one has none of its commits.
+
+    A job may create a project of its own, for example. A shallow clone may lack the commits.
+    """
+    named = [commit for commit in (run.commit, run.base) if commit]
+    return bool(named) and not store.is_shallow and not any(map(store.find_commit, named))
 
 
 def _is_known(store: Store, commit: str) -> bool:

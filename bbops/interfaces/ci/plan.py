@@ -73,18 +73,17 @@ def make_plan(run: CiRun, checkout: JobCheckout, *, base: str = "", commit: str 
 
 
 def outputs_of(report: PlanReport) -> dict[str, object]:
-    """Return the outputs of the step: the digest, whether there are changes, and their numbers."""
+    """Return the outputs of the step: the digest of the plan, and numbers of its changes.
+
+    `changes` counts resources; it is 1 for a new project.
+    """
     document = report.document
     if document is None:
-        return {"plan-hash": "", "changes": True, **dict.fromkeys(SEVERITIES, 0), "approvals": 0}
+        return {"plan-hash": "", "changes": 1, **dict.fromkeys(SEVERITIES, 0), "approvals": 0}
+    changes = max(len(document.plan.resources), int(document.changes))
     counts = {name: count(document.plan) for name, count in SEVERITIES.items()}
     approvals = document.plan.verdict.approvals
-    return {
-        "plan-hash": document.digest,
-        "changes": document.changes,
-        **counts,
-        "approvals": approvals,
-    }
+    return {"plan-hash": document.digest, "changes": changes, **counts, "approvals": approvals}
 
 
 def render_report(report: PlanReport, *, color: bool) -> str:

@@ -81,8 +81,8 @@ def check(
     """Validate the project in DIR, check its format, and run its tests.
 
     Needs nothing but the checkout: no server, no token. Errors become annotations and the summary
-    of the step, in CI systems that have them. The outputs of the step are errors, warnings, tests,
-    failed and unformatted.
+    of the step, in CI systems that have them. The outputs of the step are valid, errors, warnings,
+    tests, failed and unformatted.
 
     Exits with 0 without findings, warnings aside, with 1 with findings, with 2 when it cannot run.
     """
@@ -104,8 +104,8 @@ def check(
     if code_quality is not None:
         write_file(code_quality, render_code_quality(checked.findings, folder=under).encode())
     outputs = {
-        "errors": report.errors, "warnings": report.warnings, "tests": report.tests or 0,
-        "failed": report.failed, "unformatted": report.unformatted,
+        "valid": not report.errors, "errors": report.errors, "warnings": report.warnings,
+        "tests": report.tests or 0, "failed": report.failed, "unformatted": report.unformatted,
     }  # fmt: skip
     _publish(run, "check", report, place, outputs)
     if as_json:
