@@ -18,7 +18,8 @@ def find_around(folder: Path) -> tuple[Path, str] | None:
     here = folder.resolve()
     for top in (here, *here.parents):
         if (top / ".git").exists() or (top == here and (top / "HEAD").is_file()):
-            return top, here.relative_to(top).as_posix().removeprefix(".")
+            under = here.relative_to(top).as_posix()
+            return top, "" if under == "." else under
     return None
 
 
