@@ -19,6 +19,7 @@ from tests.support.ci_jobs import (
     push_job,
     repository,
 )
+from tests.support.planning import starting_files
 
 __all__ = ["forge"]
 
@@ -188,7 +189,7 @@ def test_forced_push_falls_back_to_the_parent(forge: Forge, tmp_path: Path) -> N
 def test_other_repository_is_compared_with_its_own_main(forge: Forge, tmp_path: Path) -> None:
     job = push_job(tmp_path / "job", forge, "main", "0" * 40)
     other = Forge(tmp_path / "job/checkout/other")
-    other.create()
+    other.create(starting_files() | {"README.md": "Another history\n"})
     text = (other.folder / USERS).read_text()
     (other.folder / USERS).write_text(text.replace("None", "JWT"))
     job.under = "other"
