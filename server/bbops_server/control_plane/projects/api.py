@@ -63,7 +63,7 @@ async def list_projects(visit: Here) -> list[ProjectLine]:
     ]
 
 
-@read("/api/projects/{name:str}/status", Permission.READ_PROJECT)
+@read("/api/projects/{name:str}/status", Permission.READ_STATUS)
 async def read_status(visit: Here, name: FromPath[str]) -> Status:
     """The status of a project: its conditions, diagnostics and last publications."""
     status = visit.control.project(name)
@@ -84,7 +84,8 @@ async def reconcile(
     requested_at = visit.control.status.reconcile(name, again=again)
     if requested_at is None:
         raise _unknown(name)
-    await visit.note("reconcile", object=name)
+    run = f" {visit.caller.name}" if visit.caller.how == "ci" else ""
+    await visit.note("reconcile", object=name + run)
     return ReconcileResponse(requested_at)
 
 
