@@ -19,7 +19,7 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 FILE_DOORS = {
     "bbops/base/assets.py", "bbops/base/registry.py", "bbops/edit/authoring/folder.py",
-    "bbops/interfaces/cli/_catalog.py",
+    "bbops/interfaces/ci/files.py", "bbops/interfaces/cli/_catalog.py",
     "bbops/interfaces/cli/_credentials.py", "bbops/interfaces/cli/completion.py",
     "bbops/interfaces/cli/frontend.py",
     "bbops/interfaces/cli/_check_cache.py", "bbops/interfaces/cli/init.py",

@@ -21,7 +21,7 @@ SECTIONS = {
         "init", "new", "addon", "set", "mv", "copy", "rm", "fmt", "validate", "test", "plan", "dev",
         "describe", "contract", "lsp",
     ),
-    "Propose": ("propose", "proposals", "drafts"),
+    "Propose": ("propose", "proposals", "drafts", "ci"),
     "Serve": (
         "serve", "status", "requests", "replay", "jobs", "tasks", "events",
         "deliveries", "receivers", "env", "keys", "db", "frontend",

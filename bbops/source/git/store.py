@@ -149,6 +149,19 @@ class Store:
             raise failure(answer, arguments)
         return answer.status == 0
 
+    def merge_base(self, one: str, other: str) -> str:
+        """Return the best common ancestor of two commits; empty without one.
+
+        In a shallow clone, the history may end before the common ancestor.
+        """
+        answer = run(self._place, ("merge-base", _checked(one), _checked(other)))
+        return "" if answer.status or answer.ended else answer.output.decode().split()[0]
+
+    @property
+    def is_shallow(self) -> bool:
+        """Whether the repository lacks older commits, as after `git clone --depth`."""
+        return (self._place.common_dir / "shallow").exists()
+
     def count_between(self, old: str, new: str) -> int:
         """Return how many commits `new` has in its history that `old` has not, merges once."""
         told = self._ask(

@@ -32,7 +32,7 @@ Row = Sequence[str]
 def render_markdown(document: Document) -> str:
     """Return a plan in GitHub's Markdown, at most 60,000 characters; rows beyond it are counted."""
     for rows in _ROWS:
-        text = "\n\n".join(_parts(document, rows)) + "\n"
+        text = "\n\n".join(render_parts(document, rows)) + "\n"
         if len(text) <= MOST:
             return text
     return "\n\n".join(_head(document, 1)) + "\n"
@@ -62,7 +62,8 @@ def _head(document: Document, rows: int) -> Iterator[str]:
         yield _bullets(whys, rows)
 
 
-def _parts(document: Document, rows: int) -> Iterator[str]:
+def render_parts(document: Document, rows: int) -> Iterator[str]:
+    """Yield the blocks of a plan in Markdown, with at most `rows` rows in each table."""
     plan = document.plan
     yield from _head(document, rows)
     if not document.changes:
