@@ -9,7 +9,9 @@ from typing import Any, Final
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?").fullmatch
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,9}").fullmatch
-_REPOSITORY: Final = re.compile(r"(?!.*(?:^|/)\.\.?(?:/|$))[\w.-]+(?:/[\w.-]+)+", re.ASCII).fullmatch
+_REPOSITORY: Final = re.compile(
+    r"(?!.*(?:^|/)\.\.?(?:/|$))[\w.-]+(?:/[\w.-]+)+", re.ASCII
+).fullmatch
 _ADDRESS: Final = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&*+,;=%\[\]-]+").fullmatch
 _HEADS: Final = "refs/heads/"
 _MAX_LENGTH: Final = 2_000

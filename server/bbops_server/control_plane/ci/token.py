@@ -6,7 +6,6 @@ The route ignores cookies: the identity token alone authenticates its request.
 from __future__ import annotations
 
 import logging
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
@@ -19,6 +18,7 @@ from litestar.exceptions import (
 from litestar.params import Body
 
 from bbops.base.render import one_line
+from bbops.interfaces.answers import WorkflowToken
 from bbops_server.accounts.ci_tokens import IssuedCiToken, WorkflowRun
 from bbops_server.accounts.errors import AccountError
 from bbops_server.control_plane.ci import github, gitlab
@@ -50,14 +50,6 @@ class TokenExchange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __repr__(self) -> str:
         return f"TokenExchange(project={self.project!r})"
-
-
-class WorkflowToken(msgspec.Struct, frozen=True):
-    """A token for one project, returned once."""
-
-    token: str
-    expires_at: datetime
-    project: str
 
 
 @post(
