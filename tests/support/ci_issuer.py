@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import jwt
 import pytest
@@ -21,6 +22,7 @@ SHA = "4c1e2a91c04d17b2a91c04d17b2a91c04d17b2a9"
 REPOSITORY, OWNER = 1_296_269, 583_231
 MAIN = "refs/heads/main"
 FILE = ".github/workflows/bbops.yml"
+JOB_KEY = "key-of-the-job"
 _numbers = itertools.count(1)
 
 
@@ -44,6 +46,8 @@ class CiIssuer(ThreadingHTTPServer):
         self.document: bytes | None = None
         self.redirect, self.requests = "", list[str]()
         self.metadata: dict[str, Any] = {}
+        self.job_claims: dict[str, Any] = {}
+        """Changes of the claims of tokens that jobs request with JOB_KEY."""
         self.gate = threading.Event()
         self.gate.set()
         self._thread = threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True)
@@ -129,6 +133,9 @@ class _Handler(BaseHTTPRequestHandler):
             about = {"issuer": issuer.url, "jwks_uri": f"{issuer.url}/jwks", **issuer.metadata}
             self.reply(json.dumps(about).encode())
             return
+        if self.path.startswith("/token?"):
+            self.issue(issuer)
+            return
         issuer.gate.wait(60)
         if issuer.redirect:
             self.send_response(302)
@@ -137,6 +144,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.end_headers()
             return
         self.reply(issuer.jwks() if issuer.document is None else issuer.document)
+
+    def issue(self, issuer: CiIssuer) -> None:
+        """Respond as the token service of GitHub."""
+        audience = parse_qs(urlsplit(self.path).query).get("audience", [""])[0]
+        if self.headers["authorization"] != f"Bearer {JOB_KEY}":
+            self.send_error(401)
+            return
+        token = issuer.sign(issuer.github(audience, **issuer.job_claims))
+        self.reply(json.dumps({"count": len(token), "value": token}).encode())
 
     def reply(self, body: bytes) -> None:
         self.send_response(200)
