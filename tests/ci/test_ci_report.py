@@ -271,7 +271,7 @@ def test_search_for_a_comment_ends(github_api: ForgeApi, comment: Comment) -> No
     for number in range(250):
         github_api.add(f"Comment {number}", OTHER_USER)
     assert "the comment was created" in comment(github_api).stdout
-    assert len([one for one in github_api.requests if one.method == "GET"]) == 2
+    assert [request.method for request in github_api.requests].count("GET") == 2
 
 
 def test_other_project_has_its_own_comment(

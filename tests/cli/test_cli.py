@@ -166,7 +166,7 @@ def test_every_noun_that_lists_does_so_without_a_command() -> None:
         if isinstance(command := load_command(name, module), click.Group)
     }  # fmt: skip
     assert {name for name, group in groups.items() if "list" not in group.commands} <= {
-        "contract", "db", "mcp", "workspace",
+        "ci", "contract", "db", "mcp", "workspace",
     }  # fmt: skip
     assert all(isinstance(group, CommandGroup) for group in groups.values())
 

@@ -19,8 +19,9 @@ from bbops.interfaces.cli.init import template_files
 from bbops.source.git import store
 from tests.support.served import git
 
-ELSEWHERE = {"server", "state", "no_browser", "writes", "stdio"}
-"""Parameters of commands that need more than a project: a server, a browser, a model, an editor."""
+ELSEWHERE = {"server", "state", "no_browser", "writes", "stdio", "comment"}
+"""Parameters of commands that need more than a project: a server, a browser, a model, an editor, a
+CI job."""
 
 
 def walk(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, click.Command]]:

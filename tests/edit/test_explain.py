@@ -48,6 +48,7 @@ WITHOUT = {
     "yaml-too-deep": "65 levels; tests/golden/check/yaml-too-deep has them",
     "yaml-encoding": "bytes that no page of text can hold; tests/golden/check/yaml-encoding",
     "test-failed": "told by a server that runs the tests; tests/compiler/test_gate.py",
+    "unformatted": "reported by 'bbops ci check'; tests/ci/test_ci_check.py",
     "unreadable": "a server.yaml that is not there; tests/publish/test_server_file.py",
     "other-database": "depends on where a server keeps its data; tests/runtime/test_own_sql.py",
     "addon-needs": "depends on the server; tests/publish/test_kept_files.py",

@@ -33,10 +33,10 @@ SHOWN = {
 TESTED_BELOW = {"too-many-files", "frontend-too-large", "not-a-file", "yaml-too-large"}
 TESTED_ELSEWHERE = {
     "needs-restart", "unreadable", "test-failed", "feature-off", "other-database",
-    "local-storage-not-shared", "addon-needs", "sql-one-database",
+    "local-storage-not-shared", "addon-needs", "sql-one-database", "unformatted",
 }  # fmt: skip
 """In tests/publish: test_server_file.py, test_gate.py, test_features.py, test_kept_files.py; in
-tests/cli: test_validate_on_postgres.py."""
+tests/cli: test_validate_on_postgres.py; in tests/ci: test_ci_check.py."""
 REPORTERS = {
     "Diagnostic", "Problem", "PydanticCustomError", "SyntaxProblem", "_encoding", "_report",
     "_unreadable", "problem", "report", "wrong",

@@ -1,8 +1,8 @@
 """A stand-in for the comments of GitHub, Gitea, Forgejo and GitLab, on a free port.
 
-The shapes are those of the published descriptions: GitHub's OpenAPI (npm `@octokit/openapi`, which
-tests/ci/test_forge_schema.py compares with this server), Gitea's `Comment`, and GitLab's "Notes
-API".
+Its responses have the shapes of the published descriptions: GitHub's OpenAPI (npm
+`@octokit/openapi`, which tests/ci/test_forge_schema.py compares with this server), Gitea's
+`Comment`, and GitLab's "Notes API".
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ _FETCH: Final = "'git fetch origin', or choose another commit with '--base REV'"
 
 
 @dataclass(frozen=True, slots=True)
-class Checkout:
+class JobCheckout:
     """The repository of a CI job, with the project in it.
 
     Attributes:
@@ -44,7 +44,7 @@ class Checkout:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ChangeSides:
     """The two sides of a change.
 
     Attributes:
@@ -61,7 +61,7 @@ class Comparison:
     conflicts: tuple[str, ...] = ()
 
 
-def open_checkout(folder: Path) -> Checkout:
+def open_checkout(folder: Path) -> JobCheckout:
     """Return the repository around a project's folder.
 
     Raises:
@@ -73,12 +73,12 @@ def open_checkout(folder: Path) -> Checkout:
         message = f"'{folder}' is in no git repository, so there is nothing to compare it with"
         raise GitError(message, hint=hint)
     top, under = around
-    return Checkout(Store.open(top), folder, under)
+    return JobCheckout(Store.open(top), folder, under)
 
 
 def compare_change(
-    run: CiRun, checkout: Checkout, *, base: str = "", commit: str = ""
-) -> Comparison:
+    run: CiRun, checkout: JobCheckout, *, base: str = "", commit: str = ""
+) -> ChangeSides:
     """Return the two sides of the change that a CI job is about.
 
     Args:
@@ -94,7 +94,7 @@ def compare_change(
     if not run.is_ci and not commit:
         tip = base or _default_branch(run, store)
         tree = _tree(checkout, _require(run, store, tip), tip)
-        return Comparison(tree, FolderTree(checkout.folder), "")
+        return ChangeSides(tree, FolderTree(checkout.folder), "")
     head = _require(run, store, commit or run.commit or "HEAD")
     before = base or (run.base if run.event == "push" else "")
     if before and (base or _is_known(store, before)):
@@ -131,29 +131,27 @@ def _is_known(store: Store, commit: str) -> bool:
     return store.is_shallow or store.find_commit(commit) is not None
 
 
-def _compare_with(run: CiRun, checkout: Checkout, base: str, head: str) -> Comparison:
+def _compare_with(run: CiRun, checkout: JobCheckout, base: str, head: str) -> ChangeSides:
     before = _tree(checkout, _require(run, checkout.store, base), base)
-    return Comparison(before, _tree(checkout, head, run.branch or head), head)
+    return ChangeSides(before, _tree(checkout, head, run.branch or head), head)
 
 
-def _compare_with_parent(run: CiRun, checkout: Checkout, head: str) -> Comparison:
+def _compare_with_parent(run: CiRun, checkout: JobCheckout, head: str) -> ChangeSides:
     """Compare a commit of the default branch, whose predecessor is not named, with its parent."""
     after = _tree(checkout, head, run.branch)
     if parents := checkout.store.parents(head):
         parent = _require(run, checkout.store, parents[0])
-        return Comparison(_tree(checkout, parent, parent), after, head)
+        return ChangeSides(_tree(checkout, parent, parent), after, head)
     if checkout.store.is_shallow:
         raise _missing(run, checkout.store, "the commit before this one")
-    return Comparison(None, after, head)
+    return ChangeSides(None, after, head)
 
 
-def _merge(run: CiRun, checkout: Checkout, tip: tuple[str, str], head: str) -> Comparison:
+def _merge(run: CiRun, checkout: JobCheckout, tip: tuple[str, str], head: str) -> ChangeSides:
     store, (name, onto) = checkout.store, tip
     before = _tree(checkout, onto, name)
-    current = store.find_commit("HEAD") or head
-    merged = next((one for one in (head, current) if _contains(store, one, onto, head)), "")
-    if merged:
-        return Comparison(before, _labelled(checkout, merged, run, head), head)
+    if merged := _find_merge(store, onto, head):
+        return ChangeSides(before, _labelled(checkout, merged, run, head), head)
     common = store.merge_base(onto, head)
     if not common:
         if store.is_shallow:
@@ -162,12 +160,17 @@ def _merge(run: CiRun, checkout: Checkout, tip: tuple[str, str], head: str) -> C
     result = merge_trees(store.place, onto, head)
     if result.conflicts:
         before = _tree(checkout, common, name)
-        return Comparison(before, _labelled(checkout, head, run, head), head, result.conflicts)
-    return Comparison(before, _labelled(checkout, result.tree, run, head), head)
+        return ChangeSides(before, _labelled(checkout, head, run, head), head, result.conflicts)
+    return ChangeSides(before, _labelled(checkout, result.tree, run, head), head)
 
 
-def _contains(store: Store, commit: str, *others: str) -> bool:
-    return all(store.is_ancestor(other, commit) for other in others)
+def _find_merge(store: Store, onto: str, head: str) -> str:
+    """Return the change if it contains the target, or HEAD if it is their merge; else nothing."""
+    if store.is_ancestor(onto, head):
+        return head
+    current = store.find_commit("HEAD")
+    is_merge = current and head in store.parents(current) and store.is_ancestor(onto, current)
+    return current if current and is_merge else ""
 
 
 def _find_tip(run: CiRun, store: Store, target: str, head: str) -> tuple[str, str]:
@@ -217,11 +220,11 @@ def _missing(run: CiRun, store: Store, what: str) -> GitError:
     return GitError(f"{what} is not in this clone", hint=_DEEPEN.get(run.forge, fetch))
 
 
-def _tree(checkout: Checkout, commit: str, name: str) -> Tree:
+def _tree(checkout: JobCheckout, commit: str, name: str) -> Tree:
     return GitTree(checkout.store, commit, branch=name, under=checkout.under)
 
 
-def _labelled(checkout: Checkout, tree_or_commit: str, run: CiRun, head: str) -> Tree:
+def _labelled(checkout: JobCheckout, tree_or_commit: str, run: CiRun, head: str) -> Tree:
     """Return a tree under the name of the change, also if it is the result of a merge."""
     tree = _tree(checkout, tree_or_commit, "")
     tree.revision = f"{run.branch or head}@sha1:{head}"

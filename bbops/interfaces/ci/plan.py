@@ -9,7 +9,7 @@ from bbops.base.diagnostics import Diagnostic, has_errors
 from bbops.base.errors import ProjectError
 from bbops.base.render import plural, printable, render
 from bbops.compiler.check import Cache, CheckedProject, validate
-from bbops.interfaces.ci.comparing import Checkout, Comparison, compare_change
+from bbops.interfaces.ci.comparing import ChangeSides, JobCheckout, compare_change
 from bbops.interfaces.ci.names import project_name
 from bbops.interfaces.ci.report import render_section
 from bbops.interfaces.ci.run import CiRun
@@ -25,7 +25,7 @@ _ROWS: Final = 1_000
 
 
 class InvalidRevision(ProjectError):
-    """One of the two projects of a plan has errors."""
+    """A project of a plan has errors."""
 
     def __init__(self, revision: str, diagnostics: Sequence[Diagnostic]) -> None:
         super().__init__(diagnostics)
@@ -48,7 +48,7 @@ SEVERITIES: Final[dict[str, Callable[[Plan], int]]] = {
 """The number of changes of each severity: an output of the step, and a value of `--fail-on`."""
 
 
-def make_plan(run: CiRun, checkout: Checkout, *, base: str = "", commit: str = "") -> PlanReport:
+def make_plan(run: CiRun, checkout: JobCheckout, *, base: str = "", commit: str = "") -> PlanReport:
     """Return the plan of the change that a CI job is about.
 
     Args:
@@ -107,7 +107,7 @@ def failed_severities(report: PlanReport, chosen: Collection[str]) -> list[str]:
     return [name for name in SEVERITIES if name in chosen and SEVERITIES[name](changes)]
 
 
-def _document(comparison: Comparison) -> Document | None:
+def _document(comparison: ChangeSides) -> Document | None:
     base, head = comparison.base, comparison.head
     if base is None or not _is_project(base):
         return None

@@ -169,7 +169,7 @@ def plan(
         say(to_json(report))
     else:
         lines = [work.render_report(report, color=wants_color(sys.stdout))]
-        lines += [f"failed: the change has effects of '{name}'" for name in failed]
+        lines += [f"failed: --fail-on {name}" for name in failed]
         say(guard_text(run, "\n".join(lines)))
     return int(bool(failed or report.conflicts))
 

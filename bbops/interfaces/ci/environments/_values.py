@@ -19,31 +19,31 @@ _MAX_LENGTH: Final = 2_000
 
 def read_commit(value: object) -> str:
     """Return a whole commit id; empty for other values, and for the id of only zeros."""
-    text = read_text(value).lower()
+    text = text_of(value).lower()
     return text if _COMMIT(text) and text.strip("0") else ""
 
 
 def read_number(value: object) -> int:
     """Return a positive whole number; 0 for other values."""
-    text = str(value) if type(value) is int else read_text(value)
+    text = str(value) if type(value) is int else text_of(value)
     return int(text) if _NUMBER(text) else 0
 
 
 def read_repository(value: object) -> str:
     """Return OWNER/NAME; empty for other values."""
-    text = read_text(value)
+    text = text_of(value)
     return text if _REPOSITORY(text) else ""
 
 
 def read_address(value: object) -> str:
     """Return a URL of http or https without a trailing slash; empty for other values."""
-    text = read_text(value)
+    text = text_of(value)
     return text.rstrip("/") if _ADDRESS(text) else ""
 
 
 def read_branch(value: object) -> str:
     """Return the name of a branch, without `refs/heads/`; empty for other refs."""
-    text = read_text(value)
+    text = text_of(value)
     return (
         ""
         if text.startswith("refs/") and not text.startswith(_HEADS)
@@ -53,11 +53,11 @@ def read_branch(value: object) -> str:
 
 def read_path(value: object) -> Path | None:
     """Return a path; None for an empty value."""
-    text = read_text(value)
+    text = text_of(value)
     return Path(text) if text and "\0" not in text else None
 
 
-def read_text(value: object) -> str:
+def text_of(value: object) -> str:
     """Return a text; empty for other values, and for texts of more than 2,000 characters."""
     return value if isinstance(value, str) and len(value) <= _MAX_LENGTH else ""
 

@@ -20,7 +20,7 @@ from bbops.interfaces.ci.environments._values import (
     read_number,
     read_path,
     read_repository,
-    read_text,
+    text_of,
 )
 from bbops.interfaces.ci.files import read_file
 from bbops.interfaces.ci.run import CiRun
@@ -61,7 +61,7 @@ def read_actions(env: Mapping[str, str], forge: str, run_number: str) -> CiRun:
     run = CiRun(
         forge=forge,
         commit=read_commit(env.get("GITHUB_SHA")),
-        branch=read_text(env.get("GITHUB_REF_NAME")) if _is_branch(env) else "",
+        branch=text_of(env.get("GITHUB_REF_NAME")) if _is_branch(env) else "",
         repository=repository,
         url=f"{server}/{repository}/actions/runs/{number}"
         if server and repository and number
@@ -105,7 +105,7 @@ def _with_proposal(run: CiRun, env: Mapping[str, str], request: Any, event: Any)
 
 
 def _with_queue(run: CiRun, group: Any) -> CiRun:
-    queued = _QUEUED.search(read_text(read_field(group, "head_ref")))
+    queued = _QUEUED.search(text_of(read_field(group, "head_ref")))
     return replace(
         run,
         event="queue",

@@ -64,7 +64,7 @@ def headline(report: CheckReport) -> str:
 
 
 def _counts(report: CheckReport) -> Iterator[str]:
-    if not report.errors and not report.warnings:
+    if report.is_ok and not report.warnings:
         yield f"no problems in {plural(report.resources, 'resource')}"
     for count, word in ((report.errors, "error"), (report.warnings, "warning")):
         if count:
