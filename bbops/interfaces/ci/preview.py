@@ -20,7 +20,7 @@ _SHORT: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class DraftPreview:
     """The state of a draft; `draft` is its name in its address, empty without a draft."""
 
     report: PreviewReport
@@ -28,7 +28,7 @@ class Preview:
     diagnostics: tuple[JsonDiagnostic, ...] = ()
 
 
-def wait_for_draft(session: JobSession, branch: str, commit: str) -> Preview:
+def wait_for_draft(session: JobSession, branch: str, commit: str) -> DraftPreview:
     """Make a server build the draft of a branch, and wait until it serves a commit or has failed.
 
     Args:
@@ -83,12 +83,12 @@ def require_branch(run: CiRun) -> str:
     return run.branch
 
 
-def outputs_of(preview: Preview) -> Mapping[str, object]:
+def outputs_of(preview: DraftPreview) -> Mapping[str, object]:
     """Return the outputs of the step."""
     return {"url": preview.report.url, "draft": preview.draft, "state": preview.report.state}
 
 
-def headline(preview: Preview) -> str:
+def headline(preview: DraftPreview) -> str:
     """Return the state as a sentence."""
     report = preview.report
     if report.state == "live":
@@ -98,9 +98,9 @@ def headline(preview: Preview) -> str:
 
 def _result(
     session: JobSession, commit: str, draft: DraftStatus | None, failure: str = ""
-) -> Preview:
+) -> DraftPreview:
     url, slug = (draft.url, draft.slug) if draft is not None else ("", "")
     diagnostics = tuple(draft.diagnostics) if draft is not None and failure else ()
     state = "failed" if failure else "live"
     report = PreviewReport(session.project, commit, state, url, failure)  # type: ignore[arg-type]
-    return Preview(report, slug, diagnostics)
+    return DraftPreview(report, slug, diagnostics)

@@ -27,7 +27,7 @@ class PublishReport:
 
     Attributes:
         state: "live"; "superseded" if a newer commit that contains this one is live; "stalled" if
-            this commit, or a newer one that contains it, cannot be published; or "unseen".
+            this commit, or a newer commit that contains it, cannot be published; or "unseen".
         commit: the commit of the job.
         live: the live commit; empty without one.
         release: the live release; so are `version` and `url`.

@@ -97,7 +97,7 @@ def preview(
 ) -> int:  # fmt: skip
     """Wait until the draft of the job's branch serves its commit.
 
-    The draft opens for members of the project; this command gives access to nobody. The outputs of
+    The draft opens for members of the project; this command gives no access. The outputs of
     the step are state, url and draft.
 
     Exits with 0 when the draft serves the commit, and for a proposal of a fork, which has no draft;

@@ -40,7 +40,7 @@ def find_trust(identity: CiIdentity, trusts: Sequence[CiTrust]) -> CiTrust:
         trusts: the trusts in its issuer, of one project or of all.
 
     Raises:
-        RejectedClaim: it meets none; the claim is the first one that differs from the closest
+        RejectedClaim: it meets none; the claim is the first difference from the closest
             trust. Without a trust in the repository, that is always the repository.
         SeveralProjects: it meets the trusts of several projects.
     """
