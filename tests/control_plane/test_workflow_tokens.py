@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -18,12 +20,14 @@ from bbops_server.accounts.book import Book
 from bbops_server.accounts.ci_tokens import WorkflowRun
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.rules import CI_PERMISSIONS, Permission
+from bbops_server.control_plane.external_sign_in import provider_http
 from bbops_server.control_plane.web.routes import HAS_OWN_AUTH, PERMISSION
 from bbops_server.settings.ci_trust import CiTrust
 from tests.support.accounts import Clock, book, clock
 from tests.support.ci_exchange import Exchange, message, public_pem, sign_by_hand
 from tests.support.ci_issuer import FILE, MAIN, SHA, CiIssuer, issuer
 from tests.support.control import URL, Tried, tried
+from tests.support.patience import wait_for
 from tests.support.signing_keys import other_rsa_key, weak_rsa_key
 
 __all__ = ["book", "clock", "issuer", "tried"]
@@ -139,6 +143,30 @@ def test_servers_that_share_a_database_accept_an_identity_token_once(
     assert issue(book, clock, "jti 2") is not None
     clock.wait(timedelta(minutes=6))
     assert issue(book, clock, "jti 1") is not None  # its identity token has expired by now
+
+
+def test_simultaneous_issues_of_an_identity_token_give_a_single_token(
+    book: Book, clock: Clock
+) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        issued = list(threads.map(lambda _: issue(book, clock, "jti 1"), range(8)))
+    assert sum(token is not None for token in issued) == 1
+
+
+def test_token_locates_a_commit_and_builds_a_draft(exchange: Exchange) -> None:
+    headers, browser = exchange.issue(), exchange.control.browser()
+    path = "/api/projects/small/status"
+    found = browser.call("GET", path, params={"commit": "a" * 40}, headers=headers).json()
+    assert found["commit"] == {
+        "commit": "a" * 40, "is_live": True, "is_in_live": True, "is_in_attempted": True,
+    }  # fmt: skip
+    for commit in ("main", "a" * 39, "../" * 14, "--" * 20):
+        answer = browser.call("GET", path, params={"commit": commit}, headers=headers)
+        assert answer.status_code == 400, commit
+    path = "/api/projects/small/reconcile?draft=topic"
+    assert browser.call("POST", path, headers=headers).status_code == 202
+    assert exchange.control.source.asked == ["draft topic"], "nothing is published"
+    assert exchange.audit()[-1][0].startswith("small draft topic run 1658821493 by octocat at ")
 
 
 # ---- the closed list
@@ -511,6 +539,30 @@ def test_unknown_key_ids_do_not_fetch_keys_each_time(exchange: Exchange) -> None
         token = jwt.encode(claims, other_rsa_key(), "RS256", headers={"kid": f"x{number}"})
         assert exchange.ask(token).status_code == 401
     assert exchange.issuer.fetches == 1
+
+
+def test_slow_keys_are_fetched_once_for_simultaneous_requests(exchange: Exchange) -> None:
+    issuer = exchange.issuer
+    issuer.gate.clear()
+
+    def open_gate() -> None:
+        wait_for(lambda: issuer.fetches)
+        issuer.gate.set()
+
+    opening = threading.Thread(target=open_gate)
+    opening.start()
+    tokens = [issuer.sign(issuer.github(URL)) for _ in range(8)]
+    assert {answer.status_code for answer in exchange.ask_at_once(tokens)} == {200}
+    opening.join()
+    assert issuer.fetches == 1
+
+
+def test_keys_that_do_not_arrive_in_time_give_no_token(
+    exchange: Exchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provider_http, "TIMEOUT_SECONDS", 0.2)
+    exchange.issuer.gate.clear()
+    assert exchange.ask().status_code == 503
 
 
 # ---- limits and the guard

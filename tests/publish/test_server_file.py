@@ -6,6 +6,7 @@ writes `expected.txt`.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, time
 from pathlib import Path
 
@@ -127,6 +128,13 @@ def test_numbers_of_trusts_can_come_from_the_environment() -> None:
     file = load("server.yaml", text.encode(), {"ID": "123456789012"}).file
     assert file is not None
     assert access_settings(file).trusts[0].repository_id == "123456789012"
+
+
+def test_page_about_ci_shows_valid_files() -> None:
+    text = (ROOT / "docs/ci.md").read_text()
+    files = [block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+             if "repositoryId" in block]  # fmt: skip
+    assert [len(load("server.yaml", file.encode(), {}).diagnostics) for file in files] == [0]
 
 
 def test_the_control_plane_is_at_the_root_of_its_host() -> None:
