@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bbops import __version__
 from bbops.interfaces.cli._root_group import RootGroup
 from bbops.interfaces.cli.init import rename, slug
 from bbops.source.yaml.document import load
@@ -42,6 +43,7 @@ def test_a_new_project_is_one_clean_commit_on_main(tmp_path: Path) -> None:
 def test_a_new_project_holds_exactly_the_template(tmp_path: Path) -> None:
     run("init", tmp_path / "new")
     expected = git(ROOT / "project-template", "ls-files").splitlines()
+    expected.remove(".gitlab-ci.yml")
     assert git(tmp_path / "new", "ls-files").splitlines() == expected
     assert ".gitignore" in expected
 
@@ -60,6 +62,39 @@ def test_a_new_project_is_valid(tmp_path: Path) -> None:
     assert run("validate", tmp_path / "My Shop").stdout.startswith("no problems in ")
 
 
+# ---- --forge
+@pytest.mark.parametrize("kind", [[], ["--empty"]], ids=["template", "empty"])
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], [".github/workflows/bbops.yml"]),
+        (["--forge", "github"], [".github/workflows/bbops.yml"]),
+        (["--forge", "gitlab"], [".gitlab-ci.yml"]),
+        (["--forge", "none"], []),
+    ],
+    ids=["default", "github", "gitlab", "none"],
+)  # fmt: skip
+def test_a_new_project_has_the_files_of_one_forge(
+    tmp_path: Path, kind: list[str], options: list[str], expected: list[str]
+) -> None:
+    run("init", tmp_path / "new", *kind, *options)
+    files = git(tmp_path / "new", "ls-files").splitlines()
+    assert [file for file in files if file.startswith((".github/", ".gitlab"))] == expected
+
+
+def test_an_unknown_forge_is_an_error_that_names_the_known_ones(tmp_path: Path) -> None:
+    result = run("init", tmp_path / "new", "--forge", "sourceforge")
+    assert "github" in result.stderr
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("forge", ["github", "gitlab"])
+def test_the_ci_of_a_new_project_installs_this_version(tmp_path: Path, forge: str) -> None:
+    run("init", tmp_path / "new", "--forge", forge)
+    file = {"github": ".github/workflows/bbops.yml", "gitlab": ".gitlab-ci.yml"}[forge]
+    assert f"bbops=={__version__}" in (tmp_path / "new" / file).read_text()
+
+
 # ---- --empty
 def test_an_empty_project_has_a_name_and_no_resources(tmp_path: Path) -> None:
     result = run("init", tmp_path / "my-api", "--empty")
@@ -67,7 +102,7 @@ def test_an_empty_project_has_a_name_and_no_resources(tmp_path: Path) -> None:
     assert (tmp_path / "my-api/project.yaml").read_text() == "bbops: 1\nname: my-api\n"
     files = git(tmp_path / "my-api", "ls-files").splitlines()
     assert {path.partition("/")[0] for path in files} == {
-        ".agents", ".gitignore", ".vscode", "AGENTS.md", "project.yaml",
+        ".agents", ".github", ".gitignore", ".vscode", "AGENTS.md", "project.yaml",
     }  # fmt: skip
     assert git(tmp_path / "my-api", "rev-list", "--count", "HEAD") == "1"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -10,7 +11,7 @@ import pytest
 
 from bbops.source.git import store
 from tests.support.axe import axe, find_violations
-from tests.support.browser import DESK, PHONE, find_faults, go_to, opened, press, write
+from tests.support.browser import DESK, MOST_TABS, PHONE, find_faults, go_to, opened, press, write
 from tests.support.control import PASSWORD
 from tests.support.hostile_project import AUTHOR, BRANCH, FILES, PAYLOAD
 from tests.support.patience import wait_for
@@ -93,41 +94,109 @@ def test_pages_are_accessible_and_keep_hostile_texts_in_their_boxes(
     assert faulty == [], "\n".join(faulty)
 
 
-def test_request_to_a_draft_is_traced_saved_as_a_test_and_proposed_without_scripts(
-    chromium: Browser, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.mktemp("journey")
-    with Served(make_project(folder / "sample"), folder / "home") as served:
+@pytest.fixture
+def sample(tmp_path: Path) -> Iterator[Served]:
+    """A server whose project has a draft `topic`."""
+    with Served(make_project(tmp_path / "sample"), tmp_path / "home") as served:
         served.live()
         set_up(served).close()
         git(served.repository, "branch", "topic")
-        with opened(chromium, java_script_enabled=False) as page:
-            sign_in_by_form(page, served)
-            wait_for(lambda: "topic" in read(page, served, "/projects/sample/drafts"))
-            page.goto(served.serving["control_url"] + "/projects/sample/endpoints?in=topic")
-            page.get_by_role("link", name="POST /api/auth/register").click()
-            page.get_by_role("link", name="Playground", exact=True).nth(1).click()
-            for name, value in (("email", "eve@example.com"), ("password", "correct horse"),
-                                ("name", "Eve")):  # fmt: skip
-                page.locator(f"[name='body:{name}']").fill(value)
-            page.get_by_role("button", name="Send to topic").click()
-            assert page.get_by_text("201 Created").is_visible()
-            assert page.get_by_role("heading", name="Trace").is_visible()
-            assert page.get_by_role("link", name="functions/auth/register.yaml").count() > 1
-            page.get_by_text("Save as a test").click()
-            page.get_by_label("Name of the case").fill("Eve signs up")
-            page.get_by_role("button", name="Preview the test").click()
-            assert page.get_by_text("+  - name: Eve signs up").is_visible()
-            page.get_by_role("button", name="Commit to topic").click()
-            assert "Committed to draft topic" in page.get_by_role("status").inner_text()
-        git(served.repository, "switch", "-q", "topic")
-        tested = run(served, "test", "--json")
-        assert tested.returncode == 0, tested.stdout
-        assert "Eve signs up" in tested.stdout
+        yield served
+
+
+REGISTRATION = {"email": "eve@example.com", "password": "correct horse", "name": "Eve"}
+
+
+def test_request_to_a_draft_is_traced_saved_as_a_test_and_proposed_without_scripts(
+    chromium: Browser, sample: Served
+) -> None:
+    with opened(chromium, java_script_enabled=False) as page:
+        sign_in_by_form(page, sample)
+        wait_for(lambda: "topic" in read(page, sample, "/projects/sample/drafts"))
+        page.goto(sample.serving["control_url"] + "/projects/sample/endpoints?in=topic")
+        page.get_by_role("link", name="POST /api/auth/register").click()
+        page.get_by_role("link", name="Playground", exact=True).nth(1).click()
+        for name, value in REGISTRATION.items():
+            page.locator(f"[name='body:{name}']").fill(value)
+        page.get_by_role("button", name="Send to topic").click()
+        assert page.get_by_text("201 Created").is_visible()
+        assert page.get_by_role("heading", name="Trace").is_visible()
+        assert page.get_by_role("link", name="functions/auth/register.yaml").count() > 1
+        page.get_by_text("Save as a test").click()
+        page.get_by_label("Name of the case").fill("Eve signs up")
+        page.get_by_role("button", name="Preview the test").click()
+        assert page.get_by_text("+  - name: Eve signs up").is_visible()
+        page.get_by_role("button", name="Commit to topic").click()
+        assert "Committed to draft topic" in page.get_by_role("status").inner_text()
+        page.get_by_role("button", name="Propose topic").click()
+        assert page.get_by_role("heading", name="Plan").is_visible()
+    assert_case_passes(sample, "Eve signs up")
+
+
+def test_request_as_a_user_of_a_draft_is_traced_saved_and_proposed_by_keyboard_alone(
+    chromium: Browser, sample: Served
+) -> None:
+    with opened(chromium) as page:
+        sign_in(page, sample)
+        wait_for(lambda: "topic" in read(page, sample, "/projects/sample/drafts"))
+        page.goto(
+            sample.serving["control_url"] + "/projects/sample/endpoints/auth/register?in=topic"
+        )
+        open_playground(page)
+        for name, value in REGISTRATION.items():
+            write_field(page, f"body:{name}", value)
+        press(page, "Send to topic")
+        assert page.get_by_text("201 Created").is_visible()
+        page.goto(sample.serving["control_url"] + "/projects/sample/endpoints?in=topic")
+        press(page, "GET\n/api/me")
+        open_playground(page)
+        go_to(page, "an anonymous client")
+        page.keyboard.press("ArrowDown")
+        write(page, "Id or email of the user", REGISTRATION["email"])
+        press(page, "Send to topic")
+        assert page.get_by_text("200 OK").is_visible()
+        assert page.get_by_role("heading", name="Trace").is_visible()
+        open_details(page, "Save as a test")
+        write(page, "Name of the case", " to Eve")
+        press(page, "Preview the test")
+        press(page, "Commit to topic")
+        press(page, "Propose topic")
+        assert page.get_by_role("heading", name="Plan").is_visible()
+
+
+def assert_case_passes(served: Served, case: str) -> None:
+    """Run the tests of the draft, of which one has this name."""
+    git(served.repository, "switch", "-q", "topic")
+    tested = run(served, "test", "--json")
+    assert tested.returncode == 0, tested.stdout
+    assert case in tested.stdout
+
+
+def write_field(page: Page, name: str, text: str) -> None:
+    """Write into the field of a form, reached by Tab."""
+    for _ in range(MOST_TABS):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.name") == name:
+            page.keyboard.type(text)
+            return
+    pytest.fail(f"Tab does not lead to the field '{name}'")
+
+
+def open_playground(page: Page) -> None:
+    """Press the tab of an endpoint's page; the side bar has a link of the same name."""
+    open_details(page, "Skip to content")
+    press(page, "Playground")
+
+
+def open_details(page: Page, title: str) -> None:
+    """Open a part of the page, or go to it."""
+    go_to(page, title)
+    page.keyboard.press("Enter")
 
 
 def test_menu_opens_by_keyboard_on_a_phone(page: Page, hostile: Served) -> None:
     page.set_viewport_size({"width": 375, "height": 720})
+    read(page, hostile, f"{BASE}/endpoints")  # from then on the menu counts the endpoints
     page.goto(f"{hostile.serving['control_url']}{BASE}")
     assert not page.get_by_role("link", name="Endpoints").is_visible()
     go_to(page, "Menu")

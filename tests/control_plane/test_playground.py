@@ -11,7 +11,7 @@ import pytest
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Role
-from bbops_server.control_plane.projects.playground_sending import (
+from bbops_server.control_plane.playground.sending import (
     MAX_INPUT_BYTES,
     MAX_RUNNING,
 )
@@ -126,6 +126,82 @@ def test_disabled_colleague_sends_nothing(house: House) -> None:
     assert browser.send("hello").status_code == 200
     house.book.people.disable(person.id)
     assert browser.send("hello").status_code == 401
+
+
+# ---- the project's login
+LOGIN = {"email": "ada@example.com", "password": "correct"}
+
+
+def test_request_is_signed_in_by_the_projects_login(developer: PlaygroundBrowser) -> None:
+    result = developer.send("me", draft=DRAFT, **{"as": {"login": LOGIN}}).json()
+    assert (result["status"], result["body"]) == (200, '{"user":7}')
+    assert "$TOKEN" in result["snippets"]["curl"]
+    assert "eyJ" not in str(result)
+
+
+def test_refusing_login_ends_the_request_with_its_answer(developer: PlaygroundBrowser) -> None:
+    wrong = {**LOGIN, "password": "guess"}
+    refused = developer.send("me", draft=DRAFT, **{"as": {"login": wrong}})
+    assert refused.status_code == 400
+    assert "the login answered 401 Unauthorized: " in error(refused)
+    assert "Wrong email or password" in error(refused)
+    assert "guess" not in error(refused)
+
+
+def test_login_to_live_is_a_confirmed_and_audited_change(
+    house: House, maintainer: PlaygroundBrowser, developer: PlaygroundBrowser
+) -> None:
+    refused = developer.send("me", confirm=True, **{"as": {"login": LOGIN}})
+    assert refused.status_code == 403
+    refused = maintainer.send("me", **{"as": {"login": LOGIN}})
+    assert (refused.status_code, error(refused)) == (
+        409, "'POST /login' may change live data; confirm it first",
+    )  # fmt: skip
+    assert maintainer.send("me", confirm=True, **{"as": {"login": LOGIN}}).json()["status"] == 200
+    assert house.book.audit.list(limit=1)[0].object == "shop POST /login"
+
+
+def test_login_excludes_other_callers(developer: PlaygroundBrowser) -> None:
+    both = {"login": LOGIN, "user": {"id": 7}}
+    refused = developer.send("me", draft=DRAFT, **{"as": both})
+    assert error(refused) == "'user', 'credential' and 'login' exclude each other; send one of them"
+
+
+def test_comparison_with_live_takes_no_login(maintainer: PlaygroundBrowser) -> None:
+    refused = maintainer.call(
+        f"drafts/{DRAFT}/playground/compare", endpoint="me", **{"as": {"login": LOGIN}}
+    )
+    assert refused.status_code == 400
+    assert "a login to live may change it" in error(refused)
+
+
+def test_page_sends_the_login_of_its_fields_and_forgets_the_password(
+    developer: PlaygroundBrowser,
+) -> None:
+    shown = developer.submit(
+        f"{PAGE}/me?in={DRAFT}", **{"as": "login"}, login__body__email=LOGIN["email"],
+        login__body__password=LOGIN["password"],
+    )  # fmt: skip
+    assert shown.status_code == 200
+    assert "200 OK" in shown.text
+    assert 'value="ada@example.com"' in shown.text
+    assert 'value="correct"' not in shown.text
+
+
+def test_page_offers_a_login_to_live_to_maintainers_alone(
+    maintainer: PlaygroundBrowser, developer: PlaygroundBrowser
+) -> None:
+    assert 'value="login"' in maintainer.get(f"{PAGE}/me").text
+    assert 'value="login"' not in developer.get(f"{PAGE}/me").text
+    assert 'value="login"' in developer.get(f"{PAGE}/me?in={DRAFT}").text
+
+
+def test_page_asks_before_it_logs_in_to_live(maintainer: PlaygroundBrowser) -> None:
+    shown = maintainer.submit(
+        f"{PAGE}/me", **{"as": "login"}, login__body__email=LOGIN["email"],
+        login__body__password=LOGIN["password"],
+    )  # fmt: skip
+    assert "Nothing has been sent yet" in shown.text
 
 
 # ---- drafts

@@ -9,7 +9,7 @@ import pytest
 
 from bbops.review.contract.form_requests import OutgoingRequest
 from bbops.review.replay.sending import Reply
-from bbops_server.control_plane.projects.playground_results import (
+from bbops_server.control_plane.playground.results import (
     PlaygroundResult,
     find_differences,
     write_result,

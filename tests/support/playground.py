@@ -22,6 +22,33 @@ columns:
 seed:
   - { id: 7, email: ada@example.com, role: admin }
 """
+COMMENTS = """
+columns:
+  id: { type: integer, primaryKey: true, auto: increment }
+  user_id: { type: integer, references: users.id }
+  title: { type: string }
+  note: { type: string, private: true, default: "" }
+seed:
+  - { id: 3, user_id: 7, title: "<b>First</b>" }
+  - { id: 4, user_id: 7, title: Second }
+"""
+COMMENT = """
+input:
+  user_id: integer
+  title: string
+steps:
+  - insert: { table: comments, data: { user_id: '${ input.user_id }', title: '${ input.title }' } }
+    as: comment
+  - return: { status: 201, value: "${ vars.comment | omit('note') }" }
+"""
+READ_COMMENT = """
+params:
+  id: integer
+steps:
+  - find: { table: comments, where: id == params.id, select: [id, title], one: true }
+    as: comment
+  - return: { value: '${ vars.comment }' }
+"""
 ECHO = """
 input:
   text: string
@@ -29,6 +56,20 @@ input:
 steps:
   - return: { value: { texts: [TEXTS] } }
 """.replace("TEXTS", ", ".join(["'${ input.text }'"] * 10))
+LOGIN = """
+input:
+  email: string
+  password: string
+steps:
+  - find: { table: users, where: email == input.email, one: true }
+    as: user
+  - if: vars.user == null or input.password != 'correct'
+    then:
+      - throw: { status: 401, message: Wrong email or password }
+  - generateAuthToken: { userId: '${ vars.user.id }' }
+    as: token
+  - return: { value: { token: '${ vars.token }' } }
+"""
 ME = "steps:\n  - return: { value: { user: '${ vars.auth.userId }' } }\n"
 MEAN = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>"
 
@@ -43,14 +84,21 @@ def endpoint(method: str, path: str, function: str, more: str = "") -> str:
 
 PROJECT = {
     "project.yaml": FILES["project.yaml"]
-    + "auth: { users: users, signingKey: '${ env.SECRET }' }\n",
+    + "auth: { users: users, signingKey: '${ env.SECRET }' }\nsession: { login: login }\n",
     "tables/users.yaml": USERS,
+    "tables/comments.yaml": COMMENTS,
+    "functions/comment.yaml": COMMENT,
+    "functions/read-comment.yaml": READ_COMMENT,
+    "functions/login.yaml": LOGIN,
     "functions/me.yaml": ME,
     "functions/echo.yaml": ECHO,
     "functions/away.yaml": "steps:\n  - return: { status: 302, value: {},"
     " headers: { location: 'http://127.0.0.1:1/' } }\n",
     "functions/mean.yaml": f"steps:\n  - return: {{ value: {{ html: '{MEAN}' }} }}\n",
     "functions/fails.yaml": "steps:\n  - return: { value: \"${ 'gP8A' | base64Decode }\" }\n",
+    "endpoints/comment.yaml": endpoint("POST", "/comments", "comment"),
+    "endpoints/read-comment.yaml": endpoint("GET", "/comments/:id", "read-comment"),
+    "endpoints/login.yaml": endpoint("POST", "/login", "login"),
     "endpoints/me.yaml": endpoint("GET", "/me", "me", "authentication: JWT"),
     "endpoints/echo.yaml": endpoint("POST", "/echo", "echo"),
     "endpoints/away.yaml": endpoint("GET", "/away", "away"),

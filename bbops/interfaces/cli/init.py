@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -20,7 +21,12 @@ from bbops.interfaces.cli._examples import examples
 MESSAGE = "Start the project"
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _LONGEST_NAME = 63
-_IN_EVERY_PROJECT = (".gitignore", ".vscode/", ".agents/", "AGENTS.md")
+_FORGES = {"github": (".github/",), "gitlab": (".gitlab-ci.yml",)}
+"""The template's files for the CI of each forge."""
+_NO_FORGE = "none"
+_IN_EVERY_PROJECT = (
+    ".gitignore", ".vscode/", ".agents/", "AGENTS.md", *chain.from_iterable(_FORGES.values()),
+)  # fmt: skip
 """Files of the template that are in every project, besides project.yaml."""
 _FIRST_STEP = ("edit, then git commit", "functions/notes/create.yaml is a good place to start")
 _FIRST_STEP_EMPTY = ("bbops new table notes", "add a first resource; then edit, and git commit")
@@ -29,22 +35,31 @@ _NAME_LINE = re.compile(rb"^name:.*$", re.MULTILINE)
 _YAML_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 
-@examples("bbops init my-backend", "bbops init services/shop --empty")
+@examples("bbops init my-backend", "bbops init services/shop --empty --forge gitlab")
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--name", help="The project's name; made from DIR if not given.")
 @click.option("--empty", is_flag=True, help="Leave out accounts, notes and uploads.")
+@click.option(
+    "--forge", type=click.Choice([*_FORGES, _NO_FORGE]), default="github", show_default=True,
+    help="Whose CI checks pull requests and publishes main.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def command(folder: Path, name: str | None, *, empty: bool, as_json: bool) -> None:
+def command(
+    folder: Path, name: str | None, forge: str, *, empty: bool, as_json: bool
+) -> None:  # fmt: skip
     """Create a project in the new folder DIR: a git repository with accounts and notes.
 
     It has one commit on the branch main. DIR may exist if it is empty. With --empty, the project
     has its name, and the files for editors and coding agents, but no tables, functions or
     endpoints.
+
+    A workflow for GitHub checks every pull request and publishes main (docs/ci.md); --forge gitlab
+    writes .gitlab-ci.yml instead, and --forge none writes neither.
     """
     require_empty(folder)
     chosen = slug(folder.resolve().name) if name is None else _checked(name)
-    files = empty_files(chosen) if empty else template_files(chosen)
+    files = empty_files(chosen, forge) if empty else template_files(chosen, forge)
     from bbops.source.git.store import init  # noqa: PLC0415 - git only where it is needed
 
     commit = init(folder, files, message=MESSAGE)
@@ -68,8 +83,13 @@ def require_empty(folder: Path) -> None:
         raise BbopsError(f"folder '{folder}' is not empty", hint="choose a new or an empty folder")
 
 
-def template_files(name: str) -> dict[str, bytes]:
-    """Return the files of a new project, with its name in project.yaml."""
+def template_files(name: str, forge: str = _NO_FORGE) -> dict[str, bytes]:
+    """Return the files of a new project, with its name in project.yaml.
+
+    Args:
+        name: the project's name.
+        forge: the forge whose CI gets a file: `github`, `gitlab` or `none`.
+    """
     from bbops.source.tree import FolderTree  # noqa: PLC0415 - pydantic; the checks above answer faster
 
     tree = FolderTree(asset_folder("project-template"))
@@ -78,17 +98,22 @@ def template_files(name: str) -> dict[str, bytes]:
         entry for entry in tree.entries() if entry.kind == "file" and entry.path != ".env"
     ]  # fmt: skip
     texts = tree.read([entry.blob for entry in entries])
-    files = {str(entry.path): texts[entry.blob] for entry in entries}
+    others = tuple(chain.from_iterable(_FORGES[other] for other in _FORGES if other != forge))
+    files = {
+        str(entry.path): texts[entry.blob]
+        for entry in entries if not str(entry.path).startswith(others)
+    }  # fmt: skip
     files["project.yaml"] = rename(files["project.yaml"], name)
     return files
 
 
-def empty_files(name: str) -> dict[str, bytes]:
-    """Return the files of a project without resources: its name, and files for editors and agents.
+def empty_files(name: str, forge: str = _NO_FORGE) -> dict[str, bytes]:
+    """Return the files of a project without resources: its name, files for editors, agents and CI.
 
-    The README of the template describes accounts and notes, so it is left out.
+    The README of the template describes accounts and notes, so it is left out. `forge` is as in
+    `template_files`.
     """
-    kept = {path: text for path, text in template_files(name).items()
+    kept = {path: text for path, text in template_files(name, forge).items()
             if path.startswith(_IN_EVERY_PROJECT)}  # fmt: skip
     return {**kept, "project.yaml": rename(b"bbops: 1\nname: my-backend\n", name)}
 

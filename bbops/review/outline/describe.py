@@ -41,6 +41,7 @@ def outline_of(project: CheckedProject, diagnostics: Iterable[Diagnostic]) -> Ou
         project=settings.name,
         description=(settings.description or "").strip(),
         engine=settings.database.engine or "",
+        users=(settings.auth.users or "") if settings.auth is not None else "",
         counts=_count(project),
         endpoints=tuple(outline_endpoints(relations)),
         functions=tuple(outline_functions(relations)),

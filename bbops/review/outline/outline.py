@@ -424,6 +424,7 @@ class Outline:
     Attributes:
         version: the version of this format.
         engine: the database that the project names; empty for any.
+        users: the table of its users, who sign in; empty without one.
         counts: the number of resources by kind.
         warnings: the warnings of the commit.
     """
@@ -432,6 +433,7 @@ class Outline:
     project: str
     description: str
     engine: Literal["", "sqlite", "postgres"]
+    users: str
     counts: dict[str, int]
     endpoints: tuple[EndpointOutline, ...]
     functions: tuple[FunctionOutline, ...]

@@ -5,6 +5,7 @@ The code of proposal 7 is `refs/pull/7/head`, as `git fetch origin pull/7/head` 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +17,12 @@ VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 
 PREVIEW: Final = "proposal-"
 """Begins the branch that shows a proposal as a draft; who keeps it alone moves it."""
+
+
+def proposal_of(branch: str) -> str:
+    """Return the number of the proposal that a branch previews; empty for other branches."""
+    found = re.fullmatch(rf"{PREVIEW}([0-9]+)", branch)
+    return found[1] if found else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,11 +102,14 @@ async def send_to_draft(
     return Exchanged(draft.commit, reply, took, *record)
 
 
-async def send_to_live(at: Served, request: Outgoing, sender: str) -> Exchanged:
+async def send_to_live(
+    at: Served, request: Outgoing, sender: str, *, is_traced: bool = True
+) -> Exchanged:
     """Send a request to the live release through this machine's own port.
 
     Args:
         sender: the email address of the user, for the request history.
+        is_traced: whether to wait until the history has its trace.
 
     Raises:
         ServerError: the data process does not respond.
@@ -122,7 +125,7 @@ async def send_to_live(at: Served, request: Outgoing, sender: str) -> Exchanged:
     began = _now()
     reply, took = await _send(url, request, own)
     commit = commit_of(reconciler.board.applied)
-    record = await find_record(context.history, reply, began, is_traced=True)
+    record = await find_record(context.history, reply, began, is_traced=is_traced)
     return Exchanged(commit, reply, took, *record)
 
 

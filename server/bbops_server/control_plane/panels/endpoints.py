@@ -11,9 +11,10 @@ from litestar import Response
 from litestar.params import FromPath, FromQuery
 
 from bbops.review.outline.outline import EndpointOutline, Outline
+from bbops.source.git.proposals import proposal_of
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.panels.endpoint_editing import COMMITTED
-from bbops_server.control_plane.projects.endpoint_changes import is_of_table, proposal_of
+from bbops_server.control_plane.projects.endpoint_changes import is_of_table
 from bbops_server.control_plane.web.outline_page import OutlinePage, PageNumber, Search, TabName
 from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.routes import page

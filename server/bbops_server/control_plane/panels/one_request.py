@@ -17,9 +17,9 @@ from bbops.base.errors import BbopsError
 from bbops.review.outline.outline import Outline
 from bbops.runtime.http.exchanges import TOO_LONG
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.projects.playground_results import TraceSpan
+from bbops_server.control_plane.playground.results import TraceSpan
+from bbops_server.control_plane.playground.trace_lines import TraceView, view_trace
 from bbops_server.control_plane.projects.requests import find_request
-from bbops_server.control_plane.projects.trace_lines import TraceView, view_trace
 from bbops_server.control_plane.web.frame import asked_draft
 from bbops_server.control_plane.web.outline_links import OutlineLinks
 from bbops_server.control_plane.web.routes import page

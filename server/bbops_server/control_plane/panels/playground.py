@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 from urllib.parse import quote, urlencode
@@ -24,23 +25,25 @@ from bbops_server.control_plane.panels.playground_forms import (
     read_page_form,
     uses_json,
 )
-from bbops_server.control_plane.projects.playground_kept import read_form
-from bbops_server.control_plane.projects.playground_results import (
+from bbops_server.control_plane.playground.kept_forms import read_form
+from bbops_server.control_plane.playground.login import find_login
+from bbops_server.control_plane.playground.results import (
     ComparedResponses,
     PlaygroundResult,
 )
-from bbops_server.control_plane.projects.playground_sending import (
-    MAX_INPUT_BYTES,
-    PlaygroundTarget,
-)
-from bbops_server.control_plane.projects.playground_tests import (
+from bbops_server.control_plane.playground.rows import RowChoice, read_choices
+from bbops_server.control_plane.playground.saved_tests import (
     SavedTest,
     TestCommit,
     commit_test,
     default_draft,
     preview_test,
 )
-from bbops_server.control_plane.projects.trace_lines import TraceView, view_trace
+from bbops_server.control_plane.playground.sending import (
+    MAX_INPUT_BYTES,
+    PlaygroundTarget,
+)
+from bbops_server.control_plane.playground.trace_lines import TraceView, view_trace
 from bbops_server.control_plane.web.outline_links import OutlineLinks
 from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.refusals import error_text
@@ -49,6 +52,8 @@ from bbops_server.control_plane.web.visit import Here
 
 MAX_PAGE_BYTES: Final = MAX_INPUT_BYTES + (256 << 10)
 """A form is a bit longer than its body."""
+CHOICES_SECONDS: Final = 3.0
+"""How long a page waits for rows of its draft."""
 _MAX_ENDPOINTS: Final = 500
 _SHOWN_AGAIN: Final = frozenset({400, 409, 413, 429})
 """Errors that are shown above the form, which stays filled."""
@@ -70,7 +75,8 @@ class PlaygroundPage:
     compared: ComparedResponses | None = None
     is_confirming: bool = False
     error: AccountError | None = None
-    notice: str = ""
+    committed: str = ""
+    """The branch of a commit that was made."""
     saved: SavedTest | None = None
 
     @property
@@ -83,6 +89,10 @@ class PlaygroundPage:
         slug = {"in": self.target.draft.slug} if self.target.draft is not None else {}
         asked = urlencode({**slug, **query})
         return f"{self.path}?{asked}" if asked else self.path
+
+    def text_of_login(self, name: str) -> str:
+        """Return the text of a field of the login."""
+        return "\n".join(self.given.login.values.get(name, ()))
 
     def text(self, name: str) -> str:
         """Return the text of a field."""
@@ -171,12 +181,15 @@ async def _act(shown: PlaygroundPage) -> PlaygroundPage:
         return replace(shown, result=compared.draft, compared=compared)
     if given.action in {"test", "commit"}:
         return await _save(shown)
-    is_asked = target.needs_confirmation(operation) and target.may_send(operation)
+    choice = given.choice()
+    sent = find_login(target.contract) if choice.login is not None else None
+    is_asked = any(
+        target.needs_confirmation(item) and target.may_send(item)
+        for item in (operation, sent) if item is not None
+    )  # fmt: skip
     if is_asked and not given.is_confirmed:
         return replace(shown, is_confirming=True)
-    result = await target.send(
-        operation, given.filled, given.choice(), confirmed=given.is_confirmed
-    )
+    result = await target.send(operation, given.filled, choice, confirmed=given.is_confirmed)
     return replace(shown, result=result)
 
 
@@ -187,8 +200,7 @@ async def _save(shown: PlaygroundPage) -> PlaygroundPage:
     if given.action == "commit":
         name = endpoint_name(operation.id)
         done = await commit_test(target.visit, target.project, TestCommit(draft, given.plan, name))
-        notice = f"Committed to draft {done.draft}: {done.commit[:12]}."
-        return replace(shown, notice=notice)
+        return replace(shown, committed=done.draft)
     if given.expected is None:
         raise ClientException("send the request first: the test expects its response")
     saved = await preview_test(
@@ -211,10 +223,32 @@ async def _show(shown: PlaygroundPage) -> Response[Any]:
         may_save=visit.may(Permission.PROPOSE, target.project),
         new_draft=default_draft(target, shown.operation),
         may_send=target.may_send(shown.operation),
+        login=_login_form(target), choices=await _find_choices(shown),
         may_sign_in=visit.may(Permission.PUSH_DRAFT, target.project) and target.draft is not None,
     )  # fmt: skip
     answer.headers["cache-control"] = "no-store"
     return answer
+
+
+async def _find_choices(shown: PlaygroundPage) -> dict[str, list[RowChoice]]:
+    """Return the rows that the fields offer; none if the draft does not respond in time."""
+    try:
+        async with asyncio.timeout(CHOICES_SECONDS):
+            return await read_choices(shown.target, endpoint_name(shown.operation.id))
+    except (HTTPException, TimeoutError):
+        return {}
+
+
+def _login_form(target: PlaygroundTarget) -> RequestForm | None:
+    """Return the form of the project's login; None if it has none, or the caller may not send it.
+
+    A login with a body of unknown fields has none either: type its token instead.
+    """
+    login = find_login(target.contract)
+    if login is None or not target.may_send(login):
+        return None
+    form = target.form(login)
+    return form if form.of("body") else None
 
 
 def _tabs(shown: PlaygroundPage, links: OutlineLinks) -> list[tuple[str, str, bool, str]]:

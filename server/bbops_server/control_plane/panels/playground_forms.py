@@ -15,13 +15,15 @@ from bbops.review.contract.contract import Example, Operation
 from bbops.review.contract.form_fields import JSON, RequestForm, show
 from bbops.review.contract.form_requests import FilledForm, Pairs
 from bbops.review.contract.multipart_bodies import FormPart
-from bbops_server.control_plane.projects.playground_sending import ANONYMOUS, SignInChoice
-from bbops_server.control_plane.projects.playground_tests import ExpectedResponse
+from bbops_server.control_plane.playground.saved_tests import ExpectedResponse
+from bbops_server.control_plane.playground.sending import ANONYMOUS, SignInChoice
 from bbops_server.control_plane.web.visit import Visit
 
 MAX_FIELDS: Final = 1_000
 MAX_FILES: Final = 20
 MAX_LINES: Final = 50
+LOGIN: Final = "login:"
+"""The prefix of the login's fields."""
 _STATUS_DIGITS: Final = 3
 
 
@@ -32,8 +34,9 @@ class PageForm:
     Attributes:
         action: the pressed button.
         is_json: the body is one JSON text.
-        signed_in: the chosen kind of caller: "", `user` or `credential`.
+        signed_in: the chosen kind of caller: "", `user`, `login` or `credential`.
         user: the id or the email address of a user, as typed.
+        login: the fields of the project's login, by their names in its form.
     """
 
     filled: FilledForm = field(default_factory=FilledForm)
@@ -43,6 +46,7 @@ class PageForm:
     user: str = ""
     scheme: str = ""
     credential: str = field(default="", repr=False)
+    login: FilledForm = field(default_factory=FilledForm, repr=False)
     is_confirmed: bool = False
     case: str = ""
     """The name of the test's case."""
@@ -59,6 +63,8 @@ class PageForm:
             is_email = "@" in self.user
             user = DraftUser(email=self.user) if is_email else DraftUser(id=self.user)
             return SignInChoice(user)
+        if self.signed_in == "login":
+            return SignInChoice(login=self.login)
         if self.signed_in == "credential":
             if not self.credential:
                 raise ClientException("no credential is given; type a token or an API key")
@@ -86,9 +92,12 @@ async def read_page_form(visit: Visit, form: RequestForm) -> PageForm:
         frozenset(texts("empty")), body, _read_lines(text("query"), "="),
         _read_lines(text("headers"), ":"), tuple(files),
     )  # fmt: skip
+    login = FilledForm({
+        name.removeprefix(LOGIN): _plain(texts(name)) for name in sent if name.startswith(LOGIN)
+    })  # fmt: skip
     return PageForm(
         filled, text("do") or "send", is_json, text("as"), text("user")[:320], text("scheme"),
-        text("credential"), is_confirmed=bool(text("confirm")), case=text("case"),
+        text("credential"), login, is_confirmed=bool(text("confirm")), case=text("case"),
         draft=text("draft")[:100], plan=text("plan")[:300],
         expected=_read_expected(text("status"), next(iter(texts("response")), "")),
     )  # fmt: skip

@@ -23,7 +23,7 @@ from bbops.interfaces.mcp.project.preview_changes import (
     PreviewChangesResult,
 )
 from bbops.interfaces.mcp.tool import ToolError
-from bbops_server.control_plane.projects.playground_sending import to_http
+from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.visit import Visit
 from bbops_server.mcp.project_backend import ServedBackend
 from bbops_server.mcp.served import Served
@@ -74,7 +74,7 @@ async def commit_plan(
     try:
         return await open_backend(visit, project).run_operation(APPLY, params)
     except (ToolError, BbopsError) as error:
-        raise to_http(error) from None
+        raise refuse(error) from None
 
 
 async def read_patch(visit: Visit, project: str, preview: PreviewChangesResult) -> str:

@@ -13,6 +13,7 @@ from litestar.params import Body, FromPath, FromQuery
 
 from bbops.base.errors import BbopsError
 from bbops.interfaces.answers import DraftStatus
+from bbops.source.git.proposals import proposal_of
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.guard import POLICY
 from bbops_server.control_plane.web.panels import Panel
@@ -20,6 +21,7 @@ from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, form, page, read
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.data_plane.drafts.keys import make_token, mark_of
+from bbops_server.git_http.repository import knows
 from bbops_server.publish.projects.protocols import DraftSource
 
 PAGE_HOURS: Final = 12
@@ -139,7 +141,11 @@ async def show_drafts(visit: Here, name: FromPath[str], done: FromQuery[str] = "
         (draft, _create(visit, name, draft, PAGE_HOURS)) for draft in _drafts(visit, name).list()
     ]
     notice = "The draft was reset." if done == "renewed" else ""
-    answer = visit.page("drafts", project=name, drafts=drafts, notice=notice)
+    is_hosted = visit.control.git is not None and knows(visit.control.git.projects, name)
+    answer = visit.page(
+        "drafts", project=name, drafts=drafts, notice=notice, proposal_of=proposal_of,
+        may_propose=is_hosted and visit.may(Permission.PROPOSE, name),
+    )  # fmt: skip
     answer.headers["content-security-policy"] = _policy(drafts)
     return answer
 

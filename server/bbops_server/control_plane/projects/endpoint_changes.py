@@ -16,7 +16,7 @@ from bbops.base.errors import BbopsError
 from bbops.interfaces.mcp.models import DraftChange
 from bbops.interfaces.mcp.tool import ToolError
 from bbops.review.outline.outline import EndpointOutline, Outline
-from bbops.source.git.proposals import PREVIEW
+from bbops.source.git.proposals import proposal_of
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.draft_changes import (
     CommittedChange,
@@ -30,15 +30,14 @@ from bbops_server.control_plane.projects.draft_changes import (
     read_patch,
 )
 from bbops_server.control_plane.projects.patch_command import write_patch_command
-from bbops_server.control_plane.projects.playground_sending import to_http
 from bbops_server.control_plane.projects.visited_project import PROJECT
+from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change
 from bbops_server.control_plane.web.visit import Here, Visit
 
 MAX_DESCRIPTION: Final = 20_000
 MAX_NAME: Final = 200
 MAX_PATH: Final = 500
-_PREVIEW: Final = re.compile(rf"{PREVIEW}([0-9]+)")
 Operation = Literal["copy", "delete", "docs", "describe"]
 _Name = Annotated[str, Meta(max_length=MAX_NAME)]
 
@@ -134,7 +133,7 @@ async def preview_endpoint_change(
     try:
         return await preview_endpoint(ChangedEndpoint(visit, name, endpoint, data))
     except (ToolError, BbopsError) as error:
-        raise to_http(error) from None
+        raise refuse(error) from None
 
 
 @change(f"{PROJECT}/endpoints/change/commit", Permission.PUSH_DRAFT, status=200)
@@ -191,12 +190,6 @@ def require_own_file(endpoint: EndpointOutline) -> None:
             " table, so it cannot be changed alone",
             hint=f"'bbops expand {file}' writes a file for each endpoint",
         )
-
-
-def proposal_of(branch: str) -> str:
-    """Return the number of the proposal that a branch is the preview of; empty for others."""
-    found = _PREVIEW.fullmatch(branch)
-    return found[1] if found else ""
 
 
 def require_draft(branch: str) -> None:

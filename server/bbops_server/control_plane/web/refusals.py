@@ -10,6 +10,7 @@ from litestar.enums import ParamType
 from litestar.exceptions import ClientException, HTTPException
 
 from bbops.base.errors import BbopsError
+from bbops.interfaces.mcp.tool import ToolError
 
 CONFLICT = 409
 _WHOLE_BODY: Final = "data"
@@ -21,7 +22,7 @@ _MESSAGES: Final = {
 }
 
 
-def refuse(error: BbopsError, status: int = CONFLICT) -> ClientException:
+def refuse(error: BbopsError | ToolError, status: int = CONFLICT) -> ClientException:
     """Return the HTTP error for an error that the user can fix."""
     text = f"{error.message}; {error.hint}" if error.hint else error.message
     return ClientException(text, status_code=status)

@@ -21,6 +21,7 @@ from bbops_server.data_plane.addons import addon_handlers
 from bbops_server.data_plane.deliveries import delivery_handlers
 from bbops_server.data_plane.draft_process.answering import Answering
 from bbops_server.data_plane.draft_process.log import BoundedLog
+from bbops_server.data_plane.draft_process.rows import list_rows
 from bbops_server.data_plane.draft_process.sign_in import sign_in
 from bbops_server.data_plane.events import event_handlers
 from bbops_server.data_plane.jobs import job_handlers
@@ -38,7 +39,9 @@ from bbops_server.process.host.random import SystemRandom
 from bbops_server.process.messages.channel import ProcessChannel
 from bbops_server.process.messages.drafts import (
     AllowEgress,
+    DraftRows,
     EndStreams,
+    ListDraftRows,
     SignInAnswer,
     SignInToDraft,
 )
@@ -93,6 +96,7 @@ class DraftProcess:
             Resume: self._resume, Drain: self._drain, AllowEgress: self._allow,
             **addon_handlers(lambda _: self._live),
             **key_handlers(lambda _: self._live), SignInToDraft: self._sign_in,
+            ListDraftRows: self._list_rows,
             **job_handlers(lambda _: self._live, self._work.wake), RunDraftJobs: self._run_jobs,
             **delivery_handlers(lambda _: self._live, self._work.wake),
             **event_handlers(lambda _: self._live, self._work.wake),
@@ -149,6 +153,9 @@ class DraftProcess:
 
     async def _sign_in(self, request: SignInToDraft) -> SignInAnswer:
         return SignInAnswer(await sign_in(self._live, request))
+
+    async def _list_rows(self, request: ListDraftRows) -> DraftRows:
+        return DraftRows(await list_rows(self._live, request))
 
     async def _end_streams(self, request: EndStreams) -> DoneAnswer:
         end = self._live.active_requests.end_streams

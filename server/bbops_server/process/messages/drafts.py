@@ -106,3 +106,25 @@ class SignInToDraft(RequestMessage[SignInAnswer], frozen=True):
     value: Any
     tells: list[str]
     """The columns that become claims: `email`, `role` or both."""
+
+
+class DraftRows(AnswerMessage, frozen=True):
+    """Rows, newest first: the key of each as text, and its label, which may be empty."""
+
+    rows: list[tuple[str, str]]
+
+
+class ListDraftRows(RequestMessage[DraftRows], frozen=True):
+    """List rows of a draft's table, to choose one."""
+
+    project: str
+    """The draft's name in data processes."""
+
+    table: str
+    key: str
+    """The column of the primary key."""
+
+    label: str
+    """The column that people know a row by; empty without one."""
+
+    limit: int

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 from litestar.exceptions import (
     ClientException,
-    HTTPException,
     NotFoundException,
     TooManyRequestsException,
 )
@@ -32,14 +31,15 @@ from bbops.review.contract.form_requests import (
 from bbops.review.contract.sessions import endpoint_name
 from bbops_server.accounts.playground import CallOwner
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.projects.contracts import find_draft, find_live
-from bbops_server.control_plane.projects.playground_kept import write_form
-from bbops_server.control_plane.projects.playground_results import (
+from bbops_server.control_plane.playground.kept_forms import write_form
+from bbops_server.control_plane.playground.login import read_credential, require_login
+from bbops_server.control_plane.playground.results import (
     ComparedResponses,
     PlaygroundResult,
     find_differences,
     write_result,
 )
+from bbops_server.control_plane.projects.contracts import find_draft, find_live
 from bbops_server.control_plane.web.permissions import require_permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.visit import Visit
@@ -57,16 +57,18 @@ _TOO_LARGE: Final = 413
 
 @dataclass(frozen=True, slots=True)
 class SignInChoice:
-    """The caller of a request: an anonymous client, a user of the draft, or a typed credential.
+    """The caller of a request: an anonymous client, a user, or a typed credential.
 
     Attributes:
         user: a row of the draft's users table.
         scheme: the name of a scheme of the contract, such as `bearer`.
+        login: the values of the project's own login, which is sent first.
     """
 
     user: DraftUser | None = None
     scheme: str = ""
     credential: str = ""
+    login: FilledForm | None = field(default=None, repr=False)
 
 
 ANONYMOUS: Final = SignInChoice()
@@ -157,18 +159,50 @@ class PlaygroundTarget:
         if choice.user is not None and self.draft is not None:
             await require_permission(self.visit, Permission.PUSH_DRAFT, self.project)
         request, credential = self._prepare(operation, filled, choice)
-        if self.needs_confirmation(operation) and not confirmed:
+        await self._admit(operation, confirmed=confirmed)
+        if choice.login is not None:
+            credential = await self._log_in(choice.login, confirmed=confirmed)
+        is_kept = self._is_kept(operation)
+        exchanged = await self._exchange(request, credential, choice, is_traced=is_kept)
+        result = write_result(exchanged, request, credential, draft=self.branch, url=self.url)
+        await self._keep(operation, filled, result)
+        return result
+
+    async def _admit(self, operation: Operation, *, confirmed: bool) -> None:
+        """Count a request, and note it in the audit log if it may change live data.
+
+        Raises:
+            HTTPException: it is not permitted, not confirmed, or one too many.
+        """
+        await require_permission(self.visit, self.permission(operation), self.project)
+        if not self.needs_confirmation(operation):
+            self._count()
+            return
+        if not confirmed:
             raise ClientException(
                 f"'{operation.method} {operation.path}' may change live data; confirm it first",
                 status_code=409,
             )
         self._count()
-        if self.needs_confirmation(operation):
-            await self.visit.note("send live request", object=self._label(operation))
-        exchanged = await self._exchange(request, credential, choice)
-        result = write_result(exchanged, request, credential, draft=self.branch, url=self.url)
-        await self._keep(operation, filled, result)
-        return result
+        await self.visit.note("send live request", object=self._label(operation))
+
+    async def _log_in(self, values: FilledForm, *, confirmed: bool) -> Credential:
+        """Send the project's login, and return the credential of its response.
+
+        Raises:
+            HTTPException: as `send`; also if the login refuses.
+        """
+        try:
+            operation = require_login(self.contract)
+        except BbopsError as error:
+            raise refuse(error, 400) from None
+        request, _ = self._prepare(operation, values, ANONYMOUS)
+        await self._admit(operation, confirmed=confirmed)
+        exchanged = await self._exchange(request, None, ANONYMOUS)
+        try:
+            return read_credential(self.contract, exchanged.reply)
+        except BbopsError as error:
+            raise refuse(error, 400) from None
 
     async def compare(
         self, operation: Operation, filled: FilledForm, choice: SignInChoice = ANONYMOUS
@@ -204,6 +238,10 @@ class PlaygroundTarget:
         if choice.user is not None:
             raise ClientException(
                 "live does not know users of a draft; compare without sign-in or with a credential"
+            )
+        if choice.login is not None:
+            raise ClientException(
+                "a login to live may change it; compare without sign-in or with a credential"
             )
 
     def _prepare(
@@ -272,26 +310,42 @@ class PlaygroundTarget:
             if not running[key]:
                 del running[key]
 
-    async def _exchange(
-        self, request: OutgoingRequest, credential: Credential | None, choice: SignInChoice
-    ) -> Exchanged:
-        with self._running():
-            return await self._send(with_credential(request, credential), choice)
+    def _is_kept(self, operation: Operation) -> bool:
+        """Return whether the history keeps requests of an operation, and so their traces.
 
-    async def _send(self, sent: OutgoingRequest, choice: SignInChoice) -> Exchanged:
+        True without an outline in memory.
+        """
+        slug = self.draft.slug if self.draft is not None else ""
+        outline = self.visit.control.outlines.peek(self.project, slug)
+        endpoints = outline.endpoints if outline is not None else ()
+        return all(item.history != "off" for item in endpoints if item.id == operation.id)
+
+    async def _exchange(
+        self, request: OutgoingRequest, credential: Credential | None, choice: SignInChoice, *,
+        is_traced: bool = True,
+    ) -> Exchanged:  # fmt: skip
+        with self._running():
+            return await self._send(with_credential(request, credential), choice, is_traced)
+
+    async def _send(
+        self,
+        sent: OutgoingRequest,
+        choice: SignInChoice,
+        is_traced: bool,
+    ) -> Exchanged:
         visit = self.visit
         at = Served(visit.control, visit.caller, self.project, visit.address)
         try:
             if self.draft is None:
                 outgoing = Outgoing(sent.method, sent.target, sent.headers, sent.body)
-                return await send_to_live(at, outgoing, visit.caller.email)
+                return await send_to_live(at, outgoing, visit.caller.email, is_traced=is_traced)
             request = RequestToDraft(
                 self.draft.branch, sent.method, sent.target, dict(sent.headers), sent.body,
                 choice.user,
             )  # fmt: skip
-            return await ServedBackend(at).exchange(request, is_traced=True)
+            return await ServedBackend(at).exchange(request, is_traced=is_traced)
         except (BbopsError, ToolError) as error:
-            raise to_http(error) from None
+            raise refuse(error) from None
 
     async def _keep(
         self, operation: Operation, filled: FilledForm, result: PlaygroundResult
@@ -300,9 +354,3 @@ class PlaygroundTarget:
             self.visit.book.playground.add, self.owner(operation), draft=self.branch,
             status=result.status, milliseconds=result.milliseconds, form=write_form(filled),
         )  # fmt: skip
-
-
-def to_http(error: BbopsError | ToolError) -> HTTPException:
-    """Return the HTTP error for an error of a tool."""
-    text = f"{error.message}; {error.hint}" if error.hint else error.message
-    return ClientException(text, status_code=409)

@@ -17,16 +17,16 @@ from bbops.review.contract.form_requests import FilledForm
 from bbops.review.contract.recorded_cases import write_case
 from bbops.review.contract.sessions import endpoint_name
 from bbops_server.accounts.rules import Permission
+from bbops_server.control_plane.playground.sending import (
+    PlaygroundTarget,
+    SignInChoice,
+)
 from bbops_server.control_plane.projects.draft_changes import (
     commit_plan,
     explain,
     list_problems,
     open_backend,
     preview_changes,
-)
-from bbops_server.control_plane.projects.playground_sending import (
-    PlaygroundTarget,
-    SignInChoice,
 )
 from bbops_server.control_plane.web.permissions import require_permission
 from bbops_server.control_plane.web.refusals import refuse

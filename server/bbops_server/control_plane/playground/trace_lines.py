@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from bbops.review.outline.outline import Outline, StepOutline
-from bbops_server.control_plane.projects.playground_results import TraceSpan
+from bbops_server.control_plane.playground.results import TraceSpan
 from bbops_server.control_plane.web.outline_links import OutlineLinks
 
 MAX_LINES: Final = 100

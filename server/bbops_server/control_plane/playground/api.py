@@ -20,23 +20,23 @@ from bbops.review.contract.multipart_bodies import FormPart
 from bbops.review.contract.sessions import endpoint_name
 from bbops_server.accounts.playground import CallOwner
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.projects.playground_results import (
+from bbops_server.control_plane.playground.results import (
     ComparedResponses,
     PlaygroundResult,
 )
-from bbops_server.control_plane.projects.playground_sending import (
-    ANONYMOUS,
-    MAX_INPUT_BYTES,
-    PlaygroundTarget,
-    SignInChoice,
-)
-from bbops_server.control_plane.projects.playground_tests import (
+from bbops_server.control_plane.playground.saved_tests import (
     MAX_NAME,
     ExpectedResponse,
     SavedTest,
     TestCommit,
     commit_test,
     preview_test,
+)
+from bbops_server.control_plane.playground.sending import (
+    ANONYMOUS,
+    MAX_INPUT_BYTES,
+    PlaygroundTarget,
+    SignInChoice,
 )
 from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT
 from bbops_server.control_plane.web.routes import PERMISSION, change, read
@@ -59,12 +59,14 @@ class PlaygroundFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SignInFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The caller of the request: a user of the draft, or a credential for a scheme.
+    """The caller: a user of the draft, the body of the project's login, or a credential.
 
-    The credential is used for this request only, and not stored.
+    Credential and login are used for this request only, and not stored. `login` is sent to the
+    project's own login first, and the token in its response signs the request in.
     """
 
     user: DraftUser | None = None
+    login: Annotated[dict[str, Any], Meta(max_length=50)] | None = None
     scheme: Annotated[str, Meta(max_length=100)] = "bearer"
     credential: Annotated[str, Meta(max_length=8_000)] = ""
 
@@ -108,9 +110,14 @@ class PlaygroundRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
         """Return the caller of the request."""
         if isinstance(self.as_, UnsetType):
             return ANONYMOUS
-        if self.as_.user is not None and self.as_.credential:
-            raise ClientException("'user' and 'credential' exclude each other; send one")
-        return SignInChoice(self.as_.user, self.as_.scheme, self.as_.credential)
+        given = self.as_
+        if (given.user is not None) + bool(given.credential) + (given.login is not None) > 1:
+            raise ClientException(
+                "'user', 'credential' and 'login' exclude each other; send one of them"
+            )
+        body = None if given.login is None else msgspec.json.encode(given.login).decode()
+        login = None if body is None else FilledForm(body=body)
+        return SignInChoice(given.user, given.scheme, given.credential, login)
 
 
 class TestRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

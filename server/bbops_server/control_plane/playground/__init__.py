@@ -1,0 +1,1 @@
+"""The Playground: requests from the dashboard to live and to drafts."""

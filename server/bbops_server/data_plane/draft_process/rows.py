@@ -1,0 +1,35 @@
+"""List rows of a draft's own database, to choose one in a form."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from bbops.runtime.values.identifiers import quote
+from bbops_server.data_plane.live.swap import Live
+from bbops_server.process.messages.drafts import ListDraftRows
+
+MAX_ROWS: Final = 50
+_MAX_CHARACTERS: Final = 100
+
+
+async def list_rows(live: Live, request: ListDraftRows) -> list[tuple[str, str]]:
+    """Return the key and the label of the newest rows, at most 50; nothing before a release.
+
+    Args:
+        live: the draft.
+        request: names the table and its columns, which come from the draft's outline.
+    """
+    release = live.release
+    if release is None:
+        return []
+    columns = ", ".join(map(quote, filter(None, (request.key, request.label))))
+    statement = (
+        f"SELECT {columns} FROM {quote(request.table)} ORDER BY {quote(request.key)} DESC LIMIT ?"
+    )
+    limit = min(request.limit, MAX_ROWS)
+    rows = await release.answering.host.database.read(statement, [limit])
+    return [(_text(key), _text(next(iter(label), ""))) for key, *label in rows]
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)[:_MAX_CHARACTERS]
