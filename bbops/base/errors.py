@@ -10,6 +10,8 @@
     + SwitchTooLong   it can, but requests would have to wait too long for it
   + ServerError       a server cannot start or cannot be reached
     + WaitTimeout     a command has waited long enough for it, exit code 1
+    + ServerAway      it does not respond now: a later request may succeed
+    + TokenRejected   it does not accept the token of the request
 
 A bug raises anything else. A message never holds a secret, a stack or another user's data.
 What a running flow raises lives in `bbops.runtime.values.failures`: it must not need this house.
@@ -79,3 +81,11 @@ class WaitTimeout(ServerError):
     """A server did not finish within the time that a command waits for it."""
 
     exit_code = 1
+
+
+class ServerAway(ServerError):
+    """A server does not respond now, or is overloaded; a later request may succeed."""
+
+
+class TokenRejected(ServerError):
+    """A server does not accept the token of a request: it has expired, or was revoked."""

@@ -58,11 +58,26 @@ class ReconcileResponse(msgspec.Struct, frozen=True):
     status: str = "accepted"
 
 
+class CommitStatus(msgspec.Struct, frozen=True):
+    """The place of a commit in the history of a project's branch.
+
+    Attributes:
+        is_live: the live release has the project's files of this commit.
+        is_in_live: the live commit is this commit, or follows it.
+        is_in_attempted: the last attempted commit is this commit, or follows it.
+    """
+
+    commit: str
+    is_live: bool
+    is_in_live: bool
+    is_in_attempted: bool
+
+
 class Status(msgspec.Struct, frozen=True):
     """The status of a project: its live release, the last attempt, and the reason for a failure.
 
     `handled_at` is the `requested_at` of the newest request whose attempt has ended, None before
-    the first attempt.
+    the first attempt. `commit` is about the commit in the query of the request, None without one.
     """
 
     name: str
@@ -76,6 +91,7 @@ class Status(msgspec.Struct, frozen=True):
     publications: list[Publication]
     version: str | None = None
     handled_at: datetime | None = None
+    commit: CommitStatus | None = None
 
     @property
     def is_ready(self) -> bool:
@@ -150,6 +166,7 @@ class DraftStatus(msgspec.Struct, frozen=True):
         commit: the newest commit.
         state: `asleep` until the first request; `stalled` with a message and diagnostics.
         release: the release that serves the draft, None without one.
+        attempted: the commit that state, message and diagnostics are about, None while asleep.
     """
 
     branch: str
@@ -160,6 +177,19 @@ class DraftStatus(msgspec.Struct, frozen=True):
     release: str | None
     message: str
     diagnostics: list[JsonDiagnostic]
+    attempted: str | None = None
+
+    def serves(self, commit: str) -> bool:
+        """Return whether the draft responds with the files of a commit."""
+        return self.state == "live" and self.attempted == commit
+
+
+class WorkflowToken(msgspec.Struct, frozen=True):
+    """A token for the run of a workflow: for one project, and for ten minutes."""
+
+    token: str
+    expires_at: datetime
+    project: str
 
 
 class DraftAccess(msgspec.Struct, frozen=True):

@@ -31,12 +31,13 @@ NOBODYS = {
 """What takes nobody: a route more on this list is a decision."""
 
 DOORS = {
-    "/git", "/mcp", "/mcp/p", "/oauth/register", "/oauth/token", "/oauth/revoke",
+    "/git", "/mcp", "/mcp/p", "/api/ci/token", "/oauth/register", "/oauth/token", "/oauth/revoke",
     "/oauth/device_authorization", "/.well-known/oauth-authorization-server",
     "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
     "/.well-known/oauth-protected-resource/mcp/p/{key:str}",
 }  # fmt: skip
-"""What finds out by itself who asks: test_githttp, test_mcp_transport, test_oauth_tokens."""
+"""Routes with their own authentication: test_githttp, test_mcp_transport, test_oauth_tokens,
+test_workflow_tokens."""
 
 ROLES: tuple[Role | None, ...] = (None, *Role)
 

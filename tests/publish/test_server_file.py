@@ -6,6 +6,7 @@ writes `expected.txt`.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, time
 from pathlib import Path
 
@@ -23,9 +24,12 @@ from bbops_server.settings import (
     Webhook,
     WorkSettings,
 )
+from bbops_server.settings.ci_trust import CiTrust
 from bbops_server.settings.freezes import Once, Weekly
+from bbops_server.settings.server_file.ci import GITHUB, GITLAB
 from bbops_server.settings.server_file.load import Read, load, read_file
 from bbops_server.settings.server_file.settings import (
+    access_settings,
     find_restarts,
     project_settings,
     server_settings,
@@ -101,6 +105,36 @@ def test_values_come_from_the_environment_and_options_before_all(tmp_path: Path)
         tmp_path / "projects/shop", "shop", "release/next", "apps/shop",
         ("shop.example.com", "www.example.com"), "/v1/shop",
     )  # fmt: skip
+
+
+def test_file_names_trusted_workflows() -> None:
+    file = read_file(ROOT / "tests/golden/server/ok-ci/server.yaml", ENV).file
+    assert file is not None
+    main, gitlab = "refs/heads/release/next", ("production", ".gitlab-ci.yml")
+    shared = "owner/name/.forgejo/workflows/bbops.yml@refs/heads/main"
+    forgejo, own = "http://localhost:3000/api/actions", "https://git.example.com"
+    assert access_settings(file).trusts == (
+        CiTrust("shop", "github", GITHUB, "123456", "4567", main),
+        CiTrust("shop", "gitlab", GITLAB, "46573356", "68413579", "refs/tags/*", *gitlab),
+        CiTrust("shop", "github", forgejo, "1", "2", "refs/pull/*/merge", "", shared),
+        CiTrust("shop", "gitlab", own, "1", "2", main),
+    )
+
+
+def test_numbers_of_trusts_can_come_from_the_environment() -> None:
+    text = (
+        "projects: { shop: { repository: s, ci: [{ repositoryId: '${ env.ID }', ownerId: 2 }] } }"
+    )
+    file = load("server.yaml", text.encode(), {"ID": "123456789012"}).file
+    assert file is not None
+    assert access_settings(file).trusts[0].repository_id == "123456789012"
+
+
+def test_page_about_ci_shows_valid_files() -> None:
+    text = (ROOT / "docs/ci.md").read_text()
+    files = [block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+             if "repositoryId" in block]  # fmt: skip
+    assert [len(load("server.yaml", file.encode(), {}).diagnostics) for file in files] == [0]
 
 
 def test_the_control_plane_is_at_the_root_of_its_host() -> None:

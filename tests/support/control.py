@@ -19,6 +19,7 @@ from litestar import Litestar
 from bbops.base.errors import ServerError
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import (
+    CommitStatus,
     DraftStatus,
     ProjectCondition,
     Publication,
@@ -166,6 +167,10 @@ class OneHistory:
     async def compare(self, old: str, new: str) -> dict[str, Any]:
         raise ServerError(f"there is no version '{old}'")
 
+    async def locate(self, commit: str) -> CommitStatus:
+        is_live = commit == "a" * 40
+        return CommitStatus(commit, is_live, is_live, is_in_attempted=True)
+
     async def put(self, restored: Mapping[str, str]) -> None:
         pass
 
@@ -216,6 +221,10 @@ class OneDraft:
 
     def prepare(self, branch: str) -> None:
         pass
+
+    def build(self, branch: str) -> bool:
+        self._project.asked.append(f"draft {branch}")
+        return branch == "topic"
 
     async def renew(self, slug: str) -> bool:
         return slug == "slug"

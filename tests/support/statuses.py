@@ -25,7 +25,7 @@ READY = {
          "milliseconds": 12.5, "version": "v3", "author": "Ada", "subject": "Begin",
          "changes": [], "message": ""}
     ],
-    "version": "v3", "handled_at": None,
+    "version": "v3", "handled_at": None, "commit": None,
 }  # fmt: skip
 
 

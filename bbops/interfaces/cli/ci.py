@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bbops.base.console import say, wants_color
+from bbops.interfaces.cli._ci_job import find_under, read_job, to_json
+from bbops.interfaces.cli._ci_server import preview, publish
 from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli.validate import require_project
@@ -93,7 +95,7 @@ def check(
     from bbops.interfaces.ci.reporting import annotate, describe_rest, guard_text  # noqa: PLC0415
     from bbops.interfaces.ci.sections.check import headline  # noqa: PLC0415
 
-    run, under = _read_run(), _find_under(folder)
+    run, under = read_job(), find_under(folder)
     place = _clear_result(run, "check", folder, under, results)
     checked = work.check_folder(run, folder, has_tests=not no_tests, database=database_url)
     report = work.make_report(checked, run, folder, under)
@@ -109,7 +111,7 @@ def check(
     }  # fmt: skip
     _publish(run, "check", report, place, outputs)
     if as_json:
-        say(_as_json(report))
+        say(to_json(report))
         return int(not report.is_ok)
     text = work.render_findings(checked, "text", under, color=wants_color(sys.stdout))
     say("\n".join(filter(None, (
@@ -154,7 +156,7 @@ def plan(
     from bbops.interfaces.ci.files import write_file  # noqa: PLC0415
     from bbops.interfaces.ci.reporting import guard_text  # noqa: PLC0415
 
-    run, checkout = _read_run(base=base, commit=commit), open_checkout(folder)
+    run, checkout = read_job(base=base, commit=commit), open_checkout(folder)
     place = _clear_result(run, "plan", folder, checkout.under, results)
     try:
         report = work.make_plan(run, checkout, base=base, commit=commit)
@@ -166,7 +168,7 @@ def plan(
     _publish(run, "plan", report, place, work.outputs_of(report))
     failed = work.failed_severities(report, fail_on)
     if as_json:
-        say(_as_json(report))
+        say(to_json(report))
     else:
         lines = [work.render_report(report, color=wants_color(sys.stdout))]
         lines += [f"failed: --fail-on {name}" for name in failed]
@@ -203,14 +205,14 @@ def report(
     from bbops.interfaces.ci.reporting import guard_text, warn  # noqa: PLC0415
     from bbops.interfaces.ci.results import read_sections, results_folder  # noqa: PLC0415
 
-    run, under = _read_run(), _find_under(folder)
+    run, under = read_job(), find_under(folder)
     sections = read_sections(results_folder(run, folder, under, results))
     document = make_document(sections, run, under)
     if output is not None:
         write_file(output, document.markdown.encode())
     state, warning = comment_on(run, document, os.environ) if comment else ("", "")
     if as_json:
-        say(_as_json({"project": document.project, "comment": state, "warning": warning,
+        say(to_json({"project": document.project, "comment": state, "warning": warning,
                       "markdown": document.markdown}))  # fmt: skip
     elif output is None and not state:
         say(guard_text(run, document.markdown.rstrip("\n")))
@@ -218,20 +220,6 @@ def report(
         say(f"the comment was {state}" if state != "unchanged" else "the comment is up to date")
     if warning and not as_json:
         say(warn(run, warning))
-
-
-def _read_run(*, base: str = "", commit: str = "") -> CiRun:
-    from bbops.interfaces.ci.run import read_run  # noqa: PLC0415 - after --help
-
-    return read_run(os.environ, base=base, commit=commit)
-
-
-def _find_under(folder: Path) -> str:
-    """Return a folder relative to the root of its repository; empty for the root."""
-    from bbops.source.git.base import find_around  # noqa: PLC0415 - after --help
-
-    around = find_around(folder)
-    return around[1] if around else ""
 
 
 def _clear_result(run: CiRun, name: str, folder: Path, under: str, results: Path | None) -> Path:
@@ -257,9 +245,5 @@ def _publish(
         write_summary(run, render_section(make_section(name, result), _ROWS))
 
 
-def _as_json(value: Any) -> str:
-    """Return JSON in which the runner of GitHub finds no command."""
-    import msgspec  # noqa: PLC0415 - after --help
-
-    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-    return text.replace("##[", "#\\u0023[")
+command.add_command(publish)
+command.add_command(preview)

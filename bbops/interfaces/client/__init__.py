@@ -11,6 +11,7 @@ from bbops.interfaces.client.projects import ProjectRequests
 from bbops.interfaces.client.proposals import ProposalRequests
 from bbops.interfaces.client.publications import PublicationRequests
 from bbops.interfaces.client.sign_in import SignInRequests
+from bbops.interfaces.client.workflows import WorkflowRequests
 
 __all__ = ["Remote"]
 
@@ -22,5 +23,6 @@ class Remote(
     PublicationRequests,
     ProposalRequests,
     SignInRequests,
+    WorkflowRequests,
 ):
     """A client for the control plane of a server. Use it in a `with` block."""

@@ -12,7 +12,7 @@ import msgspec
 
 from bbops.base.addresses import check_address, is_here, is_https
 from bbops.base.diagnostics import suggest
-from bbops.base.errors import ServerError
+from bbops.base.errors import ServerAway, ServerError, TokenRejected
 from bbops.interfaces.answers import ProjectLine, error_text
 from bbops.interfaces.client.project_api import TIMEOUT_SECONDS, reason_of
 
@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 _RELEASE = "x-release"
 """A header of every response of a project's API."""
+_AWAY = frozenset({429, 500, 502, 503, 504})
+"""Statuses after which a later request may succeed, also of a proxy."""
 _WHERE = "'bbops serve' prints the address of its control plane, port 8001 by default"
 
 
@@ -106,9 +108,9 @@ class ServerConnection:
             return self._client.request(method, self._url + path, timeout=seconds, **body)
         except httpx.TimeoutException:
             message = f"'{self._url}' did not answer within {seconds:g} seconds"
-            raise ServerError(message) from None
+            raise ServerAway(message) from None
         except httpx.TransportError as error:
-            raise ServerError(
+            raise ServerAway(
                 f"cannot reach a server at '{self._url}': {reason_of(error)}",
                 hint="is 'bbops serve' running? choose another server with --server URL",
             ) from None
@@ -129,14 +131,20 @@ class ServerConnection:
         if reason and response.status_code == httpx.codes.UNAUTHORIZED:
             rejected = f"{server} rejected the token: it has expired or was revoked"
             message = rejected if self._has_token else f"you are not signed in to {server}"
-            return ServerError(message, hint=f"sign in with 'bbops login {self._url}'")
+            return TokenRejected(message, hint=f"sign in with 'bbops login {self._url}'")
         if _RELEASE in response.headers:
             return ServerError(f"the server at {server} is a project's API", hint=_WHERE)
         if reason:
-            return ServerError(f"the server at {server} refused: {reason}")
+            kind = ServerAway if response.status_code in _AWAY else ServerError
+            return kind(f"the server at {server} refused: {reason}")
+        if response.status_code in _AWAY:
+            return ServerAway(f"the server at {server} answered {response.status_code}")
         return ServerError(f"the server at {server} is not a bbops control plane", hint=_WHERE)
 
     def _missing(self, name: str) -> ServerError:
-        names = [line.name for line in self.projects()]
+        try:
+            names = [line.name for line in self.projects()]
+        except ServerError:  # the token of a workflow cannot list projects
+            return ServerError(f"the server at '{self._url}' has no project '{name}'")
         hint = suggest(name, names) or (f"it has {', '.join(names)}" if names else "it has none")
         return ServerError(f"the server at '{self._url}' has no project '{name}'", hint=hint)

@@ -20,13 +20,21 @@ PLAN_SECONDS: Final = 130.0
 class ProjectRequests(ServerConnection):
     """Requests about the projects of a server."""
 
-    def status(self, name: str, *, seconds: float = TIMEOUT_SECONDS) -> Status:
+    def status(
+        self, name: str, *, commit: str = "", seconds: float = TIMEOUT_SECONDS
+    ) -> Status:  # fmt: skip
         """Return the status of a project.
+
+        Args:
+            name: the project's name.
+            commit: the whole id of a commit, whose place the status then has.
+            seconds: the timeout.
 
         Raises:
             ServerError: also when the server has no such project.
         """
-        return self._read(self._request_project("GET", name, "status", seconds=seconds), Status)
+        path = f"status?{write_query({'commit': commit})}" if commit else "status"
+        return self._read(self._request_project("GET", name, path, seconds=seconds), Status)
 
     def server(self) -> ServerStatus:
         """Return the status of the server's settings; empty if the user may not read it."""
@@ -115,6 +123,15 @@ class ProjectRequests(ServerConnection):
         """
         path = "reconcile?again=true" if again else "reconcile"
         return self._read(self._request_project("POST", name, path), ReconcileResponse).requested_at
+
+    def build_draft(self, name: str, branch: str) -> None:
+        """Make the server fetch the repository now, and build the draft of a branch.
+
+        Raises:
+            ServerError: also when the server has no such project.
+        """
+        path = f"reconcile?{write_query({'draft': branch})}"
+        self._require_success(self._request_project("POST", name, path))
 
     def accept(self, name: str, commit: str, base: str = "") -> None:
         """Accept a commit that the server holds, so that it is published.

@@ -9,6 +9,7 @@ from bbops.base.host import Clock
 from bbops.database.schema.place import PostgresPlace
 from bbops_server.accounts.addresses import Addresses
 from bbops_server.accounts.audit import Audit
+from bbops_server.accounts.ci_tokens import CiTokens
 from bbops_server.accounts.clients import Clients
 from bbops_server.accounts.devices import Devices
 from bbops_server.accounts.grants import Grants
@@ -34,7 +35,7 @@ class Book:
         self.audit, self.proposals = Audit(store), Proposals(store)
         self.grants, self.issuing = Grants(store), Issuing(store)
         self.devices, self.clients = Devices(store), Clients(store)
-        self.addresses = Addresses(store)
+        self.addresses, self.ci_tokens = Addresses(store), CiTokens(store)
         self.playground = PlaygroundCalls(store)
         self._store = store
 

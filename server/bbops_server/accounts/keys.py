@@ -7,10 +7,10 @@ from typing import Final, Literal
 
 from bbops_server.process.host.random import SystemRandom
 
-Kind = Literal["bbp", "bbs", "bbi", "bbl", "bbd", "bbv", "bba", "bbr", "bbc"]
+Kind = Literal["bbp", "bbs", "bbi", "bbl", "bbd", "bbv", "bba", "bbr", "bbc", "bbw"]
 """A token of a person, a session, an invitation, this machine's user, a device, a visit.
 
-Of a grant: an access token, a refresh token, a code.
+Of a grant: an access token, a refresh token, a code. `bbw` is the token of a workflow.
 """
 
 _LENGTH: Final = 40

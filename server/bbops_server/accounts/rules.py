@@ -59,6 +59,8 @@ class Permission(StrEnum):
     KNOW_ONESELF = "know oneself"
     MANAGE_ONESELF = "manage oneself"
     READ_PROJECT = "read a project"
+    READ_STATUS = "read the status of a project"
+    READ_DRAFTS = "read the status of a project's drafts"
     READ_REQUESTS = "read a project's requests"
     RECONCILE = "have a project looked at now"
     ACCEPT = "accept a rewritten history"
@@ -115,6 +117,8 @@ RULES: Final[Mapping[Permission, Rule]] = {
     Permission.KNOW_ONESELF: Rule("person", scope=Scope.READ),
     Permission.MANAGE_ONESELF: Rule("person"),
     Permission.READ_PROJECT: Rule("project", Role.VIEWER, Scope.READ),
+    Permission.READ_STATUS: Rule("project", Role.VIEWER, Scope.READ),
+    Permission.READ_DRAFTS: Rule("project", Role.VIEWER, Scope.READ),
     Permission.READ_REQUESTS: Rule("project", Role.DEVELOPER, Scope.READ),
     Permission.RECONCILE: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.ACCEPT: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
@@ -153,8 +157,8 @@ RULES: Final[Mapping[Permission, Rule]] = {
 
 GRANTED: Final[Mapping[GrantScope, frozenset[Permission]]] = {
     GrantScope.PROJECT: frozenset({
-        Permission.KNOW_ONESELF, Permission.READ_PROJECT, Permission.OPEN_DRAFT,
-        Permission.READ_WORKSPACE,
+        Permission.KNOW_ONESELF, Permission.READ_PROJECT, Permission.READ_STATUS,
+        Permission.READ_DRAFTS, Permission.OPEN_DRAFT, Permission.READ_WORKSPACE,
     }),
     GrantScope.DATA: frozenset({Permission.READ_REQUESTS, Permission.READ_JOBS}),
     GrantScope.BUILDER: frozenset({
@@ -168,6 +172,11 @@ GRANTED: Final[Mapping[GrantScope, frozenset[Permission]]] = {
 """What an agent may do by each scope, as far as its person's role goes: never what publishes
 past a review, and nothing about people and keys."""
 
+CI_PERMISSIONS: Final = frozenset({
+    Permission.RECONCILE, Permission.READ_STATUS, Permission.READ_DRAFTS,
+})  # fmt: skip
+"""The permissions of a workflow's token in its project: all of them, without a role."""
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -177,13 +186,13 @@ class Caller:
         person: the id of their account; empty for nobody, and for the machine's own user.
         role: in the workspace, which counts in every project of it.
         projects: roles in single projects, which only add to that.
-        key: the id of the session, token or grant.
+        key: the id of the session, token or grant; `ci` is the token of a workflow.
         scopes: of the token, empty otherwise.
         project: the only one the token or grant is good for; empty for all.
         granted: the scopes of an agent's grant, empty otherwise.
     """
 
-    how: Literal["nobody", "session", "token", "grant", "local"] = "nobody"
+    how: Literal["nobody", "session", "token", "grant", "local", "ci"] = "nobody"
     person: str = ""
     email: str = ""
     name: str = ""
@@ -202,6 +211,8 @@ LOCAL: Final = Caller("local", email="local", name="this machine's user", role=R
 
 def may(caller: Caller, permission: Permission, project: str = "") -> bool:
     """Return whether somebody may do something, to `project` where it is about one."""
+    if caller.how == "ci":
+        return permission in CI_PERMISSIONS and caller.project == project
     rule = RULES[permission]
     if rule.where == "anybody":
         return True

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from bbops.base.errors import DatabaseError
 from bbops.base.host import Clock
 from bbops.database.schema.place import PostgresPlace
+from bbops_server.accounts.ci_tables import TABLES as CI_TABLES
 from bbops_server.accounts.errors import ControlAway
 from bbops_server.accounts.file import FILE, WRITES, cannot_open, open_file
 from bbops_server.accounts.grant_tables import TABLES as GRANT_TABLES
@@ -70,6 +71,10 @@ def _ninth(connection: sa.Connection) -> None:
     METADATA.create_all(connection, tables=[playground_calls])
 
 
+def _tenth(connection: sa.Connection) -> None:
+    METADATA.create_all(connection, tables=CI_TABLES)
+
+
 def _add_columns(connection: sa.Connection, *names: str) -> None:
     known = {one["name"] for one in sa.inspect(connection).get_columns(proposals.name)}
     for column in (proposals.c[name] for name in names):
@@ -79,7 +84,7 @@ def _add_columns(connection: sa.Connection, *names: str) -> None:
 
 
 STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (
-    _first, _second, _third, _fourth, _fifth, _sixth, _seventh, _eighth, _ninth,
+    _first, _second, _third, _fourth, _fifth, _sixth, _seventh, _eighth, _ninth, _tenth,
 )  # fmt: skip
 """Each takes the schema one version further; a step that was published never changes."""
 

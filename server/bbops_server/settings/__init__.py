@@ -9,6 +9,7 @@ from typing import Final, Literal, get_args
 from urllib.parse import urlsplit
 
 from bbops.database.schema.place import Place, PostgresPlace, fit_name
+from bbops_server.settings.ci_trust import CiTrust
 from bbops_server.settings.freezes import Freeze
 
 Durability = Literal["normal", "full"]
@@ -65,11 +66,13 @@ class Access:
     Attributes:
         signup: whether anybody may make an account, or only who is invited.
         proxies: whose word about a client's address is taken.
+        trusts: the workflows that can publish a project.
     """
 
     signup: Literal["invitation", "open"] = "invitation"
     proxies: tuple[str, ...] = ()
     providers: tuple[Provider, ...] = ()
+    trusts: tuple[CiTrust, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

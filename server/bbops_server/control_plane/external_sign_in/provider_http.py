@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 import msgspec
 
-from bbops.base.host import HttpRequest
+from bbops.base.host import Follows, HttpRequest
 from bbops.runtime.values.failures import HttpFailure
 from bbops_server.accounts.errors import AccountError
 from bbops_server.process.host.egress import EgressPolicy
-from bbops_server.process.host.http import OutsideHttp
+from bbops_server.process.host.http import MAX_BODY_BYTES, OutsideHttp
 
 TIMEOUT_SECONDS: Final = 10.0
 
@@ -33,8 +33,18 @@ class ExternalUser:
 class ProviderHttp:
     """HTTP client for one provider; its host may be private, because an owner configured it."""
 
-    def __init__(self, name: str, url: str) -> None:
-        self._name = name
+    def __init__(
+        self, name: str, url: str, *, follows: Follows = "all", max_bytes: int = MAX_BODY_BYTES
+    ) -> None:
+        """Create a client for the host of `url`.
+
+        Args:
+            name: the provider in errors.
+            url: the provider's address.
+            follows: the redirects that are followed.
+            max_bytes: the size of a response.
+        """
+        self.name, self._follows, self._max_bytes = name, follows, max_bytes
         self._client = OutsideHttp(EgressPolicy([urlsplit(url).hostname or ""]))
 
     async def get(self, url: str, token: str = "") -> Any:
@@ -66,16 +76,17 @@ class ProviderHttp:
 
     def invalid_response(self) -> AccountError:
         """Return the error for a response that violates the protocol."""
-        return AccountError(f"'{self._name}' returned an invalid response")
+        return AccountError(f"'{self.name}' returned an invalid response")
 
     async def _send(self, request: HttpRequest) -> Any:
+        limited = replace(request, follows=self._follows, most_bytes=self._max_bytes)
         try:
-            answer = await self._client.send(request)
+            answer = await self._client.send(limited)
             body = msgspec.json.decode(answer.body)
         except HttpFailure:
-            raise AccountError(f"'{self._name}' cannot be reached", hint="try again") from None
+            raise AccountError(f"'{self.name}' cannot be reached", hint="try again") from None
         except msgspec.DecodeError:
             raise self.invalid_response() from None
         if answer.status != 200:
-            raise AccountError(f"'{self._name}' refused the sign-in", hint="try again")
+            raise AccountError(f"'{self.name}' refused the sign-in", hint="try again")
         return body

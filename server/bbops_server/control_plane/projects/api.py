@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Final
 
 import msgspec
 from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath, QueryParameter
 
-from bbops.base.errors import ServerError
+from bbops.base.errors import BbopsError, ServerError
 from bbops.interfaces.answers import (
     ProjectLine,
     ReconcileResponse,
@@ -19,7 +20,10 @@ from bbops.interfaces.answers import (
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, read
-from bbops_server.control_plane.web.visit import Here
+from bbops_server.control_plane.web.visit import Here, Visit
+
+_MAX_BRANCH: Final = 250
+_COMMIT: Final = "^([0-9a-f]{40}|[0-9a-f]{64})?$"
 
 
 class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,29 +67,62 @@ async def list_projects(visit: Here) -> list[ProjectLine]:
     ]
 
 
-@read("/api/projects/{name:str}/status", Permission.READ_PROJECT)
-async def read_status(visit: Here, name: FromPath[str]) -> Status:
-    """The status of a project: its conditions, diagnostics and last publications."""
+@read("/api/projects/{name:str}/status", Permission.READ_STATUS)
+async def read_status(
+    visit: Here,
+    name: FromPath[str],
+    *,
+    commit: Annotated[str, QueryParameter(pattern=_COMMIT)] = "",
+) -> Status:
+    """The status of a project: its conditions, diagnostics and last publications.
+
+    With `commit`, the whole id of a commit, also its place in the history of the branch.
+    """
     status = visit.control.project(name)
     if status is None:
         raise _unknown(name)
-    return status
+    versions = visit.control.status.versions(name) if commit else None
+    if versions is None:
+        return status
+    try:
+        located = await versions.locate(commit)
+    except BbopsError as error:
+        raise refuse(error) from None
+    # The status is read again: the commit may have gone live meanwhile.
+    return msgspec.structs.replace(visit.control.project(name) or status, commit=located)
 
 
 @change("/api/projects/{name:str}/reconcile", Permission.RECONCILE)
 async def reconcile(
-    visit: Here, name: FromPath[str], *, again: Annotated[bool, QueryParameter()] = False
+    visit: Here,
+    name: FromPath[str],
+    *,
+    again: Annotated[bool, QueryParameter()] = False,
+    draft: Annotated[str, QueryParameter(max_length=_MAX_BRANCH)] = "",
 ) -> ReconcileResponse:
     """Fetch the project's repository now, and publish its newest commit.
 
     A live commit is published again only with `again`. The status of the project includes this
-    request once its `handled_at` has reached `requested_at`.
+    request once its `handled_at` has reached `requested_at`. With `draft`, the name of a branch,
+    its draft is built instead, and nothing is published.
     """
-    requested_at = visit.control.status.reconcile(name, again=again)
+    requested_at = _build_draft(visit, name, draft) if draft else (
+        visit.control.status.reconcile(name, again=again)
+    )  # fmt: skip
     if requested_at is None:
         raise _unknown(name)
-    await visit.note("reconcile", object=name)
+    subject = f"{name} draft {draft}" if draft else name
+    run = f" {visit.caller.name}" if visit.caller.how == "ci" else ""
+    await visit.note("reconcile", object=subject + run)
     return ReconcileResponse(requested_at)
+
+
+def _build_draft(visit: Visit, name: str, branch: str) -> datetime | None:
+    drafts = visit.control.status.drafts(name)
+    if drafts is None:
+        return None
+    drafts.build(branch)
+    return visit.book.ci_tokens.now()
 
 
 @change("/api/projects/{name:str}/accept", Permission.ACCEPT)

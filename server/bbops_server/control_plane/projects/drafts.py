@@ -76,7 +76,7 @@ class DraftRowCounts(msgspec.Struct, frozen=True):
     rows: dict[str, int]
 
 
-@read("/api/projects/{name:str}/drafts", Permission.READ_PROJECT)
+@read("/api/projects/{name:str}/drafts", Permission.READ_DRAFTS)
 async def list_drafts(visit: Here, name: FromPath[str]) -> list[DraftStatus]:
     """Every branch except the live one, with the URL and state of its preview."""
     return _drafts(visit, name).list()

@@ -60,6 +60,10 @@ async def _refuse(visit: Visit, permission: Permission, project: str) -> None:
 def find_refusal(caller: Caller, permission: Permission, project: str) -> HTTPException:
     """Return the error for an authenticated caller without a permission."""
     rule = RULES[permission]
+    if caller.how == "ci" and (not project or caller.project == project):
+        return PermissionDeniedException(
+            "the token of a workflow can only publish its project, and read its status and drafts"
+        )
     if rule.where == "project" and role_in(caller, project) is None:
         return NotFoundException(f"there is no project '{project}'")
     if caller.how == "token" and rule.scope is None:

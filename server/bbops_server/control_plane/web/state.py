@@ -17,6 +17,7 @@ from bbops_server.accounts.keys import make_key
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.logins import Logins
 from bbops_server.accounts.set_up_mark import note_accounts
+from bbops_server.control_plane.external_sign_in.issuers import Issuers
 from bbops_server.control_plane.external_sign_in.pending_sign_ins import PendingSignIns
 from bbops_server.control_plane.external_sign_in.providers import Providers
 from bbops_server.control_plane.web.draft_access import DraftMembership
@@ -53,6 +54,8 @@ class ControlLimits:
         self.work = Limit(60, 60)
         self.playground = Limit(60, 60)
         """For a user: requests of the Playground."""
+        self.workflows = Limit(50, 300)
+        """For a network: identity tokens of workflows, since the last accepted one."""
         self.addon_tests = Limit(10, 60)
         """For a project: each test sends a request to a vendor with a real key."""
 
@@ -73,7 +76,7 @@ class ControlState:
         self.limits, self.logins = ControlLimits(), Logins()
         self.devices = KnownDevices(settings().state)
         self.pending_sign_ins, self.providers = PendingSignIns(), Providers(settings().state)
-        self.rounds = DEFAULT_ROUNDS
+        self.issuers, self.rounds = Issuers(), DEFAULT_ROUNDS
         self.git: GitHttp | None = None
         self.membership: DraftMembership | None = None
         self.oauth = OAuth(book, settings)

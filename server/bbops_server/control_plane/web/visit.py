@@ -23,6 +23,7 @@ from litestar.exceptions import (
 from litestar.params import SkipValidation
 from litestar.response import Redirect, Template
 
+from bbops_server.accounts.ci_tokens import PREFIX
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.keys import make_key
 from bbops_server.accounts.people import Person
@@ -42,6 +43,7 @@ AnyRequest = Request[Any, Any, Any]
 Answer = TypeVar("Answer", bound=Response[Any])
 CSRF_HEADER: Final = "x-csrf-token"
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
+_BY_TOKEN: Final = frozenset({"token", "grant", "ci"})
 _VISIT_KEY: Final = re.compile(r"bbv_[a-z0-9]{40}")
 _RETURN_TO: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,3000}")
 _VISIT_LASTS: Final = timedelta(hours=12)
@@ -111,10 +113,19 @@ class Visit:
             return LOCAL
         if key.startswith("bba_"):
             raise unauthorized("this agent's token can only be used at the MCP server")
+        if scheme.lower() == "bearer" and key.startswith(PREFIX):
+            return await self._find_workflow(key)
         is_key = scheme.lower() == "bearer" and key.startswith("bbp_")
         caller = await self.control.run(self.book.tokens.find, key) if is_key else None
         if caller is None:
             raise unauthorized("this token is unknown, expired or revoked")
+        return caller
+
+    async def _find_workflow(self, key: str) -> Caller:
+        trusts = self.control.settings.access.trusts
+        caller = await self.control.run(self.book.ci_tokens.find, key, trusts)
+        if caller is None:
+            raise unauthorized("this workflow's token is unknown, has ended or is not trusted now")
         return caller
 
     async def _is_this_machine(self) -> bool:
@@ -142,7 +153,7 @@ class Visit:
         Raises:
             PermissionDeniedException: the CSRF token is missing or wrong.
         """
-        if self.caller.how in {"token", "grant"} or not (is_form or self.caller.how == "session"):
+        if self.caller.how in _BY_TOKEN or not (is_form or self.caller.how == "session"):
             return
         given = self.request.headers.get(CSRF_HEADER, "") or await self.field("csrf")
         is_known = bool(self.session_key) or not self._is_new
@@ -223,7 +234,7 @@ class Visit:
         who = who or self.caller.email
         if not who and self.control.limits.anonymous.take(""):
             return
-        token = self.caller.key if self.caller.how in {"token", "grant"} else ""
+        token = self.caller.key if self.caller.how in _BY_TOKEN else ""
         await self.control.run(
             self.book.audit.add, action, who=who, token=token, object=object,
             address=self.address, outcome=outcome,

@@ -129,6 +129,15 @@ class ProjectDrafts:
         self._to_prepare.add(branch)
         self.poll_requested.set()
 
+    def build(self, branch: str) -> bool:
+        """Poll the repository now, and build the draft of a branch; False if it is not known."""
+        self.context.source.refresh()
+        is_known = any(draft.branch == branch for draft in self._drafts.values())
+        if is_known:
+            self._to_prepare.add(branch)
+        self.poll_requested.set()
+        return is_known
+
     # ---- changes
     def wake(self, name: str) -> bool:
         """Wake a draft by its name in processes; False if it is of another project."""
@@ -410,7 +419,8 @@ class ProjectDrafts:
         message = stalled.as_sentence() if stalled else ""
         diagnostics = board.diagnostics if board else []
         release = board.release if board else None
+        attempted = (board.attempted or "").rpartition(":")[2] if board else ""
         return DraftStatus(
             draft.branch, slug, draft.commit, url, state_of(draft.reconciler), release, message,
-            diagnostics,
+            diagnostics, attempted or None,
         )  # fmt: skip

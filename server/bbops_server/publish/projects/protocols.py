@@ -7,7 +7,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from bbops.interfaces.answers import DraftStatus, LiveFrontend, Publication, ServerStatus, Status
+from bbops.interfaces.answers import (
+    CommitStatus,
+    DraftStatus,
+    LiveFrontend,
+    Publication,
+    ServerStatus,
+    Status,
+)
 from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.publish.processes.project_client import ProjectClient
 from bbops_server.publish.status.signal import Signal
@@ -50,6 +57,10 @@ class DraftSource(Protocol):
 
     def prepare(self, branch: str) -> None:
         """Create the draft of a branch before its first request."""
+        ...
+
+    def build(self, branch: str) -> bool:
+        """Poll the repository now, and build the draft of a branch; False if it is not known."""
         ...
 
     async def renew(self, slug: str) -> bool:
@@ -128,6 +139,14 @@ class VersionSource(Protocol):
 
     async def compare(self, old: str, new: str) -> dict[str, Any]:
         """Return the plan and the difference of two versions."""
+        ...
+
+    async def locate(self, commit: str) -> CommitStatus:
+        """Return the place of a commit in the history of the branch.
+
+        Raises:
+            BbopsError: the repository cannot be read.
+        """
         ...
 
     async def put(self, restored: Mapping[str, str]) -> None:

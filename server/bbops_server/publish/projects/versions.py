@@ -10,10 +10,15 @@ from typing import Any
 import msgspec
 
 from bbops.base.errors import ServerError
-from bbops.interfaces.answers import Publication
+from bbops.interfaces.answers import CommitStatus, Publication
 from bbops.source.git.series import Version, find_version
 from bbops_server.process.messages.builds import CompareCommits
-from bbops_server.process.messages.repositories import MoveBranch, ReadVersions, RestoreVersion
+from bbops_server.process.messages.repositories import (
+    CheckDescent,
+    MoveBranch,
+    ReadVersions,
+    RestoreVersion,
+)
 from bbops_server.process.messages.request import A, RequestMessage
 from bbops_server.publish.holds.freezing import find_freeze
 from bbops_server.publish.holds.suspension import (
@@ -116,6 +121,27 @@ class ProjectVersions:
         base, head = ({**source, "commit": version.commit} for version in (first, second))
         compared = await self._ask(CompareCommits(base, head, at.engine))
         return {"old": asdict(first), "new": asdict(second)} | msgspec.structs.asdict(compared)
+
+    async def locate(self, commit: str) -> CommitStatus:
+        """Return the place of a commit in the history of the branch.
+
+        Raises:
+            BbopsError: the repository cannot be read.
+        """
+        board = self._reconciler.board
+        is_live, live, attempted = board.serves(commit), board.applied, board.attempted
+        return CommitStatus(
+            commit,
+            is_live,
+            is_live or await self._follows(commit, live),
+            await self._follows(commit, attempted),
+        )
+
+    async def _follows(self, commit: str, revision: str | None) -> bool:
+        newer = (revision or "").rpartition(":")[2]
+        if not newer or not self._repository or newer == commit:
+            return newer == commit
+        return (await self._ask(CheckDescent(self._repository, commit, newer))).descends
 
     async def put(self, restored: Mapping[str, str]) -> None:
         """Move the branch to a commit of `restore`, after it was checked.

@@ -16,9 +16,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
 
-from bbops.base.addresses import split
 from bbops.base.errors import DatabaseError, GitError
 from bbops.base.model import Model
 from bbops.base.names import Duration, Size
@@ -26,8 +24,10 @@ from bbops.database.schema.place import read_url
 from bbops.runtime.values.durations import seconds
 from bbops.source.git.address import Address, require_branch
 from bbops.source.git.series import TAG, find_tag_mistake, names_project
-from bbops_server.settings import MAX_WORKERS, is_loopback
+from bbops_server.settings import MAX_WORKERS
+from bbops_server.settings.server_file.ci import MAX_TRUSTS, TrustedWorkflow
 from bbops_server.settings.server_file.freeze import CheckedFreeze
+from bbops_server.settings.server_file.url_checks import check_issuer, check_url, wrong_value
 from bbops_server.settings.server_file.webhook import WrittenWebhook, check_receivers
 
 _LISTEN = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):(?P<port>[0-9]{1,5})").fullmatch
@@ -46,10 +46,6 @@ DAY_SECONDS: Final = 86_400
 LONGEST_KEEP_DAYS: Final = 365
 
 
-def _wrong(message: str, hint: str = "") -> PydanticCustomError:
-    return PydanticCustomError("bad_value", "{message}", {"message": message, "hint": hint})
-
-
 def split_listen(text: str) -> tuple[str, int]:
     """Return host and port of `127.0.0.1:8000` or `[::1]:8000`."""
     host, _, port = text.rpartition(":")
@@ -59,46 +55,30 @@ def split_listen(text: str) -> tuple[str, int]:
 def _check_listen(text: str) -> str:
     match = _LISTEN(text)
     if match is None or int(match["port"]) > _MAX_PORT:
-        raise _wrong(f"expected an address and a port, got '{text}'", "such as 127.0.0.1:8000")
+        raise wrong_value(f"expected an address and a port, got '{text}'", "such as 127.0.0.1:8000")
     return text
-
-
-def _check_url(text: str) -> str:
-    parts = split(text)
-    is_odd = parts and (parts.username or parts.query or parts.fragment)
-    if parts is None or is_odd or parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise _wrong(f"expected an address, got '{text}'", "such as https://api.example.com")
-    return text.rstrip("/")
 
 
 def _check_origin(text: str) -> str:
-    url = _check_url(text)
+    url = check_url(text)
     if urlsplit(url).path:
-        raise _wrong(
+        raise wrong_value(
             f"expected an address without a path, got '{text}'", "such as https://bbops.example.com"
         )
     return url
-
-
-def _check_issuer(text: str) -> str:
-    """Take an address as it is given: an issuer is compared with what it says, to the letter."""
-    parts = urlsplit(_check_url(text))
-    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
-        raise _wrong(f"expected an https URL, got '{text}'", "the connection must be encrypted")
-    return text
 
 
 def _check_database(text: str) -> str:
     try:
         read_url(text, "")
     except DatabaseError as error:
-        raise _wrong("expected a PostgreSQL URL", error.hint) from None
+        raise wrong_value("expected a PostgreSQL URL", error.hint) from None
     return text
 
 
 def _check_host(text: str) -> str:
     if not _HOST(text):
-        raise _wrong(
+        raise wrong_value(
             f"expected the name of a host in lower case, got '{text}'",
             "such as shop.example.com: no scheme, no port, no '*'",
         )
@@ -107,7 +87,7 @@ def _check_host(text: str) -> str:
 
 def _check_wildcard(text: str) -> str:
     if text and not (text.startswith("*.") and _HOST(text[2:])):
-        raise _wrong(
+        raise wrong_value(
             f"expected a wildcard in lower case, got '{text}'",
             "such as *.preview.example.net: each draft answers under a name in place of '*'",
         )
@@ -116,7 +96,7 @@ def _check_wildcard(text: str) -> str:
 
 def _check_prefix(text: str) -> str:
     if not _PREFIX(text) or any(part in {".", ".."} for part in text.split("/")):
-        raise _wrong(
+        raise wrong_value(
             f"expected the beginning of a path, got '{text}'",
             "such as /shop: letters, digits and '-._', without a trailing slash",
         )
@@ -127,7 +107,7 @@ def _check_network(text: str) -> str:
     try:
         ip_network(text)
     except ValueError:
-        raise _wrong(
+        raise wrong_value(
             f"expected an address or a network, got '{text}'", "such as 10.0.0.7 or 10.0.0.0/8"
         ) from None
     return text
@@ -140,7 +120,9 @@ def _check_egress(text: str) -> str:
 
 def _check_folder(text: str) -> str:
     if not _FOLDER(text):
-        raise _wrong(f"expected a folder inside the repository, got '{text}'", "such as apps/shop")
+        raise wrong_value(
+            f"expected a folder inside the repository, got '{text}'", "such as apps/shop"
+        )
     return text.strip("/")
 
 
@@ -148,7 +130,7 @@ def _check_repository(text: str) -> str:
     try:
         Address.parse(text)
     except GitError as error:
-        raise _wrong(error.message, error.hint) from None
+        raise wrong_value(error.message, error.hint) from None
     return text
 
 
@@ -156,12 +138,12 @@ def _check_branch(text: str) -> str:
     try:
         return require_branch(text)
     except GitError as error:
-        raise _wrong(error.message, error.hint) from None
+        raise wrong_value(error.message, error.hint) from None
 
 
 def _check_version_tag(text: str) -> str:
     if why := find_tag_mistake(text):
-        raise _wrong(why, f"such as {TAG}")
+        raise wrong_value(why, f"such as {TAG}")
     return text
 
 
@@ -172,20 +154,20 @@ def _number(value: Any) -> Any:
 
 def _check_keep(text: str) -> str:
     if not DAY_SECONDS <= seconds(text) <= LONGEST_KEEP_DAYS * DAY_SECONDS:
-        raise _wrong(f"'keep' is 1d to {LONGEST_KEEP_DAYS}d, got '{text}'", "such as 7d")
+        raise wrong_value(f"'keep' is 1d to {LONGEST_KEEP_DAYS}d, got '{text}'", "such as 7d")
     return text
 
 
 def _check_lone(projects: dict[str, Any]) -> dict[str, Any]:
     if projects:
-        raise _wrong(
+        raise wrong_value(
             "the command line names the repository of this server already",
             "'bbops serve FILE' serves the projects of a file",
         )
     return projects
 
 
-Url = Annotated[str, AfterValidator(_check_url)]
+Url = Annotated[str, AfterValidator(check_url)]
 ProjectName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
 
 
@@ -218,7 +200,7 @@ class OidcProvider(Model):
     """An OpenID Connect provider. The secret is a value of the environment, or a stored one."""
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
-    issuer: Annotated[str, AfterValidator(_check_issuer)]
+    issuer: Annotated[str, AfterValidator(check_issuer)]
     client_id: Annotated[str, StringConstraints(min_length=1, max_length=300)]
     client_secret_env: Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]*$")]
     join_by_email: bool = False
@@ -228,7 +210,7 @@ def _check_names(providers: list[OidcProvider]) -> list[OidcProvider]:
     names = ["github", *(one.name for one in providers)]
     for name in names:
         if names.count(name) > 1:
-            raise _wrong(f"two providers are named '{name}'", "each needs its own name")
+            raise wrong_value(f"two providers are named '{name}'", "each needs its own name")
     return providers
 
 
@@ -291,7 +273,7 @@ class Files(Model):
         }  # fmt: skip
         missing = [name for name, value in given.items() if value is None]
         if 0 < len(missing) < len(given):
-            raise _wrong(
+            raise wrong_value(
                 f"'{missing[0]}' is missing",
                 "a bucket has 'endpoint', 'bucket', 'accessKeyId' and 'secretAccessKey'",
             )
@@ -313,6 +295,7 @@ class ServedProject(Model):
     path: Annotated[str, AfterValidator(_check_folder)] = ""
     hosts: list[Annotated[str, AfterValidator(_check_host)]] = []
     path_prefix: Annotated[str, AfterValidator(_check_prefix)] = ""
+    ci: Annotated[list[TrustedWorkflow], Field(max_length=MAX_TRUSTS)] = []
 
 
 class ServerFile(Model):
@@ -345,7 +328,7 @@ class ServerFile(Model):
         """Two projects never share the names of their versions."""
         tag = info.data.get("version_tag", TAG)
         if len(projects) > 1 and not names_project(tag):
-            raise _wrong(
+            raise wrong_value(
                 f"'versionTag: {tag}' would be the name of versions of several projects",
                 f"include '{{project}}', such as {TAG}",
             )

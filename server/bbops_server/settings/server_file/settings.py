@@ -26,6 +26,7 @@ from bbops_server.settings import (
     WorkSettings,
 )
 from bbops_server.settings.freezes import Freeze
+from bbops_server.settings.server_file.ci import read_trusts
 from bbops_server.settings.server_file.freeze import read_freeze
 from bbops_server.settings.server_file.load import place_of
 from bbops_server.settings.server_file.model import ServerFile, split_listen
@@ -80,7 +81,12 @@ def access_settings(file: ServerFile) -> Access:
     if (one := file.sign_in.github) is not None:
         secret, joins = one.client_secret_env, one.join_by_email
         found.append(Provider("github", "github", one.url, one.client_id, secret, joins))
-    return Access(file.signup, tuple(file.proxies), tuple(found))
+    trusts = (
+        trust
+        for name, project in file.projects.items()
+        for trust in read_trusts(name, project.branch, project.ci)
+    )
+    return Access(file.signup, tuple(file.proxies), tuple(found), tuple(trusts))
 
 
 def draft_settings(file: ServerFile) -> DraftSettings:

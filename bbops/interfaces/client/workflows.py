@@ -1,0 +1,35 @@
+"""Requests of workflows: a token in exchange for an identity token."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Final
+
+from bbops.base.errors import ServerError
+from bbops.interfaces.answers import WorkflowToken, error_text
+from bbops.interfaces.client.connection import ServerConnection
+
+_REFUSED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+_HINT: Final = "compare it with 'ci' of the project in server.yaml; the server's log has details"
+
+
+class WorkflowRequests(ServerConnection):
+    """Requests of the runs of workflows."""
+
+    def exchange_identity(self, token: str, project: str = "") -> WorkflowToken:
+        """Return a token for the run that an identity token is about.
+
+        Args:
+            token: the identity token, whose audience is the address of this server.
+            project: the name of a project, if several trust the workflow.
+
+        Raises:
+            ServerError: also when no project of the server trusts the workflow.
+        """
+        body = {"token": token, "project": project}
+        response = self._request("POST", "/api/ci/token", body)
+        reason = error_text(response.content)
+        if response.status_code in _REFUSED and reason:
+            message = f"the server at '{self._url}' does not accept this workflow: {reason}"
+            raise ServerError(message, hint=_HINT)
+        return self._read(response, WorkflowToken)

@@ -1,0 +1,88 @@
+"""The metadata and public keys of an OpenID Connect issuer, cached for an hour."""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+from typing import Any, Final
+
+import jwt
+
+from bbops_server.accounts.errors import AccountError
+from bbops_server.control_plane.external_sign_in.provider_http import ProviderHttp
+
+CACHE_SECONDS: Final = 3_600.0
+REFETCH_SECONDS: Final = 60.0
+ALGORITHMS: Final = frozenset(
+    ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+)
+
+
+class IssuerKeys:
+    """The keys of one issuer. Simultaneous requests share one fetch."""
+
+    def __init__(self, http: ProviderHttp, issuer: str) -> None:
+        self.http, self.issuer = http, issuer
+        self._metadata: tuple[float, dict[str, Any]] | None = None
+        self._keys: tuple[float, list[jwt.PyJWK]] = (-CACHE_SECONDS, [])
+        self._fetch: asyncio.Task[None] | None = None
+
+    async def read_metadata(self) -> dict[str, Any]:
+        """Return the issuer's OpenID Connect metadata.
+
+        Raises:
+            AccountError: the issuer cannot be reached, or has another name than configured.
+        """
+        if self._metadata is None or monotonic() - self._metadata[0] > CACHE_SECONDS:
+            base = self.issuer.rstrip("/")
+            metadata = await self.http.get(f"{base}/.well-known/openid-configuration")
+            if not isinstance(metadata, dict) or metadata.get("issuer") != self.issuer:
+                raise AccountError(f"'{self.http.name}' is not the configured issuer")
+            self._metadata = monotonic(), metadata
+        return self._metadata[1]
+
+    async def find(self, key_id: str | None) -> jwt.PyJWK | None:
+        """Return a signing key for an asymmetric algorithm; None if there is none.
+
+        An unknown key id fetches the keys again, at most once a minute. Raises as `read_metadata`.
+        """
+        key = self._pick(key_id)
+        if key is None and monotonic() - self._keys[0] > REFETCH_SECONDS:
+            await self._share_fetch()
+            key = self._pick(key_id)
+        return key if key is not None and key.algorithm_name in ALGORITHMS else None
+
+    async def _share_fetch(self) -> None:
+        if self._fetch is None or self._fetch.done():
+            self._fetch = asyncio.create_task(self._fetch_keys())
+        await asyncio.shield(self._fetch)
+
+    async def _fetch_keys(self) -> None:
+        url = read_text(await self.read_metadata(), "jwks_uri")
+        if self.issuer.startswith("https:") and not url.startswith("https:"):
+            raise self.http.invalid_response()
+        listed = await self.http.get(url)
+        try:
+            self._keys = monotonic(), jwt.PyJWKSet.from_dict(listed).keys
+        except (jwt.PyJWTError, ValueError, TypeError, AttributeError):
+            raise self.http.invalid_response() from None
+
+    def _pick(self, key_id: str | None) -> jwt.PyJWK | None:
+        if monotonic() - self._keys[0] > CACHE_SECONDS:
+            return None
+        keys = [key for key in self._keys[1] if key.public_key_use in {None, "sig"}]
+        if key_id is None:
+            return keys[0] if len(keys) == 1 else None
+        return next((key for key in keys if key.key_id == key_id), None)
+
+
+def read_text(document: dict[str, Any], name: str) -> str:
+    """Return a text in a response of the issuer.
+
+    Raises:
+        AccountError: it is missing.
+    """
+    value = document.get(name)
+    if not isinstance(value, str):
+        raise AccountError(f"the provider's response lacks '{name}'")
+    return value
