@@ -27,6 +27,7 @@ from bbops.runtime.flow.run import code_of
 from bbops_server.accounts.errors import AccountError, ControlAway
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.guard import BrowserGuard
+from bbops_server.control_plane.web.islands import Islands
 from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.permissions import read_visit, require
 from bbops_server.control_plane.web.refusals import error_text, refuse
@@ -51,6 +52,7 @@ def create_control(control: ControlState) -> Litestar:
     Every route declares its permission: `require` rejects requests to a route without one.
     """
     public, modules = {PERMISSION: Permission.BE_ANYBODY}, find_route_modules()
+    islands = Islands.load()
     schema = OpenAPIConfig(
         title="bbops control plane",
         version=bbops.__version__,
@@ -61,7 +63,7 @@ def create_control(control: ControlState) -> Litestar:
     return Application(
         [route for module in modules for route in module.ROUTES],
         openapi_config=schema,
-        template_config=create_template_config(_find_panels(modules)),
+        template_config=create_template_config(_find_panels(modules), islands),
         guards=[require],
         dependencies={"visit": Provide(read_visit, sync_to_thread=False)},
         exception_handlers={
@@ -72,7 +74,7 @@ def create_control(control: ControlState) -> Litestar:
         },
         middleware=[DefineMiddleware(BrowserGuard)],
         request_max_body_size=MAX_BODY_BYTES,
-        state=State({"control": control}),
+        state=State({"control": control, "islands": islands}),
         logging_config=None,
         debug=False,
     )

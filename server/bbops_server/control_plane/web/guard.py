@@ -28,8 +28,9 @@ _PREFLIGHT: Final = [
 
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 POLICY = (
-    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types bbops bbops-inert"
 )
 _HEADERS = {
     b"content-security-policy": POLICY.encode(),

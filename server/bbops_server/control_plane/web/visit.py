@@ -46,6 +46,9 @@ _VISIT_KEY: Final = re.compile(r"bbv_[a-z0-9]{40}")
 _RETURN_TO: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,3000}")
 _VISIT_LASTS: Final = timedelta(hours=12)
 _MAX_FIELD: Final = 4_000
+THEMES: Final = ("light", "dark")
+_THEME_LASTS: Final = timedelta(days=400)
+"""The longest time for which browsers keep a cookie."""
 
 
 class Visit:
@@ -86,6 +89,12 @@ class Visit:
     def device_cookie(self) -> str:
         """The device cookie of an earlier sign-in, not yet verified."""
         return self.request.cookies.get(self.cookie_name("-device"), "")
+
+    @property
+    def theme(self) -> str:
+        """The theme that the user has chosen: `light` or `dark`; empty for the system's."""
+        chosen = self.request.cookies.get(self.cookie_name("-theme"), "")
+        return chosen if chosen in THEMES else ""
 
     async def identify(self) -> None:
         """Authenticate the caller.
@@ -162,6 +171,11 @@ class Visit:
         return [value for value in values if isinstance(value, str)][:100]
 
     @property
+    def return_path(self) -> str:
+        """The path of the page with its query, to return to it later; `/` after a form."""
+        return find_return_path(self.request)
+
+    @property
     def user_agent(self) -> str:
         """The browser's User-Agent header."""
         return self.request.headers.get("user-agent", "")
@@ -186,6 +200,12 @@ class Visit:
         if self._is_new and not self.session_key:
             lasts = int(_VISIT_LASTS.total_seconds())
             answer.set_cookie(self._cookie("-visit", self.visit_key, lasts))
+        return answer
+
+    def keep_theme(self, answer: Answer, theme: str) -> Answer:
+        """Return a response that keeps a theme in the browser; any other text is the system's."""
+        lasts = int(_THEME_LASTS.total_seconds()) if theme in THEMES else 0
+        answer.set_cookie(self._cookie("-theme", theme if lasts else "", lasts))
         return answer
 
     def go(self, path: str) -> Redirect:
@@ -250,11 +270,15 @@ def local_path(text: str) -> str:
     return text if _RETURN_TO.fullmatch(text) else "/"
 
 
+def find_return_path(request: AnyRequest) -> str:
+    """Return the path of a page with its query; `/` if it is the response to a form."""
+    query = f"?{request.url.query}" if request.url.query else ""
+    return local_path(request.url.path + query if request.method in _SAFE_METHODS else "/")
+
+
 def sign_in_path(request: AnyRequest) -> str:
     """Return the sign-in page, with the path to return to."""
-    query = f"?{request.url.query}" if request.url.query else ""
-    back = request.url.path + query if request.method in _SAFE_METHODS else "/"
-    return f"/signin?return_to={quote(local_path(back), safe='')}"
+    return f"/signin?return_to={quote(find_return_path(request), safe='')}"
 
 
 def too_many_attempts(seconds: int) -> AccountError:
