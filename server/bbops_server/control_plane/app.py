@@ -52,7 +52,7 @@ def create_control(control: ControlState) -> Litestar:
     Every route declares its permission: `require` rejects requests to a route without one.
     """
     public, modules = {PERMISSION: Permission.BE_ANYBODY}, find_route_modules()
-    islands = Islands.load()
+    islands, panels = Islands.load(), _find_panels(modules)
     schema = OpenAPIConfig(
         title="bbops control plane",
         version=bbops.__version__,
@@ -63,7 +63,7 @@ def create_control(control: ControlState) -> Litestar:
     return Application(
         [route for module in modules for route in module.ROUTES],
         openapi_config=schema,
-        template_config=create_template_config(_find_panels(modules), islands),
+        template_config=create_template_config(panels, islands),
         guards=[require],
         dependencies={"visit": Provide(read_visit, sync_to_thread=False)},
         exception_handlers={
@@ -74,7 +74,7 @@ def create_control(control: ControlState) -> Litestar:
         },
         middleware=[DefineMiddleware(BrowserGuard)],
         request_max_body_size=MAX_BODY_BYTES,
-        state=State({"control": control, "islands": islands}),
+        state=State({"control": control, "islands": islands, "panels": panels}),
         logging_config=None,
         debug=False,
     )

@@ -171,11 +171,6 @@ class Visit:
         return [value for value in values if isinstance(value, str)][:100]
 
     @property
-    def return_path(self) -> str:
-        """The path of the page with its query, to return to it later; `/` after a form."""
-        return find_return_path(self.request)
-
-    @property
     def user_agent(self) -> str:
         """The browser's User-Agent header."""
         return self.request.headers.get("user-agent", "")
@@ -270,15 +265,11 @@ def local_path(text: str) -> str:
     return text if _RETURN_TO.fullmatch(text) else "/"
 
 
-def find_return_path(request: AnyRequest) -> str:
-    """Return the path of a page with its query; `/` if it is the response to a form."""
-    query = f"?{request.url.query}" if request.url.query else ""
-    return local_path(request.url.path + query if request.method in _SAFE_METHODS else "/")
-
-
 def sign_in_path(request: AnyRequest) -> str:
     """Return the sign-in page, with the path to return to."""
-    return f"/signin?return_to={quote(find_return_path(request), safe='')}"
+    query = f"?{request.url.query}" if request.url.query else ""
+    back = request.url.path + query if request.method in _SAFE_METHODS else "/"
+    return f"/signin?return_to={quote(local_path(back), safe='')}"
 
 
 def too_many_attempts(seconds: int) -> AccountError:
