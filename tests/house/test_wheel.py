@@ -1,4 +1,7 @@
-"""What is packed is what git tracks: no more, no less, dot files included."""
+"""What is packed is what git tracks: no more, no less, dot files included.
+
+`test_islands_build.py` adds the islands of the dashboard.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -43,6 +46,13 @@ def put(folder: Path, names: Iterable[str]) -> None:
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("junk")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_islands() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BBOPS_ISLANDS", "off")
+        yield
 
 
 @pytest.fixture(scope="module")

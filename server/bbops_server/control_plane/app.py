@@ -26,7 +26,7 @@ from bbops.base.registry import members
 from bbops.runtime.flow.run import code_of
 from bbops_server.accounts.errors import AccountError, ControlAway
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.web.guard import BrowserGuard
+from bbops_server.control_plane.web.guard import SAFE_HEADERS, BrowserGuard
 from bbops_server.control_plane.web.islands import Islands
 from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.permissions import read_visit, require
@@ -118,7 +118,9 @@ def _handle_http(request: AnyRequest, error: HTTPException) -> Response[Any]:
             return visit.go(sign_in_path(request))
         shown = AccountError(error_text(error))
         title = "Not found" if error.status_code == HTTPStatus.NOT_FOUND else "This cannot be done"
-        return visit.page("message", error.status_code, title=title, error=shown)
+        answer = visit.page("message", error.status_code, title=title, error=shown)
+        answer.headers.update(SAFE_HEADERS)  # the guard is not called for unknown paths
+        return answer
     body = {"error": {"code": code_of(error.status_code), "message": error_text(error)}}
     return Response(
         body, status_code=error.status_code, media_type=MediaType.JSON, headers=error.headers
