@@ -127,7 +127,9 @@ def test_theme_is_kept_by_a_form(tried: Tried) -> None:
     assert "data-theme" not in browser.get("/projects/small/endpoints").text
 
 
-@pytest.mark.parametrize("before", ["https://evil.example//x", "//evil.example", "javascript:a", ""])
+@pytest.mark.parametrize(
+    "before", ["https://evil.example//x", "//evil.example", "javascript:a", ""]
+)
 def test_theme_form_returns_to_pages_of_this_server_only(tried: Tried, before: str) -> None:
     browser = tried.as_person("ada@example.com")
     browser.get("/")

@@ -10,6 +10,7 @@ import msgspec
 from litestar.exceptions import (
     ClientException,
     NotAuthorizedException,
+    NotFoundException,
     ServiceUnavailableException,
 )
 from litestar.params import FromPath, QueryParameter
@@ -107,6 +108,9 @@ class StatusSource:
     """The state of a project."""
 
     def __init__(self, visit: Visit, name: str, _draft: str, _after: int) -> None:
+        """Raises: NotFoundException: the project does not exist."""
+        if visit.control.project(name) is None:
+            raise NotFoundException(f"there is no project '{name}'")
         self.key: Hashable = ("status", name)
         self._control, self._name = visit.control, name
 
