@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bbops_server.control_plane.web.islands import Islands
-from tests.control_plane.test_dashboard_in_chromium import sign_in, sign_in_by_form
 from tests.support.axe import axe, find_violations
 from tests.support.browser import DESK, PHONE, find_faults, go_to, opened
+from tests.support.browser_sign_in import sign_in, sign_in_by_form
 from tests.support.hostile_project import FILES, PAYLOAD
 from tests.support.islands import hide, islands
 from tests.support.patience import wait_for

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.support.control import Tried, tried
 from tests.support.event_streams import open_stream
 from tests.support.patience import eventually
 from tests.support.recorded_requests import answered, record, remember
+from tests.support.served import Served, make_project
 
 __all__ = ["tried"]
 
@@ -204,3 +206,14 @@ def test_tail_of_a_missing_history_is_empty(tmp_path: Path) -> None:
     assert tail.read() == ([], 0)
     remember(tmp_path / "history.sqlite", answered("/1"))
     assert [row["id"] for row in tail.read()[0]] == [1]
+
+
+def test_open_stream_ends_completely_when_the_server_stops(tmp_path: Path) -> None:
+    with Served(make_project(tmp_path / "sample"), tmp_path / "home") as served:
+        served.live()
+        with served.control.stream("GET", "/api/projects/sample/stream?of=status") as answer:
+            parts = answer.iter_bytes()
+            assert next(parts).startswith(b"retry: 1000\n\nevent: status\n")
+            served.process.send_signal(signal.SIGTERM)
+            assert [*parts] == []  # an aborted response would raise
+        assert served.stop() == 0

@@ -16,7 +16,7 @@ import pytest
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
-from tests.house.test_wheel import copy, packed, tracked
+from tests.support.packing import copy, packed, tracked
 
 __all__ = ["copy", "tracked"]
 

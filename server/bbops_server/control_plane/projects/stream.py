@@ -42,7 +42,6 @@ _ROW: Final = ("id", "at", "status", "method", "path", "endpoint", "user", "fail
 
 Topics = Annotated[str, QueryParameter(max_length=100)]
 Draft = Annotated[str, QueryParameter(name="in", max_length=400)]
-Subject = tuple[Hashable, Callable[[], Read]]
 
 
 @read(f"{PROJECT}/stream", Permission.READ_PROJECT)
@@ -55,13 +54,13 @@ async def stream_changes(
     requests each 0.25 seconds, and the number of those left out; a request may come twice. `after`
     is the last known id, unless the header Last-Event-ID has it. `in` is the slug of a draft.
     """
-    topics = [topic for topic in of.split(",") if topic]
+    topics = [*dict.fromkeys(topic for topic in of.split(",") if topic)]
     if not topics or not set(topics) <= set(TOPICS):
         raise ClientException(f"of '{of}' is not a list of {', '.join(TOPICS)}")
     for topic in topics:
         await require_permission(visit, TOPICS[topic], name)
-    sources = [_SOURCES[topic](visit, name, draft, _read_last(visit, after)) for topic in topics]
-    frames = _send_frames(visit, name, topics, sources)
+    watched = [_SUBJECTS[topic](visit, name, draft, _read_last(visit, after)) for topic in topics]
+    frames = _send_frames(visit, name, topics, watched)
     await anext(frames)  # a server that is full rejects the request before its response begins
     return Stream(frames, media_type="text/event-stream", headers=_HEADERS)
 
@@ -73,15 +72,15 @@ def _read_last(visit: Visit, after: int) -> int:
 
 
 async def _send_frames(
-    visit: Visit, name: str, topics: list[str], sources: list[Source]
+    visit: Visit, name: str, topics: list[str], watched: list[ProjectSubject]
 ) -> AsyncIterator[bytes]:
     """Yield an empty frame, then frames until the sign-in or the server ends."""
     clock = asyncio.get_running_loop().time
-    subjects = {source.key: source.follow for source in sources}
+    subjects = {subject.key: subject.follow for subject in watched}
     try:
         with visit.control.broadcasts.view(subjects) as viewer:
             yield b""
-            yield _RETRY + b"".join([await source.read_first() for source in sources])
+            yield _RETRY + b"".join([await subject.read_first() for subject in watched])
             check_at = clock() + CHECK_SECONDS
             while (frame := await viewer.next(min(PING_SECONDS, check_at - clock()))) is not None:
                 yield frame or _PING
@@ -104,7 +103,7 @@ async def _is_still_allowed(visit: Visit, name: str, topics: list[str]) -> bool:
     return all(again.may(TOPICS[topic], name) for topic in topics)
 
 
-class StatusSource:
+class StatusSubject:
     """The state of a project."""
 
     def __init__(self, visit: Visit, name: str, _draft: str, _after: int) -> None:
@@ -137,7 +136,7 @@ class _StatusReader:
         return frame if is_new else b""
 
 
-class RequestSource:
+class RequestSubject:
     """The requests of a project or draft."""
 
     def __init__(self, visit: Visit, name: str, draft: str, after: int) -> None:
@@ -175,9 +174,9 @@ class RequestSource:
         }  # fmt: skip
 
 
-Source = StatusSource | RequestSource
-_SOURCES: Final[dict[str, Callable[[Visit, str, str, int], Source]]] = {
-    "status": StatusSource, "requests": RequestSource,
+ProjectSubject = StatusSubject | RequestSubject
+_SUBJECTS: Final[dict[str, Callable[[Visit, str, str, int], ProjectSubject]]] = {
+    "status": StatusSubject, "requests": RequestSubject,
 }  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Broadcasts: one reader of a subject sends the same bytes to all its viewers.
 
-A reader runs only while somebody watches. A viewer that does not keep up is closed; browsers
-connect again, and continue after the last event that they have received.
+A reader runs only while it has viewers. A viewer that does not keep up is closed; browsers connect
+again, and continue after the last event that they have received.
 """
 
 from __future__ import annotations

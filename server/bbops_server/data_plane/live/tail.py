@@ -35,7 +35,7 @@ class HistoryTail:
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
-    """Return what changes with each write into a file; None if there is no file."""
+    """Return the state of a file, which each write changes; None if there is no file."""
     try:
         found = path.stat()
     except OSError:
