@@ -114,12 +114,14 @@ class StatusSubject:
         self._control, self._name = visit.control, name
 
     def follow(self) -> Read:
-        """Return a reader of changes."""
-        return _StatusReader(self._control, self._name).read
+        """Return a reader of changes from now on."""
+        reader = _StatusReader(self._control, self._name)
+        reader.read_change()
+        return reader.read
 
     async def read_first(self) -> bytes:
         """Return the present state."""
-        return await _StatusReader(self._control, self._name).read()
+        return _StatusReader(self._control, self._name).read_change()
 
 
 class _StatusReader:
@@ -127,6 +129,10 @@ class _StatusReader:
         self._control, self._name, self._frame = control, name, b""
 
     async def read(self) -> bytes:
+        return self.read_change()
+
+    def read_change(self) -> bytes:
+        """Return the state if it has changed since the last call; empty otherwise."""
         status = self._control.project(self._name)
         if status is None:
             return b""
