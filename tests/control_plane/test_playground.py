@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -400,6 +401,41 @@ def test_json_is_sent_as_typed(developer: PlaygroundBrowser) -> None:
     page = developer.submit(f"{PAGE}/echo?in={DRAFT}", mode="json", json='{"text": ')
     assert "400 Bad Request" in page.text
     assert "{&#34;text&#34;: " in page.text
+
+
+def test_typed_values_stay_when_the_form_becomes_json_and_back(
+    developer: PlaygroundBrowser,
+) -> None:
+    url = f"{PAGE}/echo?in={DRAFT}"
+    page = developer.submit(
+        url, do="switch", body__text="7", body__password="pass-1", headers="x-trace: 1"
+    )
+    assert "Show as form" in page.text
+    assert "{\n  &#34;text&#34;: &#34;7&#34;\n}" in page.text
+    assert "x-trace: 1" in page.text
+    assert "pass-1" not in page.text
+    assert "Passwords and files are not shown again" in page.text
+    page = developer.submit(url, do="switch", mode="json", json='{"text": "8"}')
+    assert "Show as JSON" in page.text
+    assert re.search(r'name="body:text"[^>]* value="8"', page.text)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "is not valid JSON"),
+        ("[" * 100_000, "is not valid JSON"),
+        ("[1]", "is not an object"),
+        ('{"a": 1}', "no field &#39;a"),
+    ],
+)
+def test_json_without_fields_stays_json(
+    developer: PlaygroundBrowser, text: str, reason: str
+) -> None:
+    page = developer.submit(f"{PAGE}/echo?in={DRAFT}", do="switch", mode="json", json=text)
+    assert page.status_code == 400
+    assert reason in page.text
+    assert "Show as form" in page.text
 
 
 def test_request_is_saved_as_a_test(house: House, developer: PlaygroundBrowser) -> None:

@@ -24,6 +24,7 @@ from bbops_server.control_plane.panels.playground_forms import (
     read_page_form,
     uses_json,
 )
+from bbops_server.control_plane.panels.playground_modes import find_left_out, switch_mode
 from bbops_server.control_plane.projects.playground_kept import read_form
 from bbops_server.control_plane.projects.playground_results import (
     ComparedResponses,
@@ -171,6 +172,9 @@ async def _act(shown: PlaygroundPage) -> PlaygroundPage:
         return replace(shown, result=compared.draft, compared=compared)
     if given.action in {"test", "commit"}:
         return await _save(shown)
+    if given.action == "switch":
+        switched = switch_mode(shown.form, given)
+        return replace(shown, given=switched, notice=find_left_out(shown.form, given))
     is_asked = target.needs_confirmation(operation) and target.may_send(operation)
     if is_asked and not given.is_confirmed:
         return replace(shown, is_confirming=True)
