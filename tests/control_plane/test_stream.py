@@ -111,6 +111,7 @@ def test_state_is_sent_first_and_after_each_change(tried: Tried) -> None:
 
 def test_stream_ends_when_the_session_ends(tried: Tried, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(broadcasts, "PING_SECONDS", 0.0)
 
     async def watch() -> None:
         async with open_stream(tried, "of=status") as opened:
@@ -159,7 +160,7 @@ def test_viewer_that_does_not_keep_up_is_closed() -> None:
 
 
 async def _frames(viewer: broadcasts.Viewer) -> Any:
-    while (frame := await viewer.next(1)) is not None:
+    while (frame := await viewer.next()) is not None:
         yield frame
 
 

@@ -31,12 +31,9 @@ from bbops_server.data_plane.live.tail import HistoryTail
 TOPICS: Final = {
     "status": Permission.READ_PROJECT, "requests": Permission.READ_REQUESTS,
 }  # fmt: skip
-PING_SECONDS: Final = 15.0
-"""The longest pause between bytes: proxies close silent connections."""
 CHECK_SECONDS: Final = 60.0
-"""The time after which the sign-in is checked again."""
+"""The time after which the next frame, such as a ping, has the sign-in checked again."""
 _RETRY: Final = b"retry: 1000\n\n"
-_PING: Final = b":\n\n"
 _HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
 _ROW: Final = ("id", "at", "status", "method", "path", "endpoint", "user", "failure", "step")
 
@@ -82,10 +79,10 @@ async def _send_frames(
             yield b""
             yield _RETRY + b"".join([await subject.read_first() for subject in watched])
             check_at = clock() + CHECK_SECONDS
-            while (frame := await viewer.next(min(PING_SECONDS, check_at - clock()))) is not None:
-                yield frame or _PING
+            while (frame := await viewer.next()) is not None:
+                yield frame
                 if clock() >= check_at:
-                    check_at += CHECK_SECONDS
+                    check_at = clock() + CHECK_SECONDS
                     if not await _is_still_allowed(visit, name, topics):
                         return
     except TooManyViewers:

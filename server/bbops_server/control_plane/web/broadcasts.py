@@ -13,9 +13,15 @@ from contextlib import contextmanager
 from typing import Final
 
 BEAT_SECONDS: Final = 0.25
+PING_SECONDS: Final = 15.0
+"""The longest pause between frames: proxies close silent connections."""
+PING: Final = b":\n\n"
 MAX_VIEWERS: Final = 1_000
 _MAX_WAITING: Final = 32
 """Frames that wait for a viewer."""
+_SMALLEST_SLICE: Final = 5
+_MOST_SLICES: Final = 20
+_SLICE_SECONDS: Final = 0.005
 _log = logging.getLogger(__name__)
 
 Read = Callable[[], Awaitable[bytes]]
@@ -46,13 +52,9 @@ class Viewer:
             self._is_closed = True
             self._frames.put_nowait(None)
 
-    async def next(self, seconds: float) -> bytes | None:
-        """Return the next frame, an empty one after `seconds`, or None at the end."""
-        try:
-            async with asyncio.timeout(seconds):
-                return await self._frames.get()
-        except TimeoutError:
-            return b""
+    async def next(self) -> bytes | None:
+        """Return the next frame, or None at the end."""
+        return await self._frames.get()
 
 
 class _Broadcast:
@@ -61,20 +63,41 @@ class _Broadcast:
     def __init__(self, read: Read) -> None:
         self.viewers: set[Viewer] = set()
         self._read = read
+        self._is_failing = False
         self.task = asyncio.create_task(self._follow())
 
     async def _follow(self) -> None:
-        is_failing = False
+        clock = asyncio.get_running_loop().time
+        ping_at = clock() + PING_SECONDS
         while True:
-            try:
-                frame, is_failing = await self._read(), False
-            except Exception as error:  # noqa: BLE001 - such as a damaged file; pages stay usable
-                if not is_failing:
-                    _log.warning("the live view cannot be read: %s; retrying", error)
-                frame, is_failing = b"", True
-            for viewer in self.viewers if frame else ():
-                viewer.put(frame)
+            frame = await self._read_frame()
+            if not frame and clock() >= ping_at:
+                frame = PING
+            if frame:
+                ping_at = clock() + PING_SECONDS
+                await self._send(frame)
             await asyncio.sleep(BEAT_SECONDS)
+
+    async def _read_frame(self) -> bytes:
+        try:
+            frame = await self._read()
+        except Exception as error:  # noqa: BLE001 - such as a damaged file; pages stay usable
+            if not self._is_failing:
+                _log.warning("the live view cannot be read: %s; retrying", error)
+            self._is_failing = True
+            return b""
+        self._is_failing = False
+        return frame
+
+    async def _send(self, frame: bytes) -> None:
+        """Send a frame to some viewers at a time: one burst would delay the live API."""
+        viewers = [*self.viewers]
+        size = max(_SMALLEST_SLICE, -(-len(viewers) // _MOST_SLICES))
+        for start in range(0, len(viewers), size):
+            if start:
+                await asyncio.sleep(_SLICE_SECONDS)
+            for viewer in viewers[start : start + size]:
+                viewer.put(frame)
 
 
 class Broadcasts:
