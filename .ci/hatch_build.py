@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import islands
 
 WHEEL = {
     "bbops/": "bbops/",
@@ -21,12 +26,21 @@ WHEEL = {
 class TrackedFiles(BuildHookInterface[Any]):
     """Name each file of a wheel or source archive; an editable install names folders instead."""
 
+    def dependencies(self) -> list[str]:
+        """Return Node as a requirement if islands must be built and there is no npm."""
+        return islands.list_requirements(Path(self.root))
+
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add the files to what hatch packs by itself, which is nothing."""
+        root = Path(self.root)
+        reason = islands.build(root)
+        if reason:
+            self.app.display_warning(f"the dashboard is built without islands: {reason}")
         if version == "editable":
             return
         place = place_in_wheel if self.target_name == "wheel" else str
-        named = {file: place(file) for file in tracked_files(Path(self.root))}
+        files = [*tracked_files(root), *([] if reason else built_files(root))]
+        named = {file: place(file) for file in files}
         build_data["force_include"].update({file: to for file, to in named.items() if to})
 
 
@@ -38,12 +52,27 @@ def place_in_wheel(file: str) -> str:
     return ""
 
 
+def built_files(root: Path) -> list[str]:
+    """Return the files of the islands, which git ignores."""
+    return [f"{islands.BUILT.as_posix()}/{path.name}" for path in (root / islands.BUILT).iterdir()]
+
+
 def tracked_files(root: Path) -> list[str]:
-    """Return the files git tracks; without a repository all of them: it is a source archive."""
+    """Return the files git tracks; without a repository all of them: it is a source archive.
+
+    The files of the islands are not among them.
+    """
     if (root / ".git").exists():
         command = ["git", "-c", f"safe.directory={root}", "ls-files", "-z"]
         listed = subprocess.run(command, cwd=root, check=True, capture_output=True).stdout
         names = [name.decode() for name in listed.split(b"\0") if name]
         return [name for name in names if (root / name).is_file()]
     files = (path.relative_to(root) for path in sorted(root.rglob("*")) if path.is_file())
-    return [path.as_posix() for path in files if path.name != "PKG-INFO" and path.suffix != ".pyc"]
+    return [path.as_posix() for path in files if is_packed(path)]
+
+
+def is_packed(file: Path) -> bool:
+    """Return whether a file of a source archive is part of the next one."""
+    if file.is_relative_to(islands.BUILT) or "node_modules" in file.parts:
+        return False
+    return file.name != "PKG-INFO" and file.suffix != ".pyc"

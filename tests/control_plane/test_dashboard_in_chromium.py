@@ -12,7 +12,7 @@ import pytest
 from bbops.source.git import store
 from tests.support.axe import axe, find_violations
 from tests.support.browser import DESK, MOST_TABS, PHONE, find_faults, go_to, opened, press, write
-from tests.support.control import PASSWORD
+from tests.support.browser_sign_in import sign_in, sign_in_by_form
 from tests.support.hostile_project import AUTHOR, BRANCH, FILES, PAYLOAD
 from tests.support.patience import wait_for
 from tests.support.served import Served, git, make_project
@@ -66,14 +66,6 @@ def page(chromium: Browser, hostile: Served) -> Iterator[Page]:
     with opened(chromium) as page:
         sign_in(page, hostile)
         yield page
-
-
-def sign_in(page: Page, served: Served) -> None:
-    page.goto(f"{served.serving['control_url']}/signin")
-    write(page, "E-mail address", "ada@example.com")
-    write(page, "Password", PASSWORD)
-    with page.expect_navigation():
-        page.keyboard.press("Enter")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -203,13 +195,6 @@ def test_menu_opens_by_keyboard_on_a_phone(page: Page, hostile: Served) -> None:
     page.keyboard.press("Enter")
     press(page, "Endpoints\n2")
     assert page.get_by_role("heading", name="Endpoints").is_visible()
-
-
-def sign_in_by_form(page: Page, served: Served) -> None:
-    page.goto(f"{served.serving['control_url']}/signin")
-    page.get_by_label("E-mail address").fill("ada@example.com")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
 
 
 def read(page: Page, served: Served, path: str) -> str:

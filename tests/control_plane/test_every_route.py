@@ -18,6 +18,7 @@ from tests.support.control import Browser, Tried
 NOBODYS = {
     "GET /setup", "POST /setup", "GET /signup", "POST /signup", "GET /signin", "POST /signin",
     "POST /signout", "GET /style.css", "GET /icon.svg", "GET /icons.svg",
+    "POST /theme", "GET /built/{file:str}",
     "GET /schema/openapi.json",
     "GET /schema/{path:str}",
     "POST /api/login", "POST /api/login/poll", "GET /schema", "GET /signin/with/{provider:str}",

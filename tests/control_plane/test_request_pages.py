@@ -11,6 +11,7 @@ import pytest
 from bbops_server.accounts.rules import Role
 from bbops_server.control_plane.panels.requests import SHOWN
 from tests.support.control import Browser, Tried, tried
+from tests.support.islands import without_islands
 from tests.support.recorded_requests import ago, answered, record
 
 __all__ = ["tried"]
@@ -167,7 +168,7 @@ def test_a_trace_has_steps_with_their_lines_and_times(tried: Tried, ada: Browser
     assert '<rect class="db" x="25.0" y="0" width="62.5" height="8"/>' in page
     assert "1 step, 1 statement" in page
     assert "ada@example.com" in page
-    assert "<script" not in page
+    assert "<script" not in without_islands(page)
 
 
 def test_neighbours_are_links(tried: Tried, ada: Browser) -> None:
@@ -192,7 +193,7 @@ def test_texts_of_requests_are_escaped(tried: Tried, ada: Browser, draft: str) -
     for path in (PAGE, f"{PAGE}/1"):
         page = ada.get(path + query)
         assert page.status_code == 200
-        assert "<script" not in page.text
+        assert "<script" not in without_islands(page.text)
         assert "{{7*7}}" in page.text
         assert "onload='x'" not in page.text
         assert "style=" not in page.text

@@ -14,6 +14,7 @@ from tests.bench.contests import contests
 from tests.bench.project import large_project, route_paths, served_project
 from tests.bench.servers import SERVERS, TITLES
 from tests.bench.shots import ADD, ITEM
+from tests.bench.tails import main as tails
 from tests.bench.work.__main__ import main as work
 from tests.bench.work.endpoints import CONTESTS
 from tests.conftest import ROOT
@@ -85,3 +86,10 @@ def test_a_part_of_the_benchmark_of_work_prints_its_figures(
 ) -> None:
     assert work(["--only", "fitting", "--on", "sqlite"]) == 0
     assert "ten queries are prepared, SQLite" in capsys.readouterr().out
+
+
+@pytest.mark.bench
+@pytest.mark.skipif(sys.platform != "linux", reason="pins processes to cores")
+def test_benchmark_of_live_views_prints_the_ratio(capsys: pytest.CaptureFixture[str]) -> None:
+    tails(rounds=1, seconds=0.5, tails=10)
+    assert "median ratio" in capsys.readouterr().out

@@ -47,6 +47,7 @@ FILE_DOORS = {
     "server/bbops_server/commands/_run.py", "server/bbops_server/commands/_story.py",
     "server/bbops_server/control_plane/sign_in/local.py",
     "server/bbops_server/control_plane/projects/reference.py",
+    "server/bbops_server/control_plane/web/islands.py",
     "server/bbops_server/git_http/hooks.py",
     "server/bbops_server/process/forks/keeper.py", "server/bbops_server/process/forks/limits.py",
     "server/bbops_server/data_plane/drafts/usage.py",

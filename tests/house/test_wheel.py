@@ -1,69 +1,31 @@
-"""What is packed is what git tracks: no more, no less, dot files included."""
+"""What is packed is what git tracks: no more, no less, dot files included.
+
+`test_islands_build.py` adds the islands of the dashboard.
+"""
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
-from tests.conftest import ROOT
+from tests.support.packing import copy, git, packed, tracked
 
-PLACES = {
-    "bbops/": "bbops/",
-    "server/bbops_server/": "bbops_server/",
-    "docs/": "bbops/_assets/docs/",
-    "project-template/": "bbops/_assets/project-template/",
-    "schemas/": "bbops/_assets/schemas/",
-}
-JUNK = (
-    "bbops/scratch.py",  # untracked
-    "bbops/__pycache__/x.pyc",  # ignored
-    "docs/notes.md",
-    "project-template/.env",  # ignored by the template's own .gitignore
-    "project-template/.bbops/state/data.sqlite",
-    "project-template/tables/draft.yaml",
-)
+__all__ = ["copy", "tracked"]
 
 
-def git(folder: Path, *arguments: str) -> list[str]:
-    command = ["git", *arguments]
-    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
-    return done.stdout.split("\0")[:-1]
-
-
-def put(folder: Path, names: Iterable[str]) -> None:
-    for name in names:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text("junk")
-
-
-@pytest.fixture(scope="module")
-def tracked() -> list[str]:
-    if not (ROOT / ".git").exists():
-        pytest.fail("not a checkout: the wheel is compared with what git knows")
-    return [name for name in git(ROOT, "ls-files", "-z") if (ROOT / name).is_file()]
-
-
-@pytest.fixture(scope="module")
-def copy(tracked: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository that tracks the same files, with junk in it that it does not track."""
-    folder = tmp_path_factory.mktemp("copy") / "with space"
-    for name in tracked:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, folder / name)
-    put(folder, (name for name in ("README.md", "LICENSE") if name not in tracked))
-    git(folder, "init", "-q")
-    git(folder, "add", "--all", "--force", ".")
-    put(folder, JUNK)
-    return folder
+@pytest.fixture(scope="module", autouse=True)
+def no_islands() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BBOPS_ISLANDS", "off")
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -78,15 +40,6 @@ def wheel_of(folder: Path, version: str = "standard") -> set[str]:
     )
     with zipfile.ZipFile(next(built)) as archive:
         return {name for name in archive.namelist() if ".dist-info/" not in name}
-
-
-def packed(tracked: Iterable[str]) -> set[str]:
-    return {
-        target + name.removeprefix(folder)
-        for name in tracked
-        for folder, target in PLACES.items()
-        if name.startswith(folder)
-    }
 
 
 def test_the_wheel_is_what_git_tracks(copy: Path, tracked: list[str]) -> None:

@@ -26,7 +26,8 @@ from bbops.base.registry import members
 from bbops.runtime.flow.run import code_of
 from bbops_server.accounts.errors import AccountError, ControlAway
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.web.guard import BrowserGuard
+from bbops_server.control_plane.web.guard import SAFE_HEADERS, BrowserGuard
+from bbops_server.control_plane.web.islands import Islands
 from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.permissions import read_visit, require
 from bbops_server.control_plane.web.refusals import error_text, refuse
@@ -51,6 +52,7 @@ def create_control(control: ControlState) -> Litestar:
     Every route declares its permission: `require` rejects requests to a route without one.
     """
     public, modules = {PERMISSION: Permission.BE_ANYBODY}, find_route_modules()
+    islands, panels = Islands.load(), _find_panels(modules)
     schema = OpenAPIConfig(
         title="bbops control plane",
         version=bbops.__version__,
@@ -61,7 +63,7 @@ def create_control(control: ControlState) -> Litestar:
     return Application(
         [route for module in modules for route in module.ROUTES],
         openapi_config=schema,
-        template_config=create_template_config(_find_panels(modules)),
+        template_config=create_template_config(panels, islands),
         guards=[require],
         dependencies={"visit": Provide(read_visit, sync_to_thread=False)},
         exception_handlers={
@@ -72,7 +74,7 @@ def create_control(control: ControlState) -> Litestar:
         },
         middleware=[DefineMiddleware(BrowserGuard)],
         request_max_body_size=MAX_BODY_BYTES,
-        state=State({"control": control}),
+        state=State({"control": control, "islands": islands, "panels": panels}),
         logging_config=None,
         debug=False,
     )
@@ -116,7 +118,9 @@ def _handle_http(request: AnyRequest, error: HTTPException) -> Response[Any]:
             return visit.go(sign_in_path(request))
         shown = AccountError(error_text(error))
         title = "Not found" if error.status_code == HTTPStatus.NOT_FOUND else "This cannot be done"
-        return visit.page("message", error.status_code, title=title, error=shown)
+        answer = visit.page("message", error.status_code, title=title, error=shown)
+        answer.headers.update(SAFE_HEADERS)  # the guard is not called for unknown paths
+        return answer
     body = {"error": {"code": code_of(error.status_code), "message": error_text(error)}}
     return Response(
         body, status_code=error.status_code, media_type=MediaType.JSON, headers=error.headers

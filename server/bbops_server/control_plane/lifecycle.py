@@ -15,6 +15,7 @@ from bbops_server.accounts.errors import ControlAway
 from bbops_server.accounts.set_up_mark import note_accounts, note_opened, refuse_nobody
 from bbops_server.control_plane.app import create_control
 from bbops_server.control_plane.sign_in.local import remove_local_key, write_local_key
+from bbops_server.control_plane.web.broadcasts import Broadcasts
 from bbops_server.control_plane.web.draft_access import DraftMembership
 from bbops_server.control_plane.web.state import ControlState
 from bbops_server.control_plane.web.unavailable import send_unavailable
@@ -42,6 +43,7 @@ class Control:
     book: Book | None = None
     git: GitHttp | None = None
     membership: DraftMembership | None = None
+    broadcasts: Broadcasts | None = None
 
     def begin(self) -> None:
         """Start to publish the members of projects to the data processes."""
@@ -50,6 +52,7 @@ class Control:
 
     async def hand_over(self, seconds: float) -> None:
         """Finish running requests and close the accounts; new ones wait for the successor."""
+        self._end_live_views()
         await self.server.leave(seconds, idle_seconds=_IDLE_SECONDS)
         await self._close(_STOP_SECONDS)
 
@@ -59,7 +62,13 @@ class Control:
         if self.book is not None:
             remove_local_key(self.state)
 
+    def _end_live_views(self) -> None:
+        """End the streams that would otherwise last as long as their pages."""
+        if self.broadcasts is not None:
+            self.broadcasts.close()
+
     async def _close(self, grace_seconds: float) -> None:
+        self._end_live_views()
         if self.membership is not None:
             await self.membership.stop()
         if self.git is not None:
@@ -108,7 +117,9 @@ def open_control(
     git = control.git = GitHttp(plane.build, projects, settings.state / "git", book.proposals)
     membership = control.membership = DraftMembership(book, plane.awake.admit)
     server = SocketServer(create_control(control))
-    return Control(server, settings.state, control.setup_url, book, git, membership)
+    return Control(
+        server, settings.state, control.setup_url, book, git, membership, control.broadcasts
+    )
 
 
 def _open_book(state: Path, accounts: PostgresPlace | None, *, must_exist: bool) -> Book:

@@ -25,6 +25,7 @@ from bbops_server.control_plane.panels.playground_forms import (
     read_page_form,
     uses_json,
 )
+from bbops_server.control_plane.panels.playground_modes import find_left_out, switch_mode
 from bbops_server.control_plane.playground.kept_forms import read_form
 from bbops_server.control_plane.playground.login import find_login
 from bbops_server.control_plane.playground.results import (
@@ -75,6 +76,7 @@ class PlaygroundPage:
     compared: ComparedResponses | None = None
     is_confirming: bool = False
     error: AccountError | None = None
+    notice: str = ""
     committed: str = ""
     """The branch of a commit that was made."""
     saved: SavedTest | None = None
@@ -181,6 +183,9 @@ async def _act(shown: PlaygroundPage) -> PlaygroundPage:
         return replace(shown, result=compared.draft, compared=compared)
     if given.action in {"test", "commit"}:
         return await _save(shown)
+    if given.action == "switch":
+        switched = switch_mode(shown.form, given)
+        return replace(shown, given=switched, notice=find_left_out(shown.form, given))
     choice = given.choice()
     sent = find_login(target.contract) if choice.login is not None else None
     is_asked = any(

@@ -165,10 +165,11 @@ def _values(form: RequestForm, example: Example) -> Iterator[tuple[str, tuple[st
     for item in form.fields:
         source = sources.get(item.place, {})
         if item.label in source and item.widget != "secret":
-            yield item.name, (_text(source[item.label], is_json=item.widget == "json"),)
+            yield item.name, (show_value(source[item.label], is_json=item.widget == "json"),)
 
 
-def _text(value: Any, *, is_json: bool) -> str:
+def show_value(value: Any, *, is_json: bool) -> str:
+    """Return the text of a value in a field."""
     if is_json or isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False)
     return show(value)

@@ -79,12 +79,15 @@ def create_frame(visit: Visit, project: str, panels: Sequence[Panel]) -> Frame:
     if visit.caller.how == "nobody":
         return Frame((), (), None, ())
     if not project:
-        return Frame((("", tuple(_server_links(visit))),), (), None, ())
+        return Frame((("", tuple(list_server_links(visit))),), (), None, ())
     drafts = visit.control.status.drafts(project)
     found = drafts.find(slug) if drafts is not None and (slug := asked_draft(visit)) else None
     shown = [panel for panel in panels if visit.may(panel.permission, project)]
     current = _find_current(visit.request.url.path, project, shown)
-    groups = [*_groups(visit, project, shown, current, found), ("Server", [*_server_links(visit)])]
+    groups = [
+        *_groups(visit, project, shown, current, found),
+        ("Server", [*list_server_links(visit)]),
+    ]
     targets: Sequence[NavLink] = ()
     if current is not None and current.in_drafts:
         targets = tuple(_targets(visit, drafts.list() if drafts is not None else (), found))
@@ -129,7 +132,8 @@ def _groups(
         yield group, links
 
 
-def _server_links(visit: Visit) -> Iterator[NavLink]:
+def list_server_links(visit: Visit) -> Iterator[NavLink]:
+    """Yield the links of the server's pages that the caller may read."""
     path = visit.request.url.path
     for title, icon, url, permission in _SERVER_LINKS:
         if visit.may(permission):

@@ -20,6 +20,7 @@ from bbops_server.accounts.set_up_mark import note_accounts
 from bbops_server.control_plane.external_sign_in.issuers import Issuers
 from bbops_server.control_plane.external_sign_in.pending_sign_ins import PendingSignIns
 from bbops_server.control_plane.external_sign_in.providers import Providers
+from bbops_server.control_plane.web.broadcasts import Broadcasts
 from bbops_server.control_plane.web.draft_access import DraftMembership
 from bbops_server.control_plane.web.known_devices import KnownDevices
 from bbops_server.control_plane.web.outlines import OutlineCache
@@ -74,6 +75,7 @@ class ControlState:
         self.status, self.book, self._settings = status, book, settings
         self.outlines = OutlineCache(lambda: self.status)
         self.limits, self.logins = ControlLimits(), Logins()
+        self.broadcasts = Broadcasts()
         self.devices = KnownDevices(settings().state)
         self.pending_sign_ins, self.providers = PendingSignIns(), Providers(settings().state)
         self.issuers, self.rounds = Issuers(), DEFAULT_ROUNDS

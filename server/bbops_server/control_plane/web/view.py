@@ -12,6 +12,7 @@ from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.template import TemplateConfig
 
 from bbops_server.control_plane.web.frame import frames
+from bbops_server.control_plane.web.islands import FONT_TYPE, Islands
 from bbops_server.control_plane.web.panels import Panel
 
 _SIGNS: Final = {"+ ": "add", "- ": "gone", "~ ": "changed", "> ": "changed"}
@@ -20,13 +21,16 @@ _DIFF: Final = {"+": "add", "-": "gone", "d": "head", "@": "soft", "…": "soft"
 PAGES: Final = Path(__file__).parent.parent / "pages"
 
 
-def create_template_config(panels: Sequence[Panel]) -> TemplateConfig[Any]:
+def create_template_config(panels: Sequence[Panel], islands: Islands) -> TemplateConfig[Any]:
     """Return the configuration of the templates; `panels` are the pages of a project."""
     environment = Environment(
         loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     environment.globals["frame_of"] = frames(panels)
+    environment.globals |= {
+        "island": islands.tags, "font": islands.font, "FONT_TYPE": FONT_TYPE,
+    }  # fmt: skip
     environment.filters["moment"] = show_moment
     environment.filters["utc"] = read_moment
     environment.filters["plan_lines"] = mark_lines

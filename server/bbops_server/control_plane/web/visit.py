@@ -48,6 +48,9 @@ _VISIT_KEY: Final = re.compile(r"bbv_[a-z0-9]{40}")
 _RETURN_TO: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,3000}")
 _VISIT_LASTS: Final = timedelta(hours=12)
 _MAX_FIELD: Final = 4_000
+THEMES: Final = ("light", "dark")
+_THEME_LASTS: Final = timedelta(days=400)
+"""The longest time for which browsers keep a cookie."""
 
 
 class Visit:
@@ -88,6 +91,12 @@ class Visit:
     def device_cookie(self) -> str:
         """The device cookie of an earlier sign-in, not yet verified."""
         return self.request.cookies.get(self.cookie_name("-device"), "")
+
+    @property
+    def theme(self) -> str:
+        """The theme that the user has chosen: `light` or `dark`; empty for the system's."""
+        chosen = self.request.cookies.get(self.cookie_name("-theme"), "")
+        return chosen if chosen in THEMES else ""
 
     async def identify(self) -> None:
         """Authenticate the caller.
@@ -197,6 +206,12 @@ class Visit:
         if self._is_new and not self.session_key:
             lasts = int(_VISIT_LASTS.total_seconds())
             answer.set_cookie(self._cookie("-visit", self.visit_key, lasts))
+        return answer
+
+    def keep_theme(self, answer: Answer, theme: str) -> Answer:
+        """Return a response that keeps a theme in the browser; any other text is the system's."""
+        lasts = int(_THEME_LASTS.total_seconds()) if theme in THEMES else 0
+        answer.set_cookie(self._cookie("-theme", theme if lasts else "", lasts))
         return answer
 
     def go(self, path: str) -> Redirect:

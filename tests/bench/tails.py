@@ -1,0 +1,129 @@
+"""Latency of the live API while live views are open: `python -m tests.bench.tails`.
+
+Each round sends a fixed number of requests per second twice: without live views, and with 200 that
+receive each request. The ratio of the two p99 is of one round, so that a busy machine slows both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Final
+from urllib.parse import urlsplit
+
+from tests.bench import processes
+from tests.bench.load.steady import Steady
+from tests.conftest import ROOT
+from tests.support.patience import patience, wait_for
+from tests.support.served import Served, git
+from tests.support.small_project import write_project
+
+TAILS: Final = 200
+ROUNDS: Final = 9
+SECONDS: Final = 4.0
+RATE: Final = 300.0
+"""Requests per second: each live view receives 75 of them every 0.25 s, as 50 rows."""
+MOST: Final = 1.2
+_STREAM: Final = "/api/projects/small/stream?of=status,requests"
+
+
+async def watch(port: int, count: int) -> None:
+    """Open live views, print the number that is open, and read them until the input ends."""
+    opened = [await _open(port) for _ in range(count)]
+    reading = [asyncio.create_task(_discard(reader)) for reader, _ in opened]
+    print(len(opened), flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+    for task in reading:
+        task.cancel()
+    for _, writer in opened:
+        writer.close()
+
+
+async def _open(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async with patience():
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"GET {_STREAM} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n\r\n".encode())
+        assert b" 200 " in await reader.readuntil(b"\r\n")
+    return reader, writer
+
+
+async def _discard(reader: asyncio.StreamReader) -> None:
+    while await reader.read(1 << 16):
+        pass
+
+
+@contextmanager
+def watched(port: int, count: int) -> Iterator[None]:
+    """Open live views in another process while the block runs."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.bench.tails", str(port), str(count)],
+        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    with process:
+        assert process.stdout is not None
+        assert int(process.stdout.readline()) == count
+        yield
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def load(served: Served, seconds: float) -> float:
+    """Return the p99 of a steady load, in milliseconds."""
+    port = urlsplit(served.serving["url"]).port
+    assert port is not None
+    request = f"GET /hello HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n\r\n".encode()
+    found = asyncio.run(Steady(request, 200).run(port, seconds, 32, RATE))
+    assert not found["failed"], found
+    return found["p99"]
+
+
+def compare(
+    served: Served, *, rounds: int, seconds: float, tails: int
+) -> list[tuple[float, float]]:
+    """Return the p99 without and with live views, for each round."""
+    port = urlsplit(served.serving["control_url"]).port
+    assert port is not None
+    load(served, seconds)  # the first requests are slower
+    pairs = []
+    for number in range(rounds):
+        pair = {}
+        for is_watched in (number % 2 == 0, number % 2 == 1):
+            with watched(port, tails if is_watched else 0):
+                pair[is_watched] = load(served, seconds)
+        pairs.append((pair[False], pair[True]))
+    return pairs
+
+
+def main(rounds: int = ROUNDS, seconds: float = SECONDS, tails: int = TAILS) -> None:
+    """Measure the rounds, and print each p99 and the median ratio."""
+    servers, clients = processes.cores()
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        project = write_project(folder / "small")
+        git(project, "init", "-qb", "main")
+        git(project, "add", "-A")
+        git(project, "commit", "-qm", "Start")
+        with processes.pinned(servers):
+            served = Served(project, folder / "home")
+        with served, processes.pinned(clients):
+            served.live()
+            wait_for(lambda: served.api.get("/hello").status_code == 200)
+            pairs = compare(served, rounds=rounds, seconds=seconds, tails=tails)
+    print(f"{'p99 ms without':>16} {f'with {tails}':>10} {'ratio':>7}")
+    for without, with_tails in pairs:
+        print(f"{without:>16.2f} {with_tails:>10.2f} {with_tails / without:>7.2f}")
+    ratio = median(with_tails / without for without, with_tails in pairs)
+    print(f"median ratio {ratio:.2f}, at most {MOST} is expected")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        asyncio.run(watch(int(sys.argv[1]), int(sys.argv[2])))
+    else:
+        main()
