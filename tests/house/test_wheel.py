@@ -1,7 +1,4 @@
-"""What is packed is what git tracks: no more, no less, dot files included.
-
-`test_islands_build.py` adds the islands of the dashboard.
-"""
+"""The files of the wheel: those of git, and the islands, which `test_islands_build.py` adds."""
 
 from __future__ import annotations
 

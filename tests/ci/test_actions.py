@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bbops.interfaces.cli.init import MESSAGE, template_files
 from bbops.source.git import store
-from tests.support.act import ACTIONS, COMMIT, copy_actions, open_pull_request, run_workflow
+from tests.support.act import (
+    ACTIONS,
+    COMMIT,
+    WorkflowRun,
+    copy_actions,
+    open_pull_request,
+    run_workflow,
+)
+from tests.support.ci_issuer import JOB_KEY, CiIssuer, issuer
+from tests.support.ci_publishing import CiServer
 from tests.support.served import git
+from tests.support.small_project import hello
+
+__all__ = ["issuer"]
 
 pytestmark = pytest.mark.install
 
@@ -100,3 +113,64 @@ def test_workflow_of_a_new_project_checks_and_plans_a_pull_request(
     assert run.is_successful, run.log
     assert "GET /api/v1/memos" in run.log
     assert "Publish" not in run.log
+
+
+# ---- publishing
+PUBLISH = f"""
+name: publish
+on: [push]
+permissions: {{}}
+jobs:
+  publish:
+    runs-on: ubuntu-latest
+    permissions: {{ id-token: write }}
+    steps:
+      - id: publish
+        uses: {ACTIONS}/.github/actions/publish@{COMMIT}
+        with: {{ server: "${{{{ vars.BBOPS_SERVER }}}}", timeout: "60" }}
+      - run: echo "live=$LIVE at $URL"
+        env:
+          LIVE: ${{{{ steps.publish.outputs.live-sha }}}}
+          URL: ${{{{ steps.publish.outputs.url }}}}
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path, issuer: CiIssuer) -> Iterator[CiServer]:
+    (tmp_path / "at").mkdir()
+    server = CiServer(tmp_path / "at", issuer)
+    yield server
+    server.stop()
+
+
+def publish(server: CiServer, actions: Path, commit: str) -> WorkflowRun:
+    """Run the workflow for a push of a commit, with an identity of the issuer."""
+    server.issuer.job_claims = {"sha": commit}
+    payload = {"ref": "refs/heads/main", "after": commit, "before": "0" * 40}
+    return run_workflow(
+        server.work, "push", payload, home=server.root / "home", actions=actions,
+        variables={"BBOPS_SERVER": server.serving["control_url"]},
+        env={
+            "ACTIONS_ID_TOKEN_REQUEST_URL": f"{server.issuer.url}/token?api-version=2.0",
+            "ACTIONS_ID_TOKEN_REQUEST_TOKEN": JOB_KEY,
+        },
+    )  # fmt: skip
+
+
+def test_action_publishes_without_a_stored_secret(server: CiServer, actions: Path) -> None:
+    commit = server.push({".github/workflows/publish.yml": PUBLISH, **hello(2)})
+    run = publish(server, actions, commit)
+    assert run.is_successful, run.log
+    assert f"live={commit} at http" in run.log
+    assert "### Publish: live: " in run.log
+    assert server.api.get("/hello").json()["version"] == 2
+    assert "eyJ" not in run.log.replace("::add-mask::eyJ", "")
+
+
+def test_action_fails_with_the_line_of_an_error(server: CiServer, actions: Path) -> None:
+    broken = hello(3) | {"functions/hello.yaml": "steps:\n  - retrun: { value: 1 }\n"}
+    commit = server.push({".github/workflows/publish.yml": PUBLISH, **broken})
+    run = publish(server, actions, commit)
+    assert not run.is_successful
+    assert "::error file=functions/hello.yaml,line=2" in run.log
+    assert "keeps serving" in run.log
