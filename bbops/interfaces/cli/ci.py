@@ -43,6 +43,17 @@ json_option = click.option(
 )
 
 
+def _clear_result(name: str, folder: Path, results: Path | None) -> None:
+    """Delete an earlier result of a command, which may fail before it has a new one."""
+    from bbops.interfaces.ci.results import clear_result, results_folder  # noqa: PLC0415 - after --help
+    from bbops.interfaces.ci.run import read_run  # noqa: PLC0415
+    from bbops.source.git.base import find_around  # noqa: PLC0415
+
+    around = find_around(folder)
+    under = around[1] if around else ""
+    clear_result(results_folder(read_run(os.environ), folder, under, results), name)
+
+
 @examples("bbops ci check", "bbops ci plan --fail-on breaking")
 @click.group(cls=CommandGroup)
 def command() -> None:
@@ -87,6 +98,7 @@ def check(
     Exits with 0 without findings, warnings aside, with 1 with findings, with 2 when it cannot run.
     """
     require_project(folder)
+    _clear_result("check", folder, results)
     from bbops.interfaces.ci import check as work  # noqa: PLC0415 - after --help
     from bbops.interfaces.ci.code_quality import render_code_quality  # noqa: PLC0415
     from bbops.interfaces.ci.files import write_file  # noqa: PLC0415
@@ -94,7 +106,6 @@ def check(
     from bbops.interfaces.ci.sections.check import headline  # noqa: PLC0415
 
     run, under = _read_run(), _find_under(folder)
-    place = _clear_result(run, "check", folder, under, results)
     checked = work.check_folder(run, folder, has_tests=not no_tests, database=database_url)
     report = work.make_report(checked, run, folder, under)
     if sarif is not None:
@@ -107,7 +118,7 @@ def check(
         "valid": not report.errors, "errors": report.errors, "warnings": report.warnings,
         "tests": report.tests or 0, "failed": report.failed, "unformatted": report.unformatted,
     }  # fmt: skip
-    _publish(run, "check", report, place, outputs)
+    _publish(run, "check", report, folder, under, results, outputs)
     if as_json:
         say(_as_json(report))
         return int(not report.is_ok)
@@ -149,13 +160,13 @@ def plan(
     in a clone without the target's history.
     """
     require_project(folder)
+    _clear_result("plan", folder, results)
     from bbops.interfaces.ci import plan as work  # noqa: PLC0415 - after --help
     from bbops.interfaces.ci.comparing import open_checkout  # noqa: PLC0415
     from bbops.interfaces.ci.files import write_file  # noqa: PLC0415
     from bbops.interfaces.ci.reporting import guard_text  # noqa: PLC0415
 
     run, checkout = _read_run(base=base, commit=commit), open_checkout(folder)
-    place = _clear_result(run, "plan", folder, checkout.under, results)
     try:
         report = work.make_plan(run, checkout, base=base, commit=commit)
     except work.InvalidRevision as error:
@@ -163,7 +174,7 @@ def plan(
         return 1
     if markdown is not None:
         write_file(markdown, work.render_markdown_report(report).encode())
-    _publish(run, "plan", report, place, work.outputs_of(report))
+    _publish(run, "plan", report, folder, checkout.under, results, work.outputs_of(report))
     failed = work.failed_severities(report, fail_on)
     if as_json:
         say(_as_json(report))
@@ -234,24 +245,20 @@ def _find_under(folder: Path) -> str:
     return around[1] if around else ""
 
 
-def _clear_result(run: CiRun, name: str, folder: Path, under: str, results: Path | None) -> Path:
-    """Delete an earlier result of a command, and return the folder for the new one."""
-    from bbops.interfaces.ci.results import clear_result, results_folder  # noqa: PLC0415 - after --help
-
-    place = results_folder(run, folder, under, results)
-    clear_result(place, name)
-    return place
-
-
 def _publish(
-    run: CiRun, name: str, result: Any, place: Path, outputs: Mapping[str, object]
-) -> None:
+    run: CiRun, name: str, result: Any, folder: Path, under: str, results: Path | None,
+    outputs: Mapping[str, object],
+) -> None:  # fmt: skip
     """Write the result, the outputs and the summary of a command."""
     from bbops.interfaces.ci.report import render_section  # noqa: PLC0415 - after --help
     from bbops.interfaces.ci.reporting import write_outputs, write_summary  # noqa: PLC0415
-    from bbops.interfaces.ci.results import make_section, write_result  # noqa: PLC0415
+    from bbops.interfaces.ci.results import (  # noqa: PLC0415
+        make_section,
+        results_folder,
+        write_result,
+    )
 
-    write_result(place, name, result)
+    write_result(results_folder(run, folder, under, results), name, result)
     write_outputs(run, outputs)
     if run.summary is not None:
         write_summary(run, render_section(make_section(name, result), _ROWS))
