@@ -6,8 +6,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 if TYPE_CHECKING:
     from bbops.interfaces.ci.run import CiRun
+
+results_option = click.option(
+    "--results", metavar="DIR", type=click.Path(path_type=Path),
+    help="The folder for the results; by default .bbops/ci, or RUNNER_TEMP on GitHub.",
+)  # fmt: skip
 
 
 def read_job(*, base: str = "", commit: str = "") -> CiRun:
@@ -23,6 +30,13 @@ def find_under(folder: Path) -> str:
 
     around = find_around(folder)
     return around[1] if around else ""
+
+
+def clear_earlier_result(name: str, folder: Path, results: Path | None) -> None:
+    """Delete an earlier result of a command, which may fail before it has a new one."""
+    from bbops.interfaces.ci.results import clear_result, results_folder  # noqa: PLC0415 - after --help
+
+    clear_result(results_folder(read_job(), folder, find_under(folder), results), name)
 
 
 def to_json(value: Any) -> str:

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from bbops.base.console import say
-from bbops.interfaces.cli._ci_job import find_under, read_job, to_json
+from bbops.interfaces.cli._ci_job import (
+    clear_earlier_result,
+    find_under,
+    read_job,
+    results_option,
+    to_json,
+)
 from bbops.interfaces.cli._credentials import find_token
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._server import of_project, of_server
@@ -85,10 +91,7 @@ def publish(
 @of_project
 @of_server
 @_commit
-@click.option(
-    "--results", metavar="DIR", type=click.Path(path_type=Path),
-    help="The folder for the results; by default in RUNNER_TEMP, else .bbops/ci of the project.",
-)  # fmt: skip
+@results_option
 @_timeout
 @_json
 def preview(
@@ -103,6 +106,7 @@ def preview(
     Exits with 0 when the draft serves the commit, and for a proposal of a fork, which has no draft;
     with 1 when the draft has failed, or is not ready in time.
     """
+    clear_earlier_result("preview", folder, results)
     from bbops.interfaces.ci import preview as work  # noqa: PLC0415 - after --help
 
     run = read_job(commit=commit)

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bbops.base.console import say, wants_color
-from bbops.interfaces.cli._ci_job import find_under, read_job, to_json
+from bbops.interfaces.cli._ci_job import (
+    clear_earlier_result,
+    find_under,
+    read_job,
+    results_option,
+    to_json,
+)
 from bbops.interfaces.cli._ci_server import preview, publish
 from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
@@ -28,10 +34,6 @@ _ROWS = 1_000
 folder_argument = click.argument(
     "folder", metavar="[DIR]", default=".", type=click.Path(path_type=Path)
 )
-results_option = click.option(
-    "--results", metavar="DIR", type=click.Path(path_type=Path),
-    help="The folder for the results; by default .bbops/ci, or RUNNER_TEMP on GitHub.",
-)  # fmt: skip
 base_option = click.option(
     "--base", metavar="REV", default="",
     help="The revision to compare with; by default the target of the change.",
@@ -89,6 +91,7 @@ def check(
     Exits with 0 without findings, warnings aside, with 1 with findings, with 2 when it cannot run.
     """
     require_project(folder)
+    clear_earlier_result("check", folder, results)
     from bbops.interfaces.ci import check as work  # noqa: PLC0415 - after --help
     from bbops.interfaces.ci.code_quality import render_code_quality  # noqa: PLC0415
     from bbops.interfaces.ci.files import write_file  # noqa: PLC0415
@@ -96,7 +99,6 @@ def check(
     from bbops.interfaces.ci.sections.check import headline  # noqa: PLC0415
 
     run, under = read_job(), find_under(folder)
-    place = _clear_result(run, "check", folder, under, results)
     checked = work.check_folder(run, folder, has_tests=not no_tests, database=database_url)
     report = work.make_report(checked, run, folder, under)
     if sarif is not None:
@@ -109,7 +111,7 @@ def check(
         "valid": not report.errors, "errors": report.errors, "warnings": report.warnings,
         "tests": report.tests or 0, "failed": report.failed, "unformatted": report.unformatted,
     }  # fmt: skip
-    _publish(run, "check", report, place, outputs)
+    _publish(run, "check", report, folder, under, results, outputs)
     if as_json:
         say(to_json(report))
         return int(not report.is_ok)
@@ -151,13 +153,13 @@ def plan(
     in a clone without the target's history.
     """
     require_project(folder)
+    clear_earlier_result("plan", folder, results)
     from bbops.interfaces.ci import plan as work  # noqa: PLC0415 - after --help
     from bbops.interfaces.ci.comparing import open_checkout  # noqa: PLC0415
     from bbops.interfaces.ci.files import write_file  # noqa: PLC0415
     from bbops.interfaces.ci.reporting import guard_text  # noqa: PLC0415
 
     run, checkout = read_job(base=base, commit=commit), open_checkout(folder)
-    place = _clear_result(run, "plan", folder, checkout.under, results)
     try:
         report = work.make_plan(run, checkout, base=base, commit=commit)
     except work.InvalidRevision as error:
@@ -165,7 +167,7 @@ def plan(
         return 1
     if markdown is not None:
         write_file(markdown, work.render_markdown_report(report).encode())
-    _publish(run, "plan", report, place, work.outputs_of(report))
+    _publish(run, "plan", report, folder, checkout.under, results, work.outputs_of(report))
     failed = work.failed_severities(report, fail_on)
     if as_json:
         say(to_json(report))
@@ -222,24 +224,20 @@ def report(
         say(warn(run, warning))
 
 
-def _clear_result(run: CiRun, name: str, folder: Path, under: str, results: Path | None) -> Path:
-    """Delete an earlier result of a command, and return the folder for the new one."""
-    from bbops.interfaces.ci.results import clear_result, results_folder  # noqa: PLC0415 - after --help
-
-    place = results_folder(run, folder, under, results)
-    clear_result(place, name)
-    return place
-
-
 def _publish(
-    run: CiRun, name: str, result: Any, place: Path, outputs: Mapping[str, object]
-) -> None:
+    run: CiRun, name: str, result: Any, folder: Path, under: str, results: Path | None,
+    outputs: Mapping[str, object],
+) -> None:  # fmt: skip
     """Write the result, the outputs and the summary of a command."""
     from bbops.interfaces.ci.report import render_section  # noqa: PLC0415 - after --help
     from bbops.interfaces.ci.reporting import write_outputs, write_summary  # noqa: PLC0415
-    from bbops.interfaces.ci.results import make_section, write_result  # noqa: PLC0415
+    from bbops.interfaces.ci.results import (  # noqa: PLC0415
+        make_section,
+        results_folder,
+        write_result,
+    )
 
-    write_result(place, name, result)
+    write_result(results_folder(run, folder, under, results), name, result)
     write_outputs(run, outputs)
     if run.summary is not None:
         write_summary(run, render_section(make_section(name, result), _ROWS))
