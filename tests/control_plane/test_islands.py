@@ -135,3 +135,19 @@ def test_theme_form_returns_to_pages_of_this_server_only(tried: Tried, before: s
     browser.get("/")
     answer = browser.post("/theme", {"theme": "dark"}, headers={"referer": before})
     assert answer.headers["location"] in {"/", "/x"}
+
+
+# ---- compression
+@pytest.mark.parametrize("path", ["/style.css", "/icons.svg"])
+def test_stylesheet_and_icons_are_compressed(tried: Tried, path: str) -> None:
+    answer = tried.browser().get(path, headers={"accept-encoding": "gzip"})
+    assert (answer.status_code, answer.headers["content-encoding"]) == (200, "gzip")
+    plain = tried.browser().get(path, headers={"accept-encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert plain.content == answer.content
+
+
+def test_pages_with_secrets_are_not_compressed(tried: Tried) -> None:
+    answer = tried.browser().get("/signin", headers={"accept-encoding": "gzip"})
+    assert "csrf" in answer.text
+    assert "content-encoding" not in answer.headers

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 from litestar import MediaType, Response
@@ -13,6 +15,7 @@ from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.base.render import render
 from bbops.interfaces.answers import ProjectCondition, Publication, ServerStatus, Status
 from bbops_server.accounts.rules import Permission
+from bbops_server.control_plane.web.islands import BuiltFile
 from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here
 
@@ -41,21 +44,38 @@ async def show_parts(visit: Here) -> Response[Any]:
 
 
 @page("/style.css", Permission.BE_ANYBODY)
-async def show_style() -> Template:
-    """Send the stylesheet."""
-    return Template("style.css", media_type="text/css", headers=_CACHED)
+async def show_style(visit: Here) -> Response[bytes]:
+    """Send the stylesheet, compressed where the browser accepts it."""
+    return _send(visit, "style.css", "text/css")
 
 
 @page("/icons.svg", Permission.BE_ANYBODY)
-async def show_icons() -> Template:
-    """Send the symbols of the pages."""
-    return Template("icons.svg", media_type="image/svg+xml", headers=_CACHED)
+async def show_icons(visit: Here) -> Response[bytes]:
+    """Send the symbols of the pages, compressed where the browser accepts it."""
+    return _send(visit, "icons.svg", "image/svg+xml")
 
 
 @page("/icon.svg", Permission.BE_ANYBODY)
 async def show_icon() -> Template:
     """Send the icon."""
     return Template("icon.svg", media_type="image/svg+xml", headers=_CACHED)
+
+
+def _send(visit: Here, name: str, media_type: str) -> Response[bytes]:
+    engine = visit.request.app.template_engine
+    assert engine is not None  # noqa: S101 - the application has one
+    text = engine.get_template(name).render()
+    file = BuiltFile(media_type, {"gzip": _compress(text)})
+    coding, content = file.encode(visit.request.headers.get("accept-encoding", ""))
+    headers = {**_CACHED, "vary": "accept-encoding"}
+    if coding != "identity":
+        headers["content-encoding"] = coding
+    return Response(content, media_type=media_type, headers=headers)
+
+
+@lru_cache(maxsize=4)
+def _compress(text: str) -> bytes:
+    return gzip.compress(text.encode(), 9)
 
 
 def find_state(status: Status) -> State:
