@@ -100,6 +100,9 @@ PROJECT = {
     "endpoints/read-comment.yaml": endpoint("GET", "/comments/:id", "read-comment"),
     "endpoints/login.yaml": endpoint("POST", "/login", "login"),
     "endpoints/me.yaml": endpoint("GET", "/me", "me", "authentication: JWT"),
+    "endpoints/quiet.yaml": endpoint(
+        "GET", "/quiet", "hello", "authentication: None\nhistory: 'off'"
+    ),
     "endpoints/echo.yaml": endpoint("POST", "/echo", "echo"),
     "endpoints/away.yaml": endpoint("GET", "/away", "away"),
     "endpoints/mean.yaml": endpoint("GET", "/mean", "mean"),
