@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -48,14 +49,14 @@ class Script(dict[str, tuple[int, Any]]):
         return script.pop(0) if len(script) > 1 else script[0]
 
 
-def publish(url: str, issuer: CiIssuer, *arguments: str) -> Result:
+def publish(url: str, issuer: CiIssuer, *arguments: str, token: str = "") -> Result:
     env = {
-        "BBOPS_TOKEN": "", "GITHUB_ACTIONS": "true", "GITHUB_SHA": COMMIT,
+        "BBOPS_TOKEN": token, "BBOPS_SERVER": "", "GITHUB_ACTIONS": "true", "GITHUB_SHA": COMMIT,
         "GITHUB_REF_NAME": "main", "GITHUB_REF_TYPE": "branch", "GITHUB_EVENT_NAME": "push",
         "ACTIONS_ID_TOKEN_REQUEST_URL": f"{issuer.url}/token?x=1",
         "ACTIONS_ID_TOKEN_REQUEST_TOKEN": JOB_KEY,
     }  # fmt: skip
-    command = ["ci", "publish", "--server", url, *arguments]
+    command = ["ci", "publish", *(("--server", url) if url else ()), *arguments]
     return CliRunner().invoke(RootGroup("bbops"), command, env=env)
 
 
@@ -86,6 +87,45 @@ def test_token_that_is_rejected_again_ends_the_wait(control: Start, issuer: CiIs
     script = Script().set(STATUS, ENDED)
     done = publish(control(script), issuer)
     assert (done.exit_code, script.counts[EXCHANGE]) == (2, 2)
+
+
+def test_rejected_token_of_the_variable_names_the_variable(
+    control: Start, issuer: CiIssuer
+) -> None:
+    done = publish(control(Script().set(RECONCILE, ENDED)), issuer, "--project", "shop", token="bbp_unknown")
+    assert done.exit_code == 2
+    assert "put a new token of this server into the variable BBOPS_TOKEN" in done.stderr
+    assert "bbops login" not in done.stderr
+
+
+def test_identity_token_is_not_sent_without_https(issuer: CiIssuer) -> None:
+    done = publish("http://bbops.example.com", issuer)
+    assert done.exit_code == 2
+    assert "a token is not sent to 'http://bbops.example.com' without https" in done.stderr
+
+
+def test_job_without_a_server_is_an_error_at_once(
+    issuer: CiIssuer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = publish("", issuer)
+    assert (done.exit_code, issuer.requests) == (2, [])
+    assert "this job names no server" in done.stderr
+    assert "BBOPS_SERVER" in done.stderr
+
+
+@pytest.mark.parametrize(("claim", "arguments", "hint"), [
+    ("aud", (), "use the address in 'urls.control' of server.yaml"),
+    ("ref", (), "compare it with 'ci' of the project in server.yaml"),
+    ("ref", ("--project", "shop"), "compare it with 'ci' of project 'shop' in server.yaml"),
+])  # fmt: skip
+def test_hint_of_a_rejected_claim_names_the_setting(
+    control: Start, issuer: CiIssuer, claim: str, arguments: tuple[str, ...], hint: str
+) -> None:
+    message = f"the claim '{claim}' of the identity token is 'x', which is not accepted"
+    refused = (403, {"error": {"code": "forbidden", "message": message}})
+    done = publish(control(Script().set(EXCHANGE, refused)), issuer, *arguments)
+    assert (done.exit_code, hint in done.stderr) == (2, True), done.stderr
 
 
 def test_refused_request_ends_the_wait(control: Start, issuer: CiIssuer) -> None:

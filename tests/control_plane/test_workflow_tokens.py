@@ -404,7 +404,7 @@ def test_same_name_with_another_number_is_another_repository(exchange: Exchange)
     """A repository that was deleted, and created again by another owner under its name."""
     answer = exchange.ask(repository_id="7", repository_owner_id="8")
     assert "'repository_id'" in message(answer)
-    assert "which no project of this server trusts" in message(answer)
+    assert "which is not trusted here" in message(answer)
 
 
 def test_unknown_and_untrusting_projects_get_the_same_answer(exchange: Exchange) -> None:

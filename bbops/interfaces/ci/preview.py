@@ -78,7 +78,7 @@ def require_branch(run: CiRun) -> str:
     """
     if not run.branch:
         raise ServerError(
-            "this job is about no branch", hint="run it for pull requests and branches"
+            "this job has no branch", hint="run it for pull requests and branches"
         )
     return run.branch
 
