@@ -536,6 +536,17 @@ def test_request_is_saved_as_a_test(house: House, developer: PlaygroundBrowser) 
     assert "Commit to tests" in read_text(page)
 
 
+@pytest.mark.parametrize(("user", "is_saved"), [("7", True), ("ada@example.com", False)])
+def test_preview_of_a_test_names_a_missing_user(
+    developer: PlaygroundBrowser, user: str, *, is_saved: bool
+) -> None:
+    page = developer.submit(
+        f"{PAGE}/me?in={DRAFT}", do="test", status="200", response="{}", user=user, **{"as": "user"}
+    )
+    assert ("auth:" in read_text(page)) is is_saved
+    assert ("The case has no signed-in user" in read_text(page)) is not is_saved
+
+
 def test_viewer_saves_no_test(viewer: PlaygroundBrowser) -> None:
     request = {"endpoint": "echo"}
     refused = viewer.call("playground/test", draft="x", request=request, expected={"status": 200})

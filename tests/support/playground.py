@@ -89,6 +89,7 @@ PROJECT = {
     "tables/comments.yaml": COMMENTS,
     "functions/comment.yaml": COMMENT,
     "functions/read-comment.yaml": READ_COMMENT,
+    "functions/count-users.yaml": "steps:\n  - find: { table: users, select: [id] }\n    as: all\n",
     "functions/login.yaml": LOGIN,
     "functions/me.yaml": ME,
     "functions/echo.yaml": ECHO,
@@ -97,7 +98,11 @@ PROJECT = {
     "functions/mean.yaml": f"steps:\n  - return: {{ value: {{ html: '{MEAN}' }} }}\n",
     "functions/fails.yaml": "steps:\n  - return: { value: \"${ 'gP8A' | base64Decode }\" }\n",
     "endpoints/comment.yaml": endpoint("POST", "/comments", "comment"),
-    "endpoints/read-comment.yaml": endpoint("GET", "/comments/:id", "read-comment"),
+    "endpoints/read-comment.yaml": endpoint(
+        "GET", "/comments/:id", "read-comment", "authentication: None\nmiddleware: [count-users]"
+    ),
+    "tests/read-comment.yaml": "endpoint: read-comment\ncases:\n"
+    "  - { name: no comment, params: { id: 1 }, expect: { status: 200 } }\n",
     "endpoints/login.yaml": endpoint("POST", "/login", "login"),
     "endpoints/me.yaml": endpoint("GET", "/me", "me", "authentication: JWT"),
     "endpoints/quiet.yaml": endpoint(
