@@ -92,7 +92,9 @@ def test_token_that_is_rejected_again_ends_the_wait(control: Start, issuer: CiIs
 def test_rejected_token_of_the_variable_names_the_variable(
     control: Start, issuer: CiIssuer
 ) -> None:
-    done = publish(control(Script().set(RECONCILE, ENDED)), issuer, "--project", "shop", token="bbp_unknown")
+    done = publish(
+        control(Script().set(RECONCILE, ENDED)), issuer, "--project", "shop", token="bbp_unknown"
+    )
     assert done.exit_code == 2
     assert "put a new token of this server into the variable BBOPS_TOKEN" in done.stderr
     assert "bbops login" not in done.stderr
@@ -111,6 +113,7 @@ def test_job_without_a_server_is_an_error_at_once(
     done = publish("", issuer)
     assert (done.exit_code, issuer.requests) == (2, [])
     assert "this job names no server" in done.stderr
+    assert "::error title=bbops::this job names no server%0Aset the variable" in done.stderr
     assert "BBOPS_SERVER" in done.stderr
 
 

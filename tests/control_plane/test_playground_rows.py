@@ -40,7 +40,7 @@ def test_foreign_key_offers_rows_of_its_table(developer: PlaygroundBrowser) -> N
 
 
 def test_path_parameter_offers_rows_by_their_primary_key(developer: PlaygroundBrowser) -> None:
-    """Its middleware reads the users, whose primary key has the same name."""
+    # The middleware also reads users, whose primary key has the same name.
     found = choices(developer, "read-comment")["path:id"]
     assert found == [{"key": "4", "label": "Second"}, {"key": "3", "label": "<b>First</b>"}]
 

@@ -77,9 +77,7 @@ def require_branch(run: CiRun) -> str:
         ServerError: the job is not about a branch.
     """
     if not run.branch:
-        raise ServerError(
-            "this job has no branch", hint="run it for pull requests and branches"
-        )
+        raise ServerError("this job has no branch", hint="run it for pull requests and branches")
     return run.branch
 
 

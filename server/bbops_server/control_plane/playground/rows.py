@@ -51,7 +51,7 @@ def find_sources(
 
     A field names a row if it has the name of a foreign key in a table that the endpoint uses. A
     path parameter also does with the name of the primary key, if one of these tables has it; of
-    several tables, the one that the path names before the parameter.
+    several tables, the table with the name before the parameter in the path.
     """
     tables = {table.name: table for table in outline.tables}
     route = next((each for each in outline.endpoints if each.name == endpoint), None)
