@@ -36,11 +36,8 @@ class ServerConnection:
     def __init__(self, control_url: str, token: str = "") -> None:
         """Raises: ServerError: the URL is not valid, or the token would be sent without https."""
         self._url, self._has_token = check_address(control_url), bool(token)
-        if token and self._url.startswith("http:") and not is_here(self._url):
-            raise ServerError(
-                f"a token is not sent to '{self._url}' without https",
-                hint="use its https address",
-            )
+        if token:
+            self._require_encryption()
         headers = {"authorization": f"Bearer {token}"} if token else {}
         # Requests to this machine must not go through a proxy.
         self._client = httpx.Client(
@@ -87,6 +84,13 @@ class ServerConnection:
     ) -> T:  # fmt: skip
         """Send a request about the server itself, and return the response. Raises as `projects`."""
         return self._read(self._request(method, f"/api/{path}", body, seconds), kind)
+
+    def _require_encryption(self) -> None:
+        if self._url.startswith("http:") and not is_here(self._url):
+            raise ServerError(
+                f"a token is not sent to '{self._url}' without https",
+                hint="use its https address",
+            )
 
     def _request_project(
         self, method: str, name: str, subject: str, body: Any = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 from typing import Final
 
@@ -10,6 +11,7 @@ from bbops.interfaces.answers import WorkflowToken, error_text
 from bbops.interfaces.client.connection import ServerConnection
 
 _REFUSED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{1,200}").fullmatch
 _HINT: Final = "compare it with 'ci' of the project in server.yaml; the server's log has details"
 
 
@@ -24,12 +26,17 @@ class WorkflowRequests(ServerConnection):
             project: the name of a project, if several trust the workflow.
 
         Raises:
-            ServerError: also when no project of the server trusts the workflow.
+            ServerError: also when no project of the server trusts the workflow, or when the
+                token would be sent without https.
         """
+        self._require_encryption()
         body = {"token": token, "project": project}
         response = self._request("POST", "/api/ci/token", body)
         reason = error_text(response.content)
         if response.status_code in _REFUSED and reason:
             message = f"the server at '{self._url}' does not accept this workflow: {reason}"
             raise ServerError(message, hint=_HINT)
-        return self._read(response, WorkflowToken)
+        issued = self._read(response, WorkflowToken)
+        if not _TOKEN(issued.token):  # jobs print it in a command that hides it in their log
+            raise ServerError(f"the server at '{self._url}' did not answer with a token")
+        return issued
