@@ -135,7 +135,7 @@ def test_other_texts_in_the_place_of_a_token_are_refused(
 
 
 def test_identity_token_is_not_sent_without_https(issuer: CiIssuer) -> None:
-    done = publish("http://control.invalid", issuer)
+    done = publish("http://control.invalid", issuer, "--timeout", "1")
     assert done.exit_code == 2
     assert "a token is not sent to 'http://control.invalid' without https" in done.stderr
 
