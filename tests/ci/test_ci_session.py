@@ -129,7 +129,8 @@ def test_commands_in_the_errors_of_a_server_are_not_run(control: Start, issuer: 
 def test_other_texts_in_the_place_of_a_token_are_refused(
     control: Start, issuer: CiIssuer, token: str
 ) -> None:
-    done = publish(control(Script().set(EXCHANGE, (200, ISSUED | {"token": token}))), issuer)
+    script = Script().set(EXCHANGE, (200, ISSUED | {"token": token}))
+    done = publish(control(script), issuer, "--timeout", "1")
     assert (done.exit_code, "did not answer with a token" in done.stderr) == (2, True)
     assert "set-output" not in done.output
 
