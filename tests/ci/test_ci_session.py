@@ -12,8 +12,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bbops.interfaces.answers import CommitStatus, Status
+from bbops.interfaces.ci.preview import DraftPreview, describe_wait, render_markdown
 from bbops.interfaces.ci.publish import judge
+from bbops.interfaces.ci.sections.preview import PreviewReport
 from bbops.interfaces.cli._root_group import RootGroup
+from tests.support.actions_runner import read_commands
 from tests.support.ci_issuer import JOB_KEY, CiIssuer, issuer
 from tests.support.statuses import READY, STALLED, Answers, Start, control
 
@@ -156,6 +159,38 @@ def test_commands_in_the_texts_of_a_server_are_not_run(control: Start, issuer: C
     token = stop.removeprefix("::stop-commands::")
     assert stop.startswith("::stop-commands::")
     assert "::set-env" in rest.partition(f"::{token}::")[0]
+
+
+def test_commands_in_the_errors_of_a_server_are_not_run(control: Start, issuer: CiIssuer) -> None:
+    evil = {"error": {"code": "forbidden", "message": "x\n::set-output name=url::y ##[error]z"}}
+    done = publish(control(Script().set(RECONCILE, (403, evil))), issuer)
+    assert (done.exit_code, "::set-output" in done.stderr) == (2, True)
+    assert {command.name for command in read_commands(done.stderr)} == {"add-mask"}
+
+
+@pytest.mark.parametrize("token", ["", "bbw_1\n::set-output name=url::y", "é", "x" * 201])
+def test_other_texts_in_the_place_of_a_token_are_refused(
+    control: Start, issuer: CiIssuer, token: str
+) -> None:
+    script = Script().set(EXCHANGE, (200, ISSUED | {"token": token}))
+    done = publish(control(script), issuer, "--timeout", "1")
+    assert (done.exit_code, "did not answer with a token" in done.stderr) == (2, True)
+    assert "set-output" not in done.output
+
+
+def test_identity_token_is_not_sent_without_https(issuer: CiIssuer) -> None:
+    done = publish("http://control.invalid", issuer, "--timeout", "1")
+    assert done.exit_code == 2
+    assert "a token is not sent to 'http://control.invalid' without https" in done.stderr
+
+
+def test_branch_of_a_preview_is_plain_text_in_the_summary() -> None:
+    message = describe_wait(None, "x<img/src=y>@octocat", COMMIT)
+    failed = DraftPreview(PreviewReport("shop", COMMIT, "failed", message=message))
+    assert "the server has no draft of branch" in render_markdown(failed)
+    assert [sign for sign in ("<img", "@octocat") if sign in render_markdown(failed)] == []
+    live = DraftPreview(PreviewReport("shop", COMMIT, "live", "https://p.example.org/x"))
+    assert "<https://p.example.org/x>" in render_markdown(live)
 
 
 # ---- the result of a status

@@ -150,6 +150,13 @@ def test_refusing_login_ends_the_request_with_its_answer(developer: PlaygroundBr
     assert "guess" not in error(refused)
 
 
+def test_token_of_a_login_that_no_header_can_carry_is_refused(
+    developer: PlaygroundBrowser,
+) -> None:
+    refused = developer.send("me", draft=DRAFT, **{"as": {"login": LOGIN | {"password": "odd"}}})
+    assert (refused.status_code, "line break" in error(refused)) == (400, True)
+
+
 def test_login_to_live_is_a_confirmed_and_audited_change(
     house: House, maintainer: PlaygroundBrowser, developer: PlaygroundBrowser
 ) -> None:

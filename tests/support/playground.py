@@ -63,6 +63,9 @@ input:
 steps:
   - find: { table: users, where: email == input.email, one: true }
     as: user
+  - if: input.password == 'odd'
+    then:
+      - return: { value: { token: "a\\nb" } }
   - if: vars.user == null or input.password != 'correct'
     then:
       - throw: { status: 401, message: Wrong email or password }

@@ -127,7 +127,7 @@ def preview(
         session.close()
     write_result(results_folder(run, folder, find_under(folder), results), "preview", found.report)
     write_outputs(run, work.outputs_of(found))
-    write_summary(run, f"### Preview: {work.headline(found)}\n")
+    write_summary(run, work.render_markdown(found))
     _print(run, found.report, folder, (work.headline(found),), found.diagnostics, as_json=as_json)
     return int(found.report.state != "live")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 from typing import Final
 
@@ -10,6 +11,7 @@ from bbops.interfaces.answers import WorkflowToken, error_text
 from bbops.interfaces.client.connection import ServerConnection, require_https
 
 _REFUSED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{1,200}").fullmatch
 _AUDIENCE: Final = "the claim 'aud'"
 _ADDRESS_HINT: Final = "use the address in 'urls.control' of server.yaml, letter by letter"
 
@@ -35,7 +37,10 @@ class WorkflowRequests(ServerConnection):
         if response.status_code in _REFUSED and reason:
             message = f"the server at '{self._url}' does not accept this workflow: {reason}"
             raise ServerError(message, hint=_find_hint(reason, project))
-        return self._read(response, WorkflowToken)
+        issued = self._read(response, WorkflowToken)
+        if not _TOKEN(issued.token):  # jobs print it in a command that hides it in their log
+            raise ServerError(f"the server at '{self._url}' did not answer with a token")
+        return issued
 
 
 def _find_hint(reason: str, project: str) -> str:
