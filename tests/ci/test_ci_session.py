@@ -165,7 +165,7 @@ def test_commands_in_the_errors_of_a_server_are_not_run(control: Start, issuer: 
     evil = {"error": {"code": "forbidden", "message": "x\n::set-output name=url::y ##[error]z"}}
     done = publish(control(Script().set(RECONCILE, (403, evil))), issuer)
     assert (done.exit_code, "::set-output" in done.stderr) == (2, True)
-    assert {command.name for command in read_commands(done.stderr)} == {"add-mask"}
+    assert {command.name for command in read_commands(done.stderr)} == {"add-mask", "error"}
 
 
 @pytest.mark.parametrize("token", ["", "bbw_1\n::set-output name=url::y", "é", "x" * 201])
@@ -176,12 +176,6 @@ def test_other_texts_in_the_place_of_a_token_are_refused(
     done = publish(control(script), issuer, "--timeout", "1")
     assert (done.exit_code, "did not answer with a token" in done.stderr) == (2, True)
     assert "set-output" not in done.output
-
-
-def test_identity_token_is_not_sent_without_https(issuer: CiIssuer) -> None:
-    done = publish("http://control.invalid", issuer, "--timeout", "1")
-    assert done.exit_code == 2
-    assert "a token is not sent to 'http://control.invalid' without https" in done.stderr
 
 
 def test_branch_of_a_preview_is_plain_text_in_the_summary() -> None:
