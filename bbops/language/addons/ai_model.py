@@ -24,7 +24,7 @@ class Config(Model):
 
 
 MODEL_SECONDS = 120.0
-"""Answers of models take long: their own libraries wait for 600 s."""
+"""Models answer slowly: their own libraries wait for 600 s."""
 
 ADDON = AddonKind(
     "AI Model",

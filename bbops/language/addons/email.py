@@ -13,7 +13,7 @@ _SENT = map_of({"messageId": TEXT.or_null()}, "the mail")
 
 
 class Config(Model):
-    """The sender must be one that the service has verified.
+    """The service must have verified the sender.
 
     `endpoint` is for its servers in Europe, https://api.eu.sendgrid.com, or for a stand-in.
     """

@@ -1,4 +1,4 @@
-"""identityToken: who a token of an identity platform stands for."""
+"""identityToken: the user of a token of an identity platform."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PROJECT = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]").fullmatch
 
 
 def check_project(text: str) -> str:
-    """Return the id of a project as it is written; refuse what no project is called."""
+    """Return a project id unchanged; refuse text that cannot be a project id."""
     if not env_name(text) and not _PROJECT(text):
         raise PydanticCustomError(
             "bad_value", "'projectId' has 6 to 30 of a-z, 0-9 and '-', such as my-project-1a2b3"
@@ -49,7 +49,7 @@ class Config(Model):
     @model_validator(mode="before")
     @classmethod
     def _refuse_web_key(cls, given: Any) -> Any:
-        """Say why a key that the catalog of others has is not taken."""
+        """Explain why a web key from another catalog is not accepted."""
         if isinstance(given, dict) and "webApiKey" in given:
             raise PydanticCustomError(
                 "bad_value", "'webApiKey' does nothing here, so it is not accepted",

@@ -21,7 +21,7 @@ _ENCODING = may(
 
 
 def check_base(text: str) -> str:
-    """Return a base directory as it is written; refuse one that leads elsewhere."""
+    """Return a base directory unchanged; refuse a path that leads outside."""
     if not env_name(text):
         try:
             read_base(text)

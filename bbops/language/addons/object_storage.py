@@ -10,7 +10,7 @@ from bbops.language.expressions.types import DATETIME, INTEGER, TEXT, list_of, m
 
 
 class Config(Model):
-    """`bucket` is the default one.
+    """`bucket` is the default bucket.
 
     `endpoint` is for storage of another vendor with the same protocol.
     """

@@ -43,7 +43,7 @@ class Config(Model):
 
     @model_validator(mode="after")
     def check_token(self) -> Self:
-        """Refuse a store that nothing lets in, and half of a pair."""
+        """Refuse a store without credentials, and half of a pair of them."""
         has_id, has_secret = self.client_id is not None, self.client_secret is not None
         if has_id is has_secret and (has_id or self.access_token is not None):
             return self
@@ -52,7 +52,7 @@ class Config(Model):
 
 
 _PER_SECOND = 2.0
-"""Requests of one store that the vendor takes; others wait for their turn, 20 s at most."""
+"""Requests that the vendor accepts for one store; others wait, 20 s at most."""
 
 ADDON = AddonKind(
     "Store",

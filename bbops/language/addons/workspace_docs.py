@@ -27,7 +27,7 @@ class Config(Model):
 
 
 _PER_SECOND = 3.0
-"""Requests of one integration that the vendor takes; others wait for their turn, 20 s at most."""
+"""Requests that the vendor accepts from one integration; others wait, 20 s at most."""
 
 _SOURCE = may("dataSourceId", "text", "Of a database that has several data sources")
 
