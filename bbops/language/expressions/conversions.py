@@ -1,4 +1,4 @@
-"""The filters that make one kind of value out of another, for hints."""
+"""The filters that convert one kind of value to another, for hints."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _FROM_TEXT = {
 
 
 def conversion(found: Type, wanted: Type) -> str:
-    """Return the hint for a value whose kind is not the wanted one."""
+    """Return the hint for a value of another kind than the wanted one."""
     if found.kind == "text" and wanted.kind in _FROM_TEXT:
         return f"add '| {_FROM_TEXT[wanted.kind]}'"
     return "add '| toString'" if wanted.kind == "text" and found.kind in _FROM_TEXT else ""
 
 
 def cure(left: Type, right: Type) -> str:
-    """Return the hint for two kinds of which one is text and does not fit the other."""
+    """Return the hint for two kinds that do not fit if one of them is text."""
     kinds = {left.kind, right.kind}
     found = next((found for kind, found in _FROM_TEXT.items() if kind in kinds), "")
     return f"add '| {found}' to the text" if "text" in kinds and found else ""
@@ -29,7 +29,7 @@ def comparing_cure(node: s.Compare, left: Type, right: Type, *, of_column: bool)
     """Return the hint for a text or a date that is compared with another kind.
 
     Args:
-        of_column: the text or the date is a column's, which few filters convert in a query.
+        of_column: the text or the date is a column, which few filters convert in a query.
     """
     if {left.kind, right.kind} == {"date", "datetime"}:
         return _moment_cure(of_column=of_column)
@@ -53,7 +53,7 @@ def _moment_cure(*, of_column: bool) -> str:
 
 
 def joining_cure(node: s.Binary, left: Type, right: Type) -> str:
-    """Return the hint for `+` between a text and another value: joined, or added as numbers."""
+    """Return the hint for `+` between a text and another value: join, or add as numbers."""
     text, other = (node.left, right) if left.kind == "text" else (node.right, left)
     if "text" not in {left.kind, right.kind} or other.kind not in _FROM_TEXT:
         return cure(left, right)

@@ -1,4 +1,4 @@
-"""Find the type of arithmetic and comparisons, and what is wrong with them."""
+"""Find the types of arithmetic and comparisons, and their mistakes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _both(at: Checks, node: s.Binary | s.Compare, left: Type, right: Type) -> tu
 
 
 def check_compare(at: Checks, node: s.Compare) -> Type:
-    """Report two sides that are never compared; true or false comes of them."""
+    """Report two sides that can never be compared; the result is a boolean."""
     left, right = at.infer(node.left), at.infer(node.right)
     is_ordered = node.op not in {"==", "!="}
     refuse_guess(at, node.left, left, node.right, right)
@@ -96,7 +96,7 @@ def _check_forms(at: Checks, node: s.Compare, left: Type, right: Type) -> None:
 def refuse_guess(at: Checks, node: s.Node, of: Type, other: s.Node, by: Type) -> None:
     """Report a secret env variable that is compared with anything but a constant.
 
-    How long that takes, and which answer comes, tells a client who guesses how near the guess is.
+    The time and the result of the comparison tell a guessing client how close the guess is.
     """
     for value, found, beside in ((node, of, other), (other, by, node)):
         if found.holds_secret and not isinstance(beside, s.Literal):
@@ -109,7 +109,7 @@ def refuse_guess(at: Checks, node: s.Node, of: Type, other: s.Node, by: Type) ->
 
 
 def _check_option(at: Checks, node: s.Node, of: Type) -> None:
-    """Report a constant that is none of the texts that the other side may be."""
+    """Report a constant that is not an option of the other side."""
     value = node.value if isinstance(node, s.Literal) else None
     if isinstance(value, str) and of.options and value not in of.options:
         message = f"this is one of {', '.join(of.options)}, never '{value}'"
@@ -117,12 +117,12 @@ def _check_option(at: Checks, node: s.Node, of: Type) -> None:
 
 
 def _match_null(at: Checks, node: s.Compare, left: Type, right: Type) -> None:
-    """In a query, two values that may both be null match rows that nobody meant."""
+    """Warn of two nullable values in a query: nulls match rows by accident."""
     if not (left.nullable and right.nullable) or "row" not in at.scope.roots:
         return
-    if any(isinstance(one, s.Literal) for one in (node.left, node.right)):
+    if any(isinstance(side, s.Literal) for side in (node.left, node.right)):
         return
-    is_left, is_right = (reads_row(one, at.scope) for one in (node.left, node.right))
+    is_left, is_right = (reads_row(side, at.scope) for side in (node.left, node.right))
     if is_left == is_right:
         return
     value = node.right if is_left else node.left

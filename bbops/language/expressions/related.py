@@ -1,4 +1,4 @@
-"""What a query asks of the rows that refer to its row: `exists`, `count`, `sum` and the like."""
+"""Queries about the rows that refer to a row: `exists`, `count`, `sum` and the like."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RELATED = {
     "exists": 1, "count": 1, "sum": 2, "list": 2, "avg": 2, "min": 2, "max": 2, "first": 2,
     "last": 2,
 }  # fmt: skip
-"""Functions of a query's relations, and how many arguments they need; a condition may follow."""
+"""Functions of a query's relations, with their numbers of arguments; a condition may follow."""
 
 
 RELATED_WORDS = {
@@ -28,7 +28,7 @@ RELATED_WORDS = {
     "first": "first(relation, column, condition?) → the column's type, or null",
     "last": "last(relation, column, condition?) → the column's type, or null",
 }
-"""How each is written, and what it gives."""
+"""The syntax and the result of each function."""
 _NEEDS = {
     "sum": "number", "avg": "number", "min": "number text datetime date",
     "max": "number text datetime date",
@@ -36,7 +36,7 @@ _NEEDS = {
 
 
 def asks_related(scope: Scope, node: s.Call) -> bool:
-    """Return whether a call asks for the rows that refer to a query's row."""
+    """Return whether a call reads the rows that refer to a query's row."""
     return node.name in RELATED and scope.related is not None
 
 
@@ -103,7 +103,7 @@ def _result(at: Checks, node: s.Call, facts: Facts) -> Type:
 
 
 def names_of(node: s.Node) -> tuple[str, ...] | None:
-    """Return the names of `team.members`; None for anything else."""
+    """Return the names of `team.members`; None for any other node."""
     if isinstance(node, s.Name):
         return (node.name,)
     of = names_of(node.of) if isinstance(node, s.Member) else None
@@ -111,7 +111,7 @@ def names_of(node: s.Node) -> tuple[str, ...] | None:
 
 
 def related_scope(scope: Scope, path: tuple[str, ...] | None) -> Scope | str:
-    """Return the scope of the rows that a path leads to, or why it leads to none."""
+    """Return the scope of the rows at a path, or the reason why the path leads to no rows."""
     table = scope.related
     assert table is not None  # noqa: S101 - asked only in a query
     found = table.many_types(path) if path else None
