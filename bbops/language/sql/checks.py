@@ -1,4 +1,4 @@
-"""A table's own conditions as the text of a CHECK, or of an index: columns and constants alone."""
+"""A table's own conditions as the SQL of a CHECK or an index: columns and constants only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bbops.runtime.data.statements import Statement
 from bbops.runtime.values.identifiers import quote
 
 _OURS: Final = frozenset({"lower", "upper", "trim"})
-"""Filters that are functions of ours on SQLite: other programs must be able to write rows, too."""
+"""Filters that are custom functions on SQLite, where other programs must also write rows."""
 
 
 def check_sql(
@@ -38,14 +38,14 @@ def kept_sql(
     """Return a condition that the database keeps as SQL; it may be null.
 
     Args:
-        name: the table's.
-        columns: all of it.
-        condition: one that is sound.
-        dialect: of what the database keeps; see `Dialect.kept`.
-        what: what the condition is of, for messages.
+        name: the name of the table.
+        columns: all columns of the table.
+        condition: a condition without mistakes.
+        dialect: the database's dialect for stored conditions; see `Dialect.kept`.
+        what: the noun for the condition in messages.
 
     Raises:
-        NotInSql: it asks for more than the database may look at there.
+        NotInSql: it needs more than the database may read there.
     """
     table = Table(name, columns, ())
     scope = Scope({}, lambda *_: None, columns=table.column_types, table=name)
@@ -56,7 +56,7 @@ def kept_sql(
 
 
 class _Kept(Query):
-    """Writes constants into the SQL: it has no parameters, and no functions of ours."""
+    """Writes constants into the SQL, without parameters and custom functions."""
 
     has_functions = False
 

@@ -1,4 +1,4 @@
-"""Computed columns as SQL: an expression over columns of the same row, with its constants in it."""
+"""Computed columns as SQL: an expression over columns of the same row, with constants inside."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _ONLY: Final = "a computed column reads columns of its own row, and constants"
 
 
 def with_computed(table: Table, computed: Mapping[str, tuple[Expression, bool]]) -> Table:
-    """Return a table with columns that are computed out of its others.
+    """Return a table with its computed columns.
 
     Args:
-        computed: each with whether it is private whatever it reads; what has a mistake is of
-            any type.
+        computed: the expression of each, and whether the column is declared private; an expression
+            with a mistake is of any type.
     """
     columns = dict(table.columns)
     for name, (value, private) in computed.items():
@@ -51,7 +51,7 @@ def with_computed(table: Table, computed: Mapping[str, tuple[Expression, bool]])
 
 def _may_be_null(of: Type, node: s.Node) -> bool:
     """Return whether a value in SQL may be null: also by a division by zero."""
-    is_value = of.kind != "boolean"  # else what is compared with null is false
+    is_value = of.kind != "boolean"  # a comparison with null is false
     return of.nullable or (is_value and any(map(_may_divide_by_zero, nodes(node))))
 
 
@@ -62,7 +62,7 @@ def _may_divide_by_zero(node: s.Node) -> bool:
 
 
 def foreign_names(value: Expression, table: Table) -> Iterator[s.Node]:
-    """Yield what a computed column may not read: related rows, and other computed columns."""
+    """Yield the names that a computed column may not read: relations, other computed columns."""
     for node in nodes(value.node):
         if isinstance(node, s.Call) and node.name in {*RELATED, *WINDOWS}:
             yield node
@@ -76,13 +76,13 @@ def computed_sql(table: Table, name: str, dialect: Dialect, alias: str = "") -> 
     """Return a computed column as SQL.
 
     Args:
-        alias: of the rows of the table; without one its columns are bare.
+        alias: the alias of the table's rows; without one its columns are bare.
 
     Raises:
-        NotInSql: it has none.
+        NotInSql: the expression has no SQL.
     """
     column, scope = table.columns[name], _scope(table.stored)
-    assert column.computed is not None  # noqa: S101 - asked for those only
+    assert column.computed is not None  # noqa: S101 - the caller passes computed columns only
     check_value(column.computed, scope)
     query = _Computed(table.stored, scope, dialect, alias)
     node = column.computed.node
@@ -92,7 +92,7 @@ def computed_sql(table: Table, name: str, dialect: Dialect, alias: str = "") -> 
 
 
 def selected(table: Table, dialect: Dialect) -> str:
-    """Return all columns of a table as SQL behind SELECT, the computed ones with their names."""
+    """Return all columns of a table for SELECT, the computed ones with their names."""
     if not table.computes:
         return "*"
     alias = quote(table.name)
@@ -104,7 +104,7 @@ def selected(table: Table, dialect: Dialect) -> str:
 
 
 def returned_columns(table: Table, names: Sequence[str], dialect: Dialect) -> str:
-    """Return columns for RETURNING, where SQLite wants them without their table."""
+    """Return columns for RETURNING, where SQLite requires names without the table."""
     return ", ".join(
         quote(name) if table.columns[name].computed is None else computed_sql(table, name, dialect)
         for name in names
@@ -116,14 +116,14 @@ def _scope(table: Table) -> Scope:
 
 
 class _Computed(Query):
-    """Writes constants into the SQL, so that it is a text that stands anywhere."""
+    """Writes constants into the SQL, so that the text can stand anywhere."""
 
     def __init__(self, table: Table, scope: Scope, dialect: Dialect, alias: str) -> None:
         super().__init__(table, scope, _refuse, bare=True, dialect=dialect)
         self.alias = alias
 
     def has_columns(self, node: s.Node) -> bool:
-        # what is made of constants alone is computed there, too, and no condition is decided before
+        # constants are computed in SQL, too, and no condition is decided before
         of = node.value if isinstance(node, s.Literal) else None
         return isinstance(of, bool) or not _is_constant(node)
 
