@@ -47,4 +47,4 @@ def read_reference() -> Mapping[Group, Mapping[str, Entry]]:
         "type": TYPES, "operator": OPERATORS, "filter": filter_entries(),
         "function": function_entries(),
     }  # fmt: skip
-    return {group: {one.name: one for one in entries} for group, entries in groups.items()}
+    return {group: {entry.name: entry for entry in entries} for group, entries in groups.items()}

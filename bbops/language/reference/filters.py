@@ -1,4 +1,4 @@
-"""The entries of filters, from where they are declared, with what decimals and columns change."""
+"""The entries of filters, made of their declarations, with notes on decimals and columns."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ _SAMPLES: Final = {
     "days": Sample("integer", 2, "value | days", 172800),
     "weeks": Sample("integer", 1, "value | weeks", 604800),
 }  # fmt: skip
-"""An example on a column for each filter that runs there."""
+"""An example on a column for each filter that supports columns."""
 
 _UNICODE: Final = Difference(
     "On columns the letters follow the Unicode version of the database: PostgreSQL 17 leaves `ß` "
@@ -114,18 +114,21 @@ _DIFFERENCES: Final = {
 
 def filter_entries() -> tuple[Entry, ...]:
     """Return an entry for each filter."""
-    return tuple(_entry(name, one) for name, one in FILTERS.items())
+    return tuple(_entry(name, declared) for name, declared in FILTERS.items())
 
 
-def _entry(name: str, one: Filter) -> Entry:
-    arguments = arguments_of(name, one, hidden=1)
-    takes = " or ".join("any value" if word == "any" else word for word in one.takes.split())
-    gives, called = gives_of(one.gives), f"({', '.join(map(str, arguments))})" if arguments else ""
+def _entry(name: str, declared: Filter) -> Entry:
+    arguments = arguments_of(name, declared, hidden=1)
+    takes = " or ".join("any value" if word == "any" else word for word in declared.takes.split())
+    gives, called = (
+        gives_of(declared.gives),
+        f"({', '.join(map(str, arguments))})" if arguments else "",
+    )
     decimals, examples = _DECIMALS.get(name, ("", ()))
     return Entry(
-        "filter", name, name, f"{takes} | {name}{called} → {gives}", one.summary,
-        takes, arguments, gives, Example(*one.example), decimals, examples,
-        _columns(name, takes_null=one.accepts_null),
+        "filter", name, name, f"{takes} | {name}{called} → {gives}", declared.summary,
+        takes, arguments, gives, Example(*declared.example), decimals, examples,
+        _columns(name, takes_null=declared.accepts_null),
         (_SAMPLES[name],) if name in COLUMN_FILTERS else (),
         difference=_DIFFERENCES.get(name), tables=_tables(name),
     )  # fmt: skip
@@ -145,18 +148,18 @@ def _columns(name: str, *, takes_null: bool) -> str:
     return " ".join(filter(None, [*said, _ON_COLUMNS.get(name, "")]))
 
 
-def arguments_of(name: str, one: Filter | Function, *, hidden: int) -> tuple[Argument, ...]:
+def arguments_of(name: str, function: Filter | Function, *, hidden: int) -> tuple[Argument, ...]:
     """Return the arguments of a filter or function; the first `hidden` ones are not written."""
     kinds = ARGUMENTS.get(name, ())
-    arrows = one.arrows if isinstance(one, Filter) else {}
-    parameters = list(signature(one.apply).parameters.values())[hidden:]
+    arrows = function.arrows if isinstance(function, Filter) else {}
+    parameters = list(signature(function.apply).parameters.values())[hidden:]
     found = []
     for place, parameter in enumerate(parameters):
         kind = kinds[min(place, len(kinds) - 1)] if kinds else "any?"
         is_any_number = parameter.kind is parameter.VAR_POSITIONAL
         takes = ARROW if place in arrows else _words(kind)
         written = f"{parameter.name}…" if is_any_number else parameter.name
-        found.append(Argument(written, takes, place >= one.least and not is_any_number))
+        found.append(Argument(written, takes, place >= function.least and not is_any_number))
     return tuple(found)
 
 

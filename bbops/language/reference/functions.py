@@ -1,4 +1,4 @@
-"""The entries of functions: those of any expression, and those of queries."""
+"""The entries of functions, for all expressions and for queries only."""
 
 from __future__ import annotations
 
@@ -69,15 +69,15 @@ _DECIMALS: Final = {
 
 def function_entries() -> tuple[Entry, ...]:
     """Return an entry for each function."""
-    plain = [_plain(name, one) for name, one in FUNCTIONS.items()]
+    plain = [_plain(name, declared) for name, declared in FUNCTIONS.items()]
     return (*plain, *map(_of_queries, _SUMMARIES))
 
 
-def _plain(name: str, one: Function) -> Entry:
-    arguments, gives = arguments_of(name, one, hidden=int(one.needs_host)), gives_of(one.gives)
+def _plain(name: str, of: Function) -> Entry:
+    arguments, gives = arguments_of(name, of, hidden=int(of.needs_host)), gives_of(of.gives)
     written = f"{name}({', '.join(map(str, arguments))}) → {gives}"
     return Entry(
-        "function", name, name, written, one.summary, "", arguments, gives, Example(*one.example)
+        "function", name, name, written, of.summary, "", arguments, gives, Example(*of.example)
     )
 
 

@@ -53,7 +53,7 @@ def _difference(difference: Difference) -> Iterator[str]:
     yield f"**SQLite and PostgreSQL differ.** {difference.text}"
     if (sample := difference.sample) is not None:
         found = (("SQLite", sample.result), ("PostgreSQL", difference.on_postgres))
-        lines = (f"{sample.expression}  →  {_result(one)} on {name}" for name, one in found)
+        lines = (f"{sample.expression}  →  {_result(result)} on {name}" for name, result in found)
         yield _code("\n".join([_column(sample), *lines]))
 
 
