@@ -1,4 +1,4 @@
-"""`aggregate` and `distinct` of find: what is wrong with them, and the type of a row."""
+"""`aggregate` and `distinct` of find: their mistakes, and the type of a row."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ORDERED: Final = "number text datetime date"
 _TAKES: Final = {
     "countDistinct": _COMPARED, "sum": "number", "avg": "number", "min": _ORDERED, "max": _ORDERED,
 }  # fmt: skip
-"""The functions of a value, and what it may be."""
+"""The functions of a value, and the types of the value."""
 FUNCTIONS_OF: Final = {
     "count": "count(condition?) → integer", "countDistinct": "countDistinct(x) → integer",
     "sum": "sum(x, condition?) → number, 0 of nothing",
@@ -40,17 +40,17 @@ FUNCTIONS_OF: Final = {
     "min": "min(x, condition?) → the type of x, or null",
     "max": "max(x, condition?) → the type of x, or null",
 }  # fmt: skip
-"""The functions of `values`, each with how it is written and what it gives."""
+"""The functions of `values`, each with its syntax and its result."""
 _MOST: Final = {"count": 1, "countDistinct": 1}
 _VALUES: Final = (
     "a value is count(), count(condition), countDistinct(x), sum(x), avg(x), min(x) or max(x)"
 )
 GROUPS: Final = "groups"
-"""How the groups are called in SQL where `having` looks at them."""
+"""The alias of the groups in SQL for `having`."""
 
 
 class Aggregate(Model):
-    """What makes a group, what is computed for each group, and which groups count."""
+    """The columns of a group, its computed values, and the condition of the groups."""
 
     group_by: Annotated[Groups, PlainValidator(read_groups)] = Field(default_factory=Groups)
     values: Annotated[dict[VariableName, BareField], Field(min_length=1)]
@@ -60,10 +60,10 @@ class Aggregate(Model):
 def check_aggregate(
     at: Checking, table: Table, given: Aggregate, facts: Facts, place: Mark | None
 ) -> Type:  # fmt: skip
-    """Report what is wrong with an aggregate and return the type of a group.
+    """Report the mistakes of an aggregate and return the type of a group.
 
     Args:
-        facts: what is known of the rows.
+        facts: the facts about the rows.
     """
     found = check_groups(at, table, given.group_by, facts, "'groupBy'")
     scope, is_grouped = query_scope(at, table), bool(given.group_by.items)
@@ -86,7 +86,7 @@ def check_aggregate(
 def check_groups(
     at: Checking, table: Table, groups: Groups, facts: Facts, what: str
 ) -> dict[str, Type]:  # fmt: skip
-    """Report what rows cannot be grouped by and return the type of each name."""
+    """Report expressions that rows cannot be grouped by and return the type of each name."""
     scope, found = query_scope(at, table), dict[str, Type]()
     for name, value in groups.items:
         if groups.is_list and name not in table.columns:
@@ -168,14 +168,14 @@ def _check_call(
 
 
 def parts_of(node: s.Call) -> tuple[s.Node | None, s.Node | None]:
-    """Return what a function of a value is asked of, and for which rows."""
+    """Return the value of an aggregate function, and the condition of its rows."""
     if node.name == "count":
         return None, node.args[0] if node.args else None
     return node.args[0], node.args[1] if len(node.args) > 1 else None
 
 
 def result_of(node: s.Call, of: Type, *, always: bool) -> Type:
-    """Return the type of `sum(x)` and its like; a value made of private ones is private.
+    """Return the type of `sum(x)` and the like; the result of private values is private.
 
     Args:
         always: there is always a row.
@@ -210,15 +210,15 @@ def _check_having(
 
 
 def _as_having(report: Report) -> Report:
-    """Return what reports an unknown name as one of the groups, not of a table."""
+    """Return a report that describes an unknown name as a missing group, not a column."""
     unknown = f"table '{GROUPS}' has no column"
 
-    def told(mark: Mark | None, offset: int, code: str, message: str, hint: str) -> None:
+    def report_group(mark: Mark | None, offset: int, code: str, message: str, hint: str) -> None:
         if code == "unknown-column" and message.startswith(unknown):
             code, message = "having", message.replace(unknown, "'aggregate' has no name")
         report(mark, offset, code, message, hint)
 
-    return told
+    return report_group
 
 
 def _nothing(_node: s.Node) -> ast.expr:
@@ -226,12 +226,12 @@ def _nothing(_node: s.Node) -> ast.expr:
 
 
 def groups_scope(scope: Scope, types: Mapping[str, Type]) -> Scope:
-    """Return the scope in which the names of groups and values stand bare."""
+    """Return the scope in which the names of groups and values are bare."""
     return scope.inside(GROUPS, types)
 
 
 def groups_table(types: Mapping[str, Type]) -> Table:
-    """Return the groups as a table that `having` asks."""
+    """Return the groups as a table for the queries of `having`."""
     kinds = {"text": "string", "any": "json", "null": "json"}
     columns = {
         name: Column(name, kinds.get(of.kind, of.kind), nullable=True) for name, of in types.items()

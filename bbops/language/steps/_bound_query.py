@@ -1,4 +1,4 @@
-"""A statement whose parameters are made by the code of the function that it stands in."""
+"""A statement whose parameters are computed by the code of its function."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bbops.language.sql.types import Table
 
 
 class Makes(Protocol):
-    """The code of a function, as far as a statement in it asks."""
+    """The code of a function, as a statement in it uses it."""
 
     @property
     def dialect(self) -> Dialect: ...
@@ -25,7 +25,7 @@ class Makes(Protocol):
 
 
 class BoundQuery(Query):
-    """A Query whose parameters are made by the flow it stands in."""
+    """A Query whose parameters are computed by its flow."""
 
     def __init__(
         self, table: Table, scope: Scope, emitter: Emitter, *, bare: bool, flow: Makes
@@ -38,7 +38,7 @@ class BoundQuery(Query):
             return self.host(node)
         if slot.binder == "bind_form" and isinstance(node, s.Literal):
             return ast.Constant(constant_form(node, slot.given[0]))
-        given = [ast.Constant(one) for one in slot.given]
+        given = [ast.Constant(argument) for argument in slot.given]
         return ast.Call(self.flow.row_code(slot.binder), [self.host(node), *given], [])
 
     def compute(self, table: Table, name: str, alias: str) -> str:

@@ -1,4 +1,4 @@
-"""The SQL of groups: what `aggregate` and `distinct` of find select, and in which order."""
+"""The SQL of groups: the columns and the order of `aggregate` and `distinct` of find."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Grouped:
     """A statement without its order: a row for each group.
 
     Attributes:
-        columns: how each value comes out of the database.
+        columns: the column that decodes each value.
     """
 
     sql: Template
@@ -41,7 +41,7 @@ class Grouped:
     query: Query
 
     def order(self, texts: Sequence[tuple[str, Mark | None]]) -> str:
-        """Return what stands behind ORDER BY: it ends with what makes the groups."""
+        """Return the text after ORDER BY: it ends with the columns of the groups."""
         names = [str(column.name) for column in self.columns]
         keys = [(".".join(path), way) for path, way in (parse_order(text) for text, _ in texts)]
         used = {name for name, _ in keys}
@@ -64,7 +64,7 @@ def group_code(
     """Return the statement of groups of a query's rows.
 
     Args:
-        where: which rows.
+        where: the condition of the rows.
     """
     joined = copy(query)
     joined.joins = joins = Joins(query.alias)
@@ -94,7 +94,7 @@ def group_code(
 
 def _node_of(item: tuple[str, Bare]) -> tuple[str, s.Node]:
     name, value = item
-    assert isinstance(value, Expression)  # noqa: S101 - checked before
+    assert isinstance(value, Expression)  # noqa: S101 - the check has tested it
     return name, value.node
 
 
@@ -107,7 +107,7 @@ def _group(query: Query, name: str, node: s.Node) -> tuple[Template, Column]:
 
 
 def _value(query: Query, node: s.Node) -> tuple[Template, Type]:
-    assert isinstance(node, s.Call)  # noqa: S101 - checked before
+    assert isinstance(node, s.Call)  # noqa: S101 - the check has tested it
     argument, condition = parts_of(node)
     only = "" if condition is None else seq(" FILTER (WHERE ", query.condition(condition), ")")
     if argument is None:

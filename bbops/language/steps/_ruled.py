@@ -1,4 +1,4 @@
-"""The rules of the tables that a step reads and writes: what holds of them for who asks there."""
+"""The rules of the tables that a step reads and writes, for the callers of its function."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Reason = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 
 
 Reasons = dict[ColumnName, Reason]
-"""Tables whose rules a step looks past, each with why."""
+"""Tables whose rules a step ignores, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """The rules that a step looks past.
+    """The rules that a step ignores.
 
     Attributes:
         unscoped: tables whose every row counts.
@@ -46,11 +46,11 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Who asks, on every way to a function: null where there may be nobody.
+    """The caller, on every path to a function: null if it may be anonymous.
 
     Attributes:
         roots: the types of `auth` and `apiKey`.
-        without: who has no user, as a message says it.
+        without: the anonymous callers, as a message names them.
     """
 
     roots: Mapping[str, Type] = field(default_factory=dict)
@@ -59,14 +59,14 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class CheckedRules:
-    """The tables that rules read, and whether one of them needs a user that may not be there."""
+    """The tables that rules read, and whether a rule needs a user that may be missing."""
 
     reads: frozenset[str]
     needs_user: bool
 
 
 class Kept(Protocol):
-    """A step, seen from the rules that it keeps to."""
+    """A step, as the rules of tables see it."""
 
     @property
     def mark(self) -> Mark | None: ...
@@ -78,7 +78,7 @@ class Kept(Protocol):
 
 
 class _At(Protocol):
-    """The check of a step, as far as rules ask it."""
+    """The check of a step, as rules use it."""
 
     @property
     def scope(self) -> Scope: ...
@@ -94,9 +94,9 @@ class _At(Protocol):
 
 
 def keep_rules(at: _At, table: Table, rules: Rules, operations: Sequence[str]) -> frozenset[str]:
-    """Report a rule that asks for a user where there may be none; return the tables it reads."""
+    """Report a rule that needs a user who may be missing; return the tables it reads."""
     found = check_rules(at.scope, table, at.asking, operations)
-    if found.needs_user and at.asking.without:  # else its own file says what may be null
+    if found.needs_user and at.asking.without:  # otherwise its own file reports a null
         hint = f"its rule is in {rules.file}; write 'vars.auth?.userId' there"
         message = f"the rule of '{table.name}' needs a user, and {at.asking.without}"
         at.report(None, "rule-needs-user", message, hint)
@@ -106,21 +106,21 @@ def keep_rules(at: _At, table: Table, rules: Rules, operations: Sequence[str]) -
 
 
 CACHED: Final = "'cache'"
-"""What `around` of notes says inside of the step that keeps values for all requests."""
+"""The marker in `around` of notes for a step that keeps values for all requests."""
 
 
 def cached(table: str) -> tuple[str, str]:
-    """Return what is wrong with rows in a cache that not everybody may see, and the cure."""
+    """Return message and hint for cached rows that only some callers may see."""
     message = f"'cache' would show others what one may see of table '{table}'"
     return message, "read it behind the cache, or give a reason in 'bypassAccess'"
 
 
 def check_kept(at: _At, step: Kept, ruled: Collection[str], used: Container[str]) -> None:
-    """Report tables whose rules a step does not keep to, or looks past for nothing.
+    """Report tables whose rules a step breaks, or ignores without a need.
 
     Args:
-        ruled: the tables with rules that it has asked for.
-        used: all that it has asked for.
+        ruled: the tables with rules that it uses.
+        used: all tables that it uses.
     """
     for name in sorted(ruled) if not step.keeps_rules else ():
         message = f"this step does not keep to the rules of table '{name}'"
@@ -144,14 +144,14 @@ def check_kept(at: _At, step: Kept, ruled: Collection[str], used: Container[str]
 def check_rules(
     scope: Scope, table: Table, asking: Asking, operations: Sequence[str]
 ) -> CheckedRules:
-    """Find the types in the rules of a table; what is wrong with them is told in its own file."""
+    """Find the types in the rules of a table; their mistakes are reported in its own file."""
     rules = table.rules
-    assert rules is not None  # noqa: S101 - asked for tables that have some
+    assert rules is not None  # noqa: S101 - the caller passes tables with rules
     within, codes = rules.within[table.name], list[str]()
     conditions = [*rules.scope, *rules.of(*operations)]
     reads = {
-        one for condition in conditions
-        for one in within.reachable(set(names_in(condition.node)))
+        read for condition in conditions
+        for read in within.reachable(set(names_in(condition.node)))
     }  # fmt: skip
     _find_types(scope, within, asking, conditions, codes)
     for other in (rules.within[name] for name in reads):
@@ -170,11 +170,11 @@ def _find_types(
 
 
 def rule_scope(scope: Scope, table: Table, roots: Mapping[str, Type], codes: list[str]) -> Scope:
-    """Return the scope of a rule: its row, related rows, and who asks.
+    """Return the scope of a rule: its row, related rows, and the caller.
 
     Args:
-        scope: the one that keeps the types.
-        codes: takes those of the mistakes.
+        scope: the scope that keeps the types.
+        codes: takes the codes of the mistakes.
     """
     types = table.query_types()
     row = Type("map", fields=types, what=f"table '{table.name}'")

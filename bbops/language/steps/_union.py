@@ -28,7 +28,7 @@ _WHOLE: Final = frozenset({"any", "null", "list", "map"})
 
 
 class UnionPart(Model):
-    """Rows of one table: which, and what of each."""
+    """Rows of one table: their condition and their columns."""
 
     table: Static
     where: BareField | None = None
@@ -37,7 +37,7 @@ class UnionPart(Model):
 
     @property
     def groups(self) -> Groups:
-        """What is selected, by name; the same at each call."""
+        """The selected values, by name; the same object at each call."""
         select = self.select
         if self._groups is None:
             self._groups = selected_groups(select) or Groups()
@@ -135,7 +135,7 @@ def union_code(flow: Flow, parts: Sequence[UnionPart]) -> Grouped:
 
 
 def _cell(query: Query, value: object) -> tuple[Template, str]:
-    assert isinstance(value, Expression)  # noqa: S101 - checked before
+    assert isinstance(value, Expression)  # noqa: S101 - the check has tested it
     kind, sql = query.type_of(value.node).kind, query.scalar(value.node)
     return (seq(sql, query.dialect.by_code_point) if kind == "text" else sql), kind
 

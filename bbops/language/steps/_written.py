@@ -1,4 +1,4 @@
-"""The rows that a step writes: their columns, and what the rules of the table say of them."""
+"""The rows that a step writes: their columns, and the rules of the table on them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from bbops.source.yaml.document import Mark
 
 
 def check_written(at: Checking, table: Table, data: Value, *operations: str) -> None:
-    """Refuse rows that a rule must look at by reading the written table again."""
-    if not any(is_looked_at(table, data, one) for one in operations):
+    """Refuse rows whose rules must read the written table again."""
+    if not any(is_looked_at(table, data, operation) for operation in operations):
         return
     if reads_again(table, *operations):
         message = f"the rule of '{table.name}' reads its table again, while rows of it are written"
@@ -23,20 +23,20 @@ def check_written(at: Checking, table: Table, data: Value, *operations: str) -> 
 
 
 def is_looked_at(table: Table, data: Value, operation: str) -> bool:
-    """Return whether a rule must look at the written row: it does not meet it as it is made."""
+    """Return whether a rule must test the written row: its values do not prove the rule."""
     given = dict(data.items) if isinstance(data, MapValue) else None
     rules = [] if table.rules is None else table.rules.of(operation)
     if operation == "update":
         written = _written(table, given)
-        return any(is_touched(table, one, written) for one in rules)
-    return not all(meets(table, one, given or {}) for one in rules)
+        return any(is_touched(table, rule, written) for rule in rules)
+    return not all(meets(table, rule, given or {}) for rule in rules)
 
 
 def _written(table: Table, given: Mapping[str, Value] | None) -> Collection[str]:
-    """Return the columns that an update sets, those that move by themselves among them."""
+    """Return the columns that an update sets, with the automatic ones."""
     if given is None:
         return table.columns
-    return {*given, *(name for name, one in table.columns.items() if one.auto == "updated")}
+    return {*given, *(name for name, column in table.columns.items() if column.auto == "updated")}
 
 
 def report_computed(at: Checking, name: str, mark: Mark | None) -> None:
@@ -52,5 +52,5 @@ def returning(table: Table, columns: Sequence[str]) -> tuple[str, list[Column]]:
 
 
 def bare_columns(columns: Sequence[str]) -> str:
-    """Return columns for RETURNING, where SQLite wants them without their table."""
+    """Return columns for RETURNING, where SQLite requires names without the table."""
     return ", ".join(map(quote, columns))

@@ -198,7 +198,7 @@ class Find(Step):
 
     @property
     def is_paged(self) -> bool:
-        """Whether it gives pages: also with `after: null`, which is the first one."""
+        """Whether it returns pages: also with `after: null`, which is the first one."""
         return "after" in self.find.model_fields_set
 
     @property
@@ -302,7 +302,7 @@ class Find(Step):
     def read(
         self, flow: Flow, query: Query, template: Template
     ) -> tuple[list[ast.stmt], ast.expr]:  # fmt: skip
-        """Return the code before the rows are read, and the one that reads them."""
+        """Return the code before the rows are read, and the expression that reads them."""
         code, sql, parameters = flow.statement(query, template)
         read = f"await host.database.read({sql}, {parameters})"
         return code, flow.expression(read, host=flow.root("host"))
@@ -316,9 +316,9 @@ class Find(Step):
     def columns(
         self, flow: Flow, query: Query
     ) -> tuple[Template, ast.expr, Mapping[str, str]]:  # fmt: skip
-        """Return what is selected as SQL, and the code that makes a row of the tuple `r`.
+        """Return the selected columns as SQL, and the code that makes a row of the tuple `r`.
 
-        The third part says where computed names stand, for ORDER BY.
+        The third part has the SQL of computed names, for ORDER BY.
         """
         select, table = self.find.select, query.table
         if isinstance(select, Selected):
@@ -329,7 +329,7 @@ class Find(Step):
         return names, flow.row(columns), {}
 
     def keep(self, flow: Flow, rows: ast.expr, **beside: ast.expr) -> list[ast.stmt]:
-        """Return the code that keeps the rows, and what is told beside them."""
+        """Return the code that keeps the rows, and the values beside them."""
         code: list[ast.stmt] = []
         if self.find.with_total:
             kept = flow.temporary()

@@ -41,7 +41,7 @@ from bbops.runtime.values.identifiers import quote
 
 
 class OnConflict(Model):
-    """What happens to a row whose `columns` are there already."""
+    """The action for a row whose `columns` exist already."""
 
     columns: list[Static] = Field(min_length=1)
     do: Annotated[ValueField, Field()]
@@ -124,7 +124,7 @@ class Insert(Step):
         row = of.item if of.kind == "list" else of
         if row is None or row.fields is None or row.rest is not None:
             return
-        given = {name for name, one in row.fields.items() if not one.absent}
+        given = {name for name, field in row.fields.items() if not field.absent}
         if not row.fields.keys() <= table.columns.keys():
             return  # one of them may be the misspelt one
         missing = [c.name for c in table.columns.values() if c.is_required and c.name not in given]
@@ -207,23 +207,23 @@ class Insert(Step):
 
     @property
     def updates(self) -> bool:
-        """Whether a row that is there already may be updated."""
+        """Whether an existing row may be updated."""
         conflict = self.insert.on_conflict
         return conflict is not None and _does(conflict) != "ignore"
 
     def updates_ruled(self, table: Table) -> bool:
-        """Whether a row that is there already may be one that may not be updated."""
+        """Whether the existing row may be protected from updates by a rule."""
         rules = table.rules
         return self.updates and rules is not None and bool(rules.hides or rules.of("update"))
 
     def existing(self, query: Query, table: Table) -> Template:
-        """Return which of the rows that are there already may be updated, behind ON CONFLICT."""
+        """Return the condition after ON CONFLICT of the existing rows that may be updated."""
         if not self.updates_ruled(table):
             return ""
         return seq(" WHERE ", seen(query, table, "update"))
 
     def after(self, query: Query, table: Table) -> Template:
-        """Return what RETURNING says last: whether the row meets the rules; else nothing."""
+        """Return the last part of RETURNING: whether the row meets the rules; else nothing."""
         data = self.insert.data
         operations = ["insert", "update"] if self.updates else ["insert"]
         conflict = self.insert.on_conflict
@@ -237,7 +237,7 @@ class Insert(Step):
         return "" if found is None else as_value(found)
 
     def moved(self, flow: Flow, table: Table) -> dict[str, str]:
-        """Return what RETURNING adds where a row brings its own number of a column."""
+        """Return the parts of RETURNING for rows with their own number in an automatic column."""
         counted = [name for name, column in table.columns.items() if column.auto == "increment"]
         return {name: flow.dialect.moves_on(table.name, name) for name in counted}
 
@@ -262,10 +262,10 @@ class Insert(Step):
         return ", ".join(flow.dialect.unique_key(name, table.unique_type(name)) for name in columns)
 
     def only(self, flow: Flow, table: Table) -> str:
-        """Return of which rows the columns of a conflict are unique; empty of all."""
+        """Return the condition under which a conflict's columns are unique; empty for all rows."""
         conflict = self.insert.on_conflict
-        for one in table.partly_unique(conflict.columns) if conflict is not None else ():
-            where = kept_sql(table.name, table.columns, one.where, flow.dialect.kept)
+        for partial in table.partly_unique(conflict.columns) if conflict is not None else ():
+            where = kept_sql(table.name, table.columns, partial.where, flow.dialect.kept)
             return f" WHERE ({where})"
         return ""
 
@@ -304,7 +304,7 @@ class Insert(Step):
         )
 
     def pieces(self, flow: Flow, table: Table) -> tuple[list[ast.stmt], ast.expr]:
-        """Return the code of what rules add to the statement; null where they add nothing."""
+        """Return the code of the parts that rules add to the statement; null without any."""
         query = flow.query(table.name, bare=False, writes=True)
         existing, after = self.existing(query, table), self.after(query, table)
         if not (existing or after):
@@ -328,5 +328,5 @@ def _does(conflict: OnConflict) -> object:
 
 
 def _hidden(of: Type, table: Table) -> Type:
-    """A row or rows, nobody knows which: private if a column is."""
+    """Return the type of a row or of rows, which is private if a column is."""
     return concealed(of, by=table.column_types.values())

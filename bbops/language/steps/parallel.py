@@ -17,7 +17,7 @@ from bbops.language.steps._flow import Flow
 
 
 class Parallel(Step):
-    """Go on when all branches are done; one that fails cancels the others.
+    """Continue after all branches are done; a failing branch cancels the others.
 
     - A variable that a branch sets is its own: the others neither set nor read it.
     - `as` holds the result of each branch's last step, by the branch's name.
@@ -63,14 +63,14 @@ class Parallel(Step):
     def check_shared(self, at: Checking, reads: Mapping[str, set[str]]) -> None:
         """Report variables that one branch sets and another one uses at the same time."""
         sets = {name: set(variables(steps)) for name, steps in self.parallel.items()}
-        for one, other in permutations(self.parallel, 2):
-            for shared in sorted(sets[one] & (sets[other] | reads[other])):
-                message = f"branch '{other}' uses 'vars.{shared}', which branch '{one}' sets"
+        for branch, other in permutations(self.parallel, 2):
+            for shared in sorted(sets[branch] & (sets[other] | reads[other])):
+                message = f"branch '{other}' uses 'vars.{shared}', which branch '{branch}' sets"
                 hint = "they run at the same time: use another name, or do it after 'parallel'"
                 at.report(self.key_place(other), "parallel", message, hint)
 
     def take(self, at: Checking, name: str, end: Known) -> None:
-        """Know what a branch has set: all branches run to their end."""
+        """Take over the variables of a branch: all branches run to their end."""
         known, why = at.scope.known, f"not every path of branch '{name}' sets it"
         for variable in dict.fromkeys(variables(self.parallel[name])):
             if variable in end.vars:

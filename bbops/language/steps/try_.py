@@ -101,7 +101,7 @@ class Try(Step):
         return end
 
     def check_finally(self, at: Checking, steps: Steps, ends: list[tuple[str, Known]]) -> None:
-        """Check what runs wherever the steps before it stopped; what it sets is set."""
+        """Check the steps that run at every end; their variables are set."""
         refuse_return(at, steps, "'finally'")
         before = [*variables(self.try_), *variables(self.catch or ())]
         with at.within("'finally'"):
@@ -140,7 +140,7 @@ class Try(Step):
         )
 
     def ending(self, flow: Flow, steps: Steps, body: list[ast.stmt]) -> list[ast.stmt]:
-        """What fails in `finally` does not hide that the request was ended."""
+        """Return code in which a failure in `finally` does not hide that the request was ended."""
         end, error = flow.temporary(), flow.temporary()
         if flow.is_durable:
             return self.ending_awake(flow, steps, body, end, error)
@@ -158,7 +158,7 @@ class Try(Step):
     def ending_awake(
         self, flow: Flow, steps: Steps, body: list[ast.stmt], end: str, error: str
     ) -> list[ast.stmt]:
-        """Do so in a job; one that goes to sleep has not come to its `finally`."""
+        """Return that code for a job, whose `finally` does not run when it goes to sleep."""
         return flow.run(
             f"{end} = None\n"
             f"try:\n    BODY\nexcept ended as {error}:\n    {end} = {error}\n    raise\n"

@@ -104,7 +104,7 @@ class Update(Step):
         )  # fmt: skip
 
     def dynamic(self, flow: Flow, table: Table, query: Query) -> Template:
-        """`data: ${ … }`: which columns is known at run time; their text comes by a switch."""
+        """Return the assignments of `data: ${ … }`; a switch selects their columns at run time."""
         columns = {name: column.type for name, column in table.stored.columns.items()}
         automatic = {n: flow.now() for n, c in table.columns.items() if c.auto == "updated"}
         setter = flow.constant(f"{flow.dialect.writes}:Setter", table.name, columns, table.longest)
