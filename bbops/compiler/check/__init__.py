@@ -15,8 +15,7 @@ from bbops.compiler.check._checked import CheckedProject, check_again
 from bbops.compiler.check._frontend import check_frontend
 from bbops.compiler.check._known_folders import keep_known_folders
 from bbops.compiler.check._supported import check_supported
-from bbops.language.loading.load import Cache as LoadCache
-from bbops.language.loading.load import Loaded, load
+from bbops.language.loading.load import LoadCache, Loaded, load
 from bbops.language.project import Project
 from bbops.source.tree import Tree
 

@@ -26,7 +26,7 @@ _OPERATIONS_PER_BREATH: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StatementResult:
     """What a statement gave: values as they are stored, and the number of rows it changed.
 
     `is_cut` says that there were more rows.
@@ -56,7 +56,7 @@ class ByHand:
             self._reader = _open(path, reads=True)
             self._writer = _open(path, reads=False) if writes else None
 
-    def run(self, statement: str, *, most: int) -> Answer:
+    def run(self, statement: str, *, most: int) -> StatementResult:
         """Run one statement and return at most so many of its rows.
 
         Raises:
@@ -109,22 +109,22 @@ def _breathe() -> int:
     return 0
 
 
-def _answer(cursor: sqlite3.Cursor, most: int) -> Answer:
+def _answer(cursor: sqlite3.Cursor, most: int) -> StatementResult:
     with closing(cursor):
         if cursor.description is None:
-            return Answer((), (), max(cursor.rowcount, 0))
+            return StatementResult((), (), max(cursor.rowcount, 0))
         rows = cursor.fetchmany(most + 1)
         columns = tuple(str(column[0]) for column in cursor.description)
-    return Answer(columns, tuple(rows[:most]), 0, is_cut=len(rows) > most)
+    return StatementResult(columns, tuple(rows[:most]), 0, is_cut=len(rows) > most)
 
 
-def _written(cursor: sqlite3.Cursor, most: int) -> Answer:
+def _written(cursor: sqlite3.Cursor, most: int) -> StatementResult:
     """Return what a statement that writes gave, once it has run to its end."""
     with closing(cursor):
         rows = cursor.fetchall()
         columns = tuple(str(column[0]) for column in cursor.description or ())
         changed = max(cursor.rowcount, 0)
-    return Answer(columns, tuple(rows[:most]), changed, is_cut=len(rows) > most)
+    return StatementResult(columns, tuple(rows[:most]), changed, is_cut=len(rows) > most)
 
 
 def _is_denied(error: Exception) -> bool:

@@ -12,7 +12,7 @@ from bbops.language.resources.table import Table
 from bbops.language.sql.checks import check_sql, kept_sql
 from bbops.language.sql.dialect import Dialect
 from bbops.language.sql.parts import NotInSql
-from bbops.language.sql.types import Column
+from bbops.language.sql.types import SqlColumn
 
 
 def texts_of(table: Table) -> dict[str, str]:
@@ -36,9 +36,9 @@ def write_where(name: str, table: Table, index: str, dialect: Dialect) -> str:
         raise MigrationRefused(message, hint=error.hint) from None
 
 
-def _columns(table: Table) -> dict[str, Column]:
+def _columns(table: Table) -> dict[str, SqlColumn]:
     return {
-        key: Column(key, column.type, column.nullable, enum=tuple(column.enum or ()))
+        key: SqlColumn(key, column.type, column.nullable, enum=tuple(column.enum or ()))
         for key, column in table.columns.items()
     }
 

@@ -9,7 +9,7 @@ from bbops.database.sqlite.author_sql import complaint, restrict
 from bbops.database.sqlite.connection import add_functions
 from bbops.language.sql.checks import kept_sql
 from bbops.language.sql.sqlite import SQLITE_CHECK
-from bbops.language.sql.types import Partial, Table
+from bbops.language.sql.types import Partial, SqlTable
 from bbops.runtime.values.identifiers import quote
 
 
@@ -17,7 +17,7 @@ class Trial:
     """An empty database in memory: names of tables and columns, and what is unique."""
 
     def __init__(
-        self, tables: Mapping[str, Table], elsewhere: Mapping[str, str] | None = None
+        self, tables: Mapping[str, SqlTable], elsewhere: Mapping[str, str] | None = None
     ) -> None:  # fmt: skip
         """Args: `elsewhere` has tables that are called otherwise here, with their names in SQL."""
         self.connection = sqlite3.connect(":memory:", check_same_thread=False)
@@ -52,14 +52,14 @@ class Trial:
         self.connection.close()
 
 
-def _index(table: Table, name: str, partial: Partial, at: int) -> str:
+def _index(table: SqlTable, name: str, partial: Partial, at: int) -> str:
     where = kept_sql(table.name, table.columns, partial.where, SQLITE_CHECK)
     names = ", ".join(map(quote, sorted(partial.columns)))
     of = quote(f"{table.name} {at}")
     return f"CREATE UNIQUE INDEX {of} ON {name} ({names}) WHERE ({where})"
 
 
-def _create(table: Table, name: str) -> str:
+def _create(table: SqlTable, name: str) -> str:
     columns = [quote(name) for name in table.columns]
     rules = [f"UNIQUE ({', '.join(map(quote, sorted(names)))})" for names in table.uniques]
     return f"CREATE TABLE {name} ({', '.join([*columns, *rules])})"

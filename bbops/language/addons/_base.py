@@ -32,7 +32,7 @@ from bbops.runtime.vendors._probe import Probe
 from bbops.runtime.vendors._work import MOST_ANSWER_BYTES, TIMEOUT_SECONDS
 
 __all__ = [
-    "Action",
+    "AddonAction",
     "AddonKind",
     "Parameter",
     "Secret",
@@ -48,7 +48,7 @@ Repeat = Literal["safe", "key", "no"]
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class AddonAction:
     """One step of an addon.
 
     Attributes:
@@ -95,7 +95,7 @@ class AddonKind:
     title: str
     summary: str
     config: type[Model]
-    actions: Mapping[str, Action]
+    actions: Mapping[str, AddonAction]
     config_example: str = ""
     hosts: tuple[str, ...] = ()
     """The hosts of its steps if `endpoint` is not set; `*.` matches all names below a domain."""
@@ -176,7 +176,7 @@ class AddonStep(Step):
     """A step of an addon."""
 
     id: ClassVar[str]
-    action: ClassVar[Action]
+    action: ClassVar[AddonAction]
 
     @classmethod
     def is_supported(cls) -> bool:
@@ -319,7 +319,7 @@ def step_keys(addon: str = "") -> list[str]:
     return [f"{name}.{step}" for name, of in found.items() for step in of.actions]
 
 
-def _make(key: str, addon_title: str, action: Action) -> type[Step]:
+def _make(key: str, addon_title: str, action: AddonAction) -> type[Step]:
     name = key.replace(".", "_")
     fields: dict[str, Any] = {
         parameter.field: (

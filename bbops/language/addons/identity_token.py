@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model
 from bbops.base.names import env_name
-from bbops.language.addons._base import Action, AddonKind, Secret, Setting, need
+from bbops.language.addons._base import AddonAction, AddonKind, Secret, Setting, need
 from bbops.language.expressions.types import BOOLEAN, INTEGER, TEXT, map_of
 
 _PROJECT = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]").fullmatch
@@ -64,7 +64,7 @@ ADDON = AddonKind(
     "Who a token of an identity platform stands for.",
     Config,
     {
-        "verifyIdToken": Action(
+        "verifyIdToken": AddonAction(
             "Verify ID Token",
             "Check a token that a client brings; a bad one throws 401.",
             (need("idToken", "text", "The token as the client has it"),),
@@ -81,7 +81,7 @@ ADDON = AddonKind(
             writes=False,
             answers=frozenset({401}),
         ),
-        "getUser": Action(
+        "getUser": AddonAction(
             "Get User",
             "Read a user of the identity platform; an unknown one throws 404.",
             (need("uid"),),

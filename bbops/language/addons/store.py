@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
+from bbops.language.addons._base import AddonAction, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, INTEGER, TEXT, list_of, map_of
 
 _PRODUCT = map_of(
@@ -59,7 +59,7 @@ ADDON = AddonKind(
     "Products, orders and stock of an online store.",
     Config,
     {
-        "getProducts": Action(
+        "getProducts": AddonAction(
             "Get Products",
             "List products.",
             (
@@ -76,7 +76,7 @@ ADDON = AddonKind(
             per_second=_PER_SECOND,
             writes=False,
         ),
-        "getOrder": Action(
+        "getOrder": AddonAction(
             "Get Order",
             "Read an order; an unknown one throws 404.",
             (need("orderId", "text integer"),),
@@ -103,7 +103,7 @@ ADDON = AddonKind(
             per_second=_PER_SECOND,
             writes=False,
         ),
-        "updateInventory": Action(
+        "updateInventory": AddonAction(
             "Update Inventory",
             "Change how many there are at a location.",
             (
@@ -122,7 +122,7 @@ ADDON = AddonKind(
             "- store.updateInventory: { inventoryItemId: 1, locationId: 2, adjustment: -3 }",
             per_second=_PER_SECOND,
         ),
-        "createProduct": Action(
+        "createProduct": AddonAction(
             "Create Product",
             "Make a product.",
             (

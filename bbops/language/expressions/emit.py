@@ -37,7 +37,7 @@ _PARTICULAR = frozenset({
 """Filters that fail for some values of the right type."""
 
 
-class Names(Protocol):
+class CodeNames(Protocol):
     """The names that the expressions of a function use."""
 
     def root(self, name: str) -> ast.expr:
@@ -82,7 +82,7 @@ class Emitter:
     def __init__(
         self,
         scope: Scope,
-        names: Names,
+        names: CodeNames,
         override: Callable[[s.Node], ast.expr | None] | None = None,
     ) -> None:
         self.scope, self.names, self.override = scope, names, override
@@ -171,7 +171,7 @@ class Emitter:
                 return load(f"a_{node.name}") if is_own else self.names.root(node.name)
             case s.Member():
                 return self.member(node)
-            case s.Index():
+            case s.ItemAccess():
                 return self.index(node)
             case s.ListOf():
                 return ast.List(self.nodes(node.items), ast.Load())
@@ -197,7 +197,7 @@ class Emitter:
                     return code
                 args = [arg for arg in node.args if not isinstance(arg, s.Literal)]
                 return self.blamed(code, *(args or [node.of]))
-            case s.Call():
+            case s.FunctionCall():
                 return self.call(node)
             case s.Arrow():
                 return self.arrow(node)
@@ -234,7 +234,7 @@ class Emitter:
             return ast.Subscript(of, key, ast.Load())
         return self.operator("get_optional" if node.optional else "get", of, key)
 
-    def index(self, node: s.Index) -> ast.expr:
+    def index(self, node: s.ItemAccess) -> ast.expr:
         if isinstance(node.of, s.Name) and node.of.name == "vars":
             key = node.key
             if isinstance(key, s.Literal) and isinstance(key.value, str):
@@ -287,7 +287,7 @@ class Emitter:
         given = [ast.Constant(form), ast.Constant(s.request_field(node))]
         return call(self.names.use(f"bbops.runtime.values.forms:{name}"), self.node(node), *given)
 
-    def call(self, node: s.Call) -> ast.expr:
+    def call(self, node: s.FunctionCall) -> ast.expr:
         if node.name == "now":
             return self.names.now()
         function = self.names.use(f"function:{node.name}")

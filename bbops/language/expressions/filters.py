@@ -93,7 +93,7 @@ def check_filter(at: Checks, node: s.Filter) -> Type:
     return replace(found, what="") if node.name in _HASHES and t.is_secret(found) else found
 
 
-def check_call(at: Checks, node: s.Call) -> Type:
+def check_call(at: Checks, node: s.FunctionCall) -> Type:
     """Report the mistakes of `name(args)` and return the type of its result."""
     known = FUNCTIONS.get(node.name)
     if known is None:
@@ -108,7 +108,9 @@ def check_call(at: Checks, node: s.Call) -> Type:
     return t.concealed(found, by=args)
 
 
-def _check_count(at: Checks, node: s.Filter | s.Call, place: int, least: int, most: int) -> None:
+def _check_count(
+    at: Checks, node: s.Filter | s.FunctionCall, place: int, least: int, most: int
+) -> None:
     if not least <= len(node.args) <= most:
         wanted = str(least) if least == most else f"{least} to {most}"
         kind = "filter" if isinstance(node, s.Filter) else "function"
@@ -118,7 +120,7 @@ def _check_count(at: Checks, node: s.Filter | s.Call, place: int, least: int, mo
 
 
 def _check_arguments(
-    at: Checks, node: s.Filter | s.Call, args: list[Type], kinds: tuple[str, ...]
+    at: Checks, node: s.Filter | s.FunctionCall, args: list[Type], kinds: tuple[str, ...]
 ) -> list[Type]:
     found = []
     for place, (arg, of) in enumerate(zip(node.args, args, strict=True)):

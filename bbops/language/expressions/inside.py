@@ -14,14 +14,14 @@ from bbops.source.yaml.document import Mark
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PlacedExpression:
     """An expression of a file: its tree, and its place."""
 
     node: Node
     mark: Mark
 
 
-def expressions(value: Any) -> Iterator[Found]:
+def expressions(value: Any) -> Iterator[PlacedExpression]:
     """Yield every expression in a model, in no order."""
     match value:
         case BaseModel():
@@ -41,11 +41,11 @@ def expressions(value: Any) -> Iterator[Found]:
         case ListValue():
             yield from expressions(value.items)
         case Expression() if value.mark is not None:
-            yield Found(value.node, value.mark)
+            yield PlacedExpression(value.node, value.mark)
         case Template() if value.mark is not None:
             for part in value.parts:
                 if isinstance(part, Node):
-                    yield Found(part, value.mark)
+                    yield PlacedExpression(part, value.mark)
 
 
 def nodes(node: Node) -> Iterator[Node]:

@@ -15,7 +15,7 @@ Facts = Mapping[Path, bool]
 
 
 @dataclass(slots=True)
-class Known:
+class FlowFacts:
     """The variables and the facts at one point of a function.
 
     Attributes:
@@ -34,10 +34,10 @@ class Known:
     ended: bool = False
     doubtful: bool = False
 
-    def copy(self, facts: Facts | None = None) -> Known:
+    def copy(self, facts: Facts | None = None) -> FlowFacts:
         """Return an independent copy, with more facts."""
         known = {**self.facts, **facts} if facts else dict(self.facts)
-        return Known(
+        return FlowFacts(
             dict(self.vars), dict(self.unset), known, set(self.blamed), self.ended, self.doubtful
         )  # fmt: skip
 
@@ -76,11 +76,11 @@ class Known:
             if name not in self.vars:
                 self.unset.setdefault(name, why)
 
-    def says_as_much_as(self, other: Known) -> bool:
+    def says_as_much_as(self, other: FlowFacts) -> bool:
         """Return whether variables and paths are known equally well in both."""
         return self.vars == other.vars and self.facts == other.facts
 
-    def widened(self, since: Known) -> Known:
+    def widened(self, since: FlowFacts) -> FlowFacts:
         """Return a copy with `any` for each variable whose type has changed since `since`."""
         found = self.copy()
         for name, of in self.vars.items():
@@ -89,7 +89,7 @@ class Known:
         return found
 
 
-def rejoined(ends: Sequence[tuple[str, Known]]) -> Known:
+def rejoined(ends: Sequence[tuple[str, FlowFacts]]) -> FlowFacts:
     """Return the facts after paths meet again.
 
     Args:
@@ -105,8 +105,8 @@ def rejoined(ends: Sequence[tuple[str, Known]]) -> Known:
     return found
 
 
-def _both(left: Known, where: str, right: Known, also: str) -> Known:
-    found = Known(blamed=left.blamed | right.blamed, doubtful=left.doubtful or right.doubtful)
+def _both(left: FlowFacts, where: str, right: FlowFacts, also: str) -> FlowFacts:
+    found = FlowFacts(blamed=left.blamed | right.blamed, doubtful=left.doubtful or right.doubtful)
     found.unset = {**left.unset, **right.unset}
     found.facts = {path: fact for path, fact in left.facts.items() if right.facts.get(path) is fact}
     for name in {**left.vars, **right.vars}:

@@ -23,7 +23,7 @@ def path_of(node: s.Node, scope: Scope) -> Path | None:
         case s.Member():
             of, last = path_of(node.of, scope), node.name
             return None if of is None else (*of, last)
-        case s.Index(key=s.Literal(value=str() | int() as key)) if type(key) is not bool:
+        case s.ItemAccess(key=s.Literal(value=str() | int() as key)) if type(key) is not bool:
             of = path_of(node.of, scope)
             return None if of is None else (*of, key)
         case _:
@@ -71,7 +71,7 @@ def outcomes(node: s.Node, scope: Scope) -> Outcomes:
             return (found, {}) if node.op == "in" else ({}, found)
         case s.Filter(name="has"):
             return _kept(node, scope, _has(node, scope)), {}
-        case s.Name() | s.Member() | s.Index():
+        case s.Name() | s.Member() | s.ItemAccess():
             found = _never_null(node, scope)  # it was found to be true or false
             return found, found
         case _:

@@ -43,7 +43,7 @@ class Member(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Index(Node):
+class ItemAccess(Node):
     """`of[key]`: a list position or a map key."""
 
     of: Node
@@ -112,7 +112,7 @@ class Filter(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Call(Node):
+class FunctionCall(Node):
     """`name(args)`: a call of a built-in function."""
 
     name: str
@@ -185,7 +185,7 @@ def children(node: Node) -> tuple[Node, ...]:
     match node:
         case Member() | Unary():
             return (node.of,)
-        case Index():
+        case ItemAccess():
             return (node.of, node.key)
         case ListOf():
             return node.items
@@ -195,7 +195,7 @@ def children(node: Node) -> tuple[Node, ...]:
             return (node.test, node.then, node.other)
         case Filter():
             return (node.of, *node.args)
-        case Call():
+        case FunctionCall():
             return node.args
         case Arrow():
             return (node.body,)

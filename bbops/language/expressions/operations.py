@@ -7,7 +7,7 @@ from bbops.language.expressions import nodes as s
 from bbops.language.expressions import types as t
 from bbops.language.expressions.checks import Checks
 from bbops.language.expressions.constants import check_divisor
-from bbops.language.expressions.conversions import comparing_cure, cure, joining_cure
+from bbops.language.expressions.conversions import comparison_hint, conversion_hint, joining_hint
 from bbops.language.expressions.doubts import warn_of_null, warn_of_role, warn_of_same
 from bbops.language.expressions.forms import check_form
 from bbops.language.expressions.narrow import path_of, reads_row, spelt
@@ -35,7 +35,7 @@ def check_binary(at: Checks, node: s.Binary) -> Type:
     are_times = node.op == "-" and "datetime" in found and found <= _TIMES
     kinds = ("number", "text", "list") if node.op == "+" else ("number",)
     if not are_times and not any(t.fits(left, k) and t.fits(right, k) for k in kinds):
-        hint = joining_cure(node, left, right) if node.op == "+" else cure(left, right)
+        hint = joining_hint(node, left, right) if node.op == "+" else conversion_hint(left, right)
         return at.wrong_type(
             node.start, f"'{node.op}' does not fit {left} and {right}", hint,
             node.left, node.right, hides=left.hides or right.hides,
@@ -71,7 +71,7 @@ def check_compare(at: Checks, node: s.Compare) -> Type:
             return t.BOOLEAN  # a query has no other constant for a column of dates
         message = f"{left} and {right} cannot be compared with '{node.op}'"
         converted = node.left if left.kind in {"text", "date"} else node.right
-        hint = comparing_cure(node, left, right, of_column=reads_row(converted, at.scope))
+        hint = comparison_hint(node, left, right, of_column=reads_row(converted, at.scope))
         at.wrong_type(node.start, message, hint, node.left, node.right)
     elif is_ordered:
         _both(at, node, left, right)
@@ -143,7 +143,7 @@ def _member_of(at: Checks, node: s.Compare, left: Type, right: Type) -> None:
         at.wrong(node.right.start, "type", f"'in' needs a list, got {right}", hint)
     elif right.item is not None and not t.comparable(left, right.item, ordered=False):
         message = f"{left} is never in a {right}"
-        at.wrong(node.start, "type", message, cure(left, right.item))
+        at.wrong(node.start, "type", message, conversion_hint(left, right.item))
     else:
         at.without_null(node.right, right, f"'{node.op}'")
         for item in node.right.items if isinstance(node.right, s.ListOf) else ():

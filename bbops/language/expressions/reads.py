@@ -150,7 +150,7 @@ def _is_blamed(at: Checks, path: Path | None) -> bool:
     return False
 
 
-def check_index(at: Checks, node: s.Index) -> Type:
+def check_index(at: Checks, node: s.ItemAccess) -> Type:
     """Report the mistakes of `of[key]` and return the type of its value."""
     key = node.key.value if isinstance(node.key, s.Literal) else None
     if isinstance(node.of, s.Name) and node.of.name == "vars" and isinstance(key, str):

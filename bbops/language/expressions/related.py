@@ -35,18 +35,18 @@ _NEEDS = {
 }  # fmt: skip
 
 
-def asks_related(scope: Scope, node: s.Call) -> bool:
+def asks_related(scope: Scope, node: s.FunctionCall) -> bool:
     """Return whether a call reads the rows that refer to a query's row."""
     return node.name in RELATED and scope.related is not None
 
 
-def condition_of(node: s.Call) -> s.Node | None:
+def condition_of(node: s.FunctionCall) -> s.Node | None:
     """Return the condition of such a call; None for all rows."""
     least = RELATED[node.name]
     return node.args[least] if len(node.args) > least else None
 
 
-def check_related(at: Checks, node: s.Call) -> Type:
+def check_related(at: Checks, node: s.FunctionCall) -> Type:
     """Report the mistakes of `sum(relation, column, condition)` and return the result's type."""
     scope, least = at.scope, RELATED[node.name]
     if not least <= len(node.args) <= least + 1:
@@ -62,7 +62,7 @@ def check_related(at: Checks, node: s.Call) -> Type:
     return _result(child, node, facts)
 
 
-def _warn_of_unrelated(at: Checks, node: s.Call, wanted: s.Node | None) -> None:
+def _warn_of_unrelated(at: Checks, node: s.FunctionCall, wanted: s.Node | None) -> None:
     """Warn of a condition that is the same for all rows of the relation: it reads none of them."""
     path, table = names_of(node.args[0]), at.scope.related
     found = table.many_types(path) if table is not None and path else None
@@ -81,7 +81,7 @@ def _names_in(node: s.Node) -> set[str]:
     return own.union(*(_names_in(part) for part in s.children(node)))
 
 
-def _result(at: Checks, node: s.Call, facts: Facts) -> Type:
+def _result(at: Checks, node: s.FunctionCall, facts: Facts) -> Type:
     if node.name in {"exists", "count"}:
         return t.BOOLEAN if node.name == "exists" else t.INTEGER
     if node.name == "list":

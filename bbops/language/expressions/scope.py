@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from bbops.language.expressions.known import Facts, Known
+from bbops.language.expressions.known import Facts, FlowFacts
 from bbops.language.expressions.nodes import Node
 from bbops.language.expressions.types import Type
 from bbops.source.yaml.document import Mark
@@ -54,7 +54,7 @@ class Scope:
 
     roots: Mapping[str, Type]
     report: Report
-    known: Known = field(default_factory=Known)
+    known: FlowFacts = field(default_factory=FlowFacts)
     types: dict[int, Type] = field(default_factory=dict)
     wrong: set[int] = field(default_factory=set)
     unclear: set[int] = field(default_factory=set)

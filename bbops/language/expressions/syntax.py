@@ -13,11 +13,11 @@ from bbops.base.diagnostics import Hint, ReplaceWord
 from bbops.language.expressions.nodes import (  # fmt: skip
     Arrow,
     Binary,
-    Call,
     Choice,
     Compare,
     Filter,
-    Index,
+    FunctionCall,
+    ItemAccess,
     ListOf,
     Literal,
     Logic,
@@ -335,7 +335,7 @@ class _Parser:
             op = self.next()
             if op.text == "[":
                 key = self.choice()
-                node = Index(node.start, self.expect("]").end, node, key)
+                node = ItemAccess(node.start, self.expect("]").end, node, key)
                 continue
             name = self.next()
             if name.kind not in {"name", "word"}:
@@ -362,7 +362,7 @@ class _Parser:
             if not self.is_next("("):
                 return Name(token.start, token.end, token.text)
             args, end = self.arguments()
-            return Call(token.start, end, token.text, args)
+            return FunctionCall(token.start, end, token.text, args)
         if token.text == "(" and token.kind == "op":
             node = self.choice()
             self.expect(")")

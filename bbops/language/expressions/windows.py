@@ -20,7 +20,7 @@ WINDOWS: Final[Mapping[str, str]] = {
 _WAYS: Final = frozenset({"asc", "desc"})
 
 
-def asks_window(scope: Scope, node: s.Call) -> bool:
+def asks_window(scope: Scope, node: s.FunctionCall) -> bool:
     """Return whether a call reads the position of a query's row."""
     return node.name in WINDOWS and scope.related is not None
 
@@ -32,7 +32,7 @@ def order_of(node: s.Node) -> tuple[s.Node, bool]:
     return node, False
 
 
-def check_window(at: Checks, node: s.Call) -> Type:
+def check_window(at: Checks, node: s.FunctionCall) -> Type:
     """Report the mistakes of `rank(points.desc, team_id)` and return the type of the result."""
     if not at.scope.windows:
         return at.wrong(

@@ -61,7 +61,7 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Cache:
+class LoadCache:
     """The outcomes of known files, and their contents, whatever the name of the file."""
 
     outcomes: dict[Entry, Outcome] = field(default_factory=dict)
@@ -123,14 +123,14 @@ def folder_of_key() -> Mapping[str, str]:
     }  # fmt: skip
 
 
-def load(tree: Tree, cache: Cache | None = None) -> Loaded:
+def load(tree: Tree, cache: LoadCache | None = None) -> Loaded:
     """Read every resource of a tree.
 
     Returns:
         The project, and all diagnostics of files and keys. `bbops.compiler.check` checks references
         between files. O(changed files) with a warm cache, plus a look at each name.
     """
-    cache, entries = cache or Cache(), tree.entries()
+    cache, entries = cache or LoadCache(), tree.entries()
     if len(entries) > MAX_FILES:
         message = f"more than {MAX_FILES} files"
         return Loaded(None, (Diagnostic(Place("project.yaml"), "too-many-files", message),))
@@ -235,7 +235,7 @@ def _as_file(near: str) -> str:
 class _File:
     """Reads one file, and collects all of its mistakes."""
 
-    def __init__(self, entry: Entry, cache: Cache) -> None:
+    def __init__(self, entry: Entry, cache: LoadCache) -> None:
         self.entry, self.cache = entry, cache
         self.found: list[Diagnostic] = []
         self.broken: tuple[str, str] | None = None

@@ -11,12 +11,12 @@ from functools import cache
 from bbops.language.reference._entry import (
     GROUPS,
     Argument,
-    Difference,
+    DatabaseDifference,
     Entry,
-    Example,
     Group,
     QueryExample,
     Sample,
+    ValueExample,
     as_literal,
 )
 from bbops.language.reference.filters import filter_entries
@@ -28,12 +28,12 @@ from bbops.language.reference.types import TYPES
 __all__ = [
     "GROUPS",
     "Argument",
-    "Difference",
+    "DatabaseDifference",
     "Entry",
-    "Example",
     "Group",
     "QueryExample",
     "Sample",
+    "ValueExample",
     "as_literal",
     "as_markdown",
     "read_reference",

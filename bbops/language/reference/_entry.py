@@ -33,7 +33,7 @@ ARROW: Final = "arrow function"
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class ValueExample:
     """An expression without names, and its value as JSON."""
 
     expression: str
@@ -68,7 +68,7 @@ class QueryExample:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class DatabaseDifference:
     """A difference between the databases.
 
     Attributes:
@@ -105,14 +105,14 @@ class Entry:
     takes: str = ""
     arguments: tuple[Argument, ...] = ()
     gives: str = ""
-    example: Example | None = None
+    example: ValueExample | None = None
     decimals: str = ""
-    decimal_examples: tuple[Example, ...] = ()
+    decimal_examples: tuple[ValueExample, ...] = ()
     columns: str = ""
     samples: tuple[Sample, ...] = ()
     query_examples: tuple[QueryExample, ...] = ()
     storage: Mapping[str, str] | None = None
-    difference: Difference | None = None
+    difference: DatabaseDifference | None = None
     tables: Mapping[str, tuple[tuple[str, ...], ...]] | None = None
 
     def as_json(self) -> dict[str, Any]:

@@ -6,7 +6,14 @@ from inspect import signature
 from typing import Final
 
 from bbops.language.expressions.filters import ARGUMENTS
-from bbops.language.reference._entry import ARROW, Argument, Difference, Entry, Example, Sample
+from bbops.language.reference._entry import (
+    ARROW,
+    Argument,
+    DatabaseDifference,
+    Entry,
+    Sample,
+    ValueExample,
+)
 from bbops.language.reference.letters import duration_table, letter_table
 from bbops.language.sql.filters import COLUMN_FILTERS
 from bbops.runtime.values.filters import FILTERS
@@ -18,29 +25,29 @@ _QUARTER: Final = "10 | divide(4, 3)"
 """The decimal 2.500."""
 
 _DECIMALS: Final = {
-    "round": ("A decimal stays a decimal.", (Example(f"{_QUARTER} | round(1)", "2.5"),)),
+    "round": ("A decimal stays a decimal.", (ValueExample(f"{_QUARTER} | round(1)", "2.5"),)),
     "divide": (
         "The result is a decimal, whatever numbers are divided; the places are 0 to 18.",
-        (Example("2 | divide(3, 4)", "0.6667"), Example("-1 | divide(2, 0)", "-1")),
+        (ValueExample("2 | divide(3, 4)", "0.6667"), ValueExample("-1 | divide(2, 0)", "-1")),
     ),
     "sum": (
         "The sum of decimals is an exact decimal.",
-        (Example(f"[{_QUARTER}, {_QUARTER}] | sum", "5.000"),),
+        (ValueExample(f"[{_QUARTER}, {_QUARTER}] | sum", "5.000"),),
     ),
     "avg": (
         "The average of decimals is a decimal with 6 places.",
-        (Example(f"[{_QUARTER}, {_QUARTER}] | avg", "2.500000"),),
+        (ValueExample(f"[{_QUARTER}, {_QUARTER}] | avg", "2.500000"),),
     ),
-    "abs": ("A decimal stays a decimal.", (Example("-1 | divide(4, 2) | abs", "0.25"),)),
-    "floor": ("A decimal becomes a whole number.", (Example(f"{_QUARTER} | floor", 2),)),
-    "ceil": ("A decimal becomes a whole number.", (Example(f"{_QUARTER} | ceil", 3),)),
+    "abs": ("A decimal stays a decimal.", (ValueExample("-1 | divide(4, 2) | abs", "0.25"),)),
+    "floor": ("A decimal becomes a whole number.", (ValueExample(f"{_QUARTER} | floor", 2),)),
+    "ceil": ("A decimal becomes a whole number.", (ValueExample(f"{_QUARTER} | ceil", 3),)),
     "toNumber": (
         "A decimal becomes a number, which holds about 15 digits exactly.",
-        (Example(f"{_QUARTER} | toNumber", 2.5),),
+        (ValueExample(f"{_QUARTER} | toNumber", 2.5),),
     ),
-    "toString": ("A decimal keeps its places.", (Example(f"{_QUARTER} | toString", "2.500"),)),
+    "toString": ("A decimal keeps its places.", (ValueExample(f"{_QUARTER} | toString", "2.500"),)),
     "format": ("A decimal loses no digit before it is rounded.",
-               (Example(f"{_QUARTER} | format('0.00')", "2.50"),)),
+               (ValueExample(f"{_QUARTER} | format('0.00')", "2.50"),)),
 }  # fmt: skip
 
 _SEARCH: Final = "The text that is searched for has at most 1,000 characters."
@@ -97,14 +104,14 @@ _SAMPLES: Final = {
 }  # fmt: skip
 """An example on a column for each filter that supports columns."""
 
-_UNICODE: Final = Difference(
+_UNICODE: Final = DatabaseDifference(
     "On columns the letters follow the Unicode version of the database: PostgreSQL 17 leaves `ß` "
     "as it is in capitals."
 )
 _DIFFERENCES: Final = {
     "lower": _UNICODE,
     "upper": _UNICODE,
-    "round": Difference(
+    "round": DatabaseDifference(
         "Numbers beyond 1e13 are rounded exactly on PostgreSQL; SQLite keeps 15 digits.",
         Sample("number", 123456789012345.67, "value | round(2)", 123456789012345.6),
         123456789012345.67,
@@ -127,7 +134,7 @@ def _entry(name: str, declared: Filter) -> Entry:
     decimals, examples = _DECIMALS.get(name, ("", ()))
     return Entry(
         "filter", name, name, f"{takes} | {name}{called} → {gives}", declared.summary,
-        takes, arguments, gives, Example(*declared.example), decimals, examples,
+        takes, arguments, gives, ValueExample(*declared.example), decimals, examples,
         _columns(name, takes_null=declared.accepts_null),
         (_SAMPLES[name],) if name in COLUMN_FILTERS else (),
         difference=_DIFFERENCES.get(name), tables=_tables(name),

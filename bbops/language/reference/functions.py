@@ -6,7 +6,7 @@ from typing import Final
 
 from bbops.language.expressions.related import RELATED_WORDS
 from bbops.language.expressions.windows import WINDOWS
-from bbops.language.reference._entry import Entry, Example, QueryExample
+from bbops.language.reference._entry import Entry, QueryExample, ValueExample
 from bbops.language.reference.filters import arguments_of, gives_of
 from bbops.language.steps._aggregate import FUNCTIONS_OF
 from bbops.runtime.values.filters import FUNCTIONS
@@ -77,7 +77,15 @@ def _plain(name: str, of: Function) -> Entry:
     arguments, gives = arguments_of(name, of, hidden=int(of.needs_host)), gives_of(of.gives)
     written = f"{name}({', '.join(map(str, arguments))}) → {gives}"
     return Entry(
-        "function", name, name, written, of.summary, "", arguments, gives, Example(*of.example)
+        "function",
+        name,
+        name,
+        written,
+        of.summary,
+        "",
+        arguments,
+        gives,
+        ValueExample(*of.example),
     )
 
 

@@ -9,9 +9,7 @@ from bbops.language.expressions.syntax import parse
 from bbops.language.expressions.values import Expression
 from bbops.language.resources.table import OPERATIONS, Access, Table
 from bbops.language.sql.computed import with_computed
-from bbops.language.sql.types import Children, Partial, Relation, Rules, linked
-from bbops.language.sql.types import Column as SqlColumn
-from bbops.language.sql.types import Table as SqlTable
+from bbops.language.sql.types import Children, Partial, Relation, Rules, SqlColumn, SqlTable, linked
 
 
 def sql_tables(tables: Mapping[str, Table]) -> dict[str, SqlTable]:

@@ -20,7 +20,7 @@ from bbops.language.sql.dialect import Dialect, Slot, Use
 from bbops.language.sql.parts import NotInSql, read_constant
 from bbops.language.sql.query import Query, check_nesting
 from bbops.language.sql.template import Template
-from bbops.language.sql.types import Column, Table
+from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.runtime.data.statements import Statement
 from bbops.runtime.values.identifiers import quote
 
@@ -32,7 +32,7 @@ TYPES: Final[Mapping[str, str]] = {
 _ONLY: Final = "a computed column reads columns of its own row, and constants"
 
 
-def with_computed(table: Table, computed: Mapping[str, tuple[Expression, bool]]) -> Table:
+def with_computed(table: SqlTable, computed: Mapping[str, tuple[Expression, bool]]) -> SqlTable:
     """Return a table with its computed columns.
 
     Args:
@@ -42,11 +42,11 @@ def with_computed(table: Table, computed: Mapping[str, tuple[Expression, bool]])
     columns = dict(table.columns)
     for name, (value, private) in computed.items():
         of = check_value(value, _scope(table))
-        columns[name] = Column(
+        columns[name] = SqlColumn(
             name, TYPES.get(of.kind, "json"), nullable=_may_be_null(of, value.node),
             private=private or of.hides, computed=value,
         )  # fmt: skip
-    return Table(table.name, columns, table.key, table.uniques, table.partial)
+    return SqlTable(table.name, columns, table.key, table.uniques, table.partial)
 
 
 def _may_be_null(of: Type, node: s.Node) -> bool:
@@ -61,10 +61,10 @@ def _may_divide_by_zero(node: s.Node) -> bool:
     return not isinstance(node.right, s.Literal)
 
 
-def foreign_names(value: Expression, table: Table) -> Iterator[s.Node]:
+def foreign_names(value: Expression, table: SqlTable) -> Iterator[s.Node]:
     """Yield the names that a computed column may not read: relations, other computed columns."""
     for node in nodes(value.node):
-        if isinstance(node, s.Call) and node.name in {*RELATED, *WINDOWS}:
+        if isinstance(node, s.FunctionCall) and node.name in {*RELATED, *WINDOWS}:
             yield node
         elif isinstance(node, s.Name) and node.name not in table.stored.columns:
             known = {*table.columns, *table.relations, *table.children}
@@ -72,7 +72,7 @@ def foreign_names(value: Expression, table: Table) -> Iterator[s.Node]:
                 yield node
 
 
-def computed_sql(table: Table, name: str, dialect: Dialect, alias: str = "") -> str:
+def computed_sql(table: SqlTable, name: str, dialect: Dialect, alias: str = "") -> str:
     """Return a computed column as SQL.
 
     Args:
@@ -91,7 +91,7 @@ def computed_sql(table: Table, name: str, dialect: Dialect, alias: str = "") -> 
     return Statement(dialect.computed(found, column.type), 0, dialect.words).sql
 
 
-def selected(table: Table, dialect: Dialect) -> str:
+def selected(table: SqlTable, dialect: Dialect) -> str:
     """Return all columns of a table for SELECT, the computed ones with their names."""
     if not table.computes:
         return "*"
@@ -103,7 +103,7 @@ def selected(table: Table, dialect: Dialect) -> str:
     )  # fmt: skip
 
 
-def returned_columns(table: Table, names: Sequence[str], dialect: Dialect) -> str:
+def returned_columns(table: SqlTable, names: Sequence[str], dialect: Dialect) -> str:
     """Return columns for RETURNING, where SQLite requires names without the table."""
     return ", ".join(
         quote(name) if table.columns[name].computed is None else computed_sql(table, name, dialect)
@@ -111,14 +111,14 @@ def returned_columns(table: Table, names: Sequence[str], dialect: Dialect) -> st
     )  # fmt: skip
 
 
-def _scope(table: Table) -> Scope:
+def _scope(table: SqlTable) -> Scope:
     return Scope({}, lambda *_: None, columns=table.column_types, table=table.name)
 
 
 class _Computed(Query):
     """Writes constants into the SQL, so that the text can stand anywhere."""
 
-    def __init__(self, table: Table, scope: Scope, dialect: Dialect, alias: str) -> None:
+    def __init__(self, table: SqlTable, scope: Scope, dialect: Dialect, alias: str) -> None:
         super().__init__(table, scope, _refuse, bare=True, dialect=dialect)
         self.alias = alias
 
@@ -131,7 +131,7 @@ class _Computed(Query):
         return self.given(node) if _is_constant(node) else super().condition(node)
 
     def scalar(self, node: s.Node, beside: str = "any") -> Template:
-        if isinstance(node, s.Call):
+        if isinstance(node, s.FunctionCall):
             raise NotInSql(node.start, _ONLY)
         if _is_constant(node):
             return self.given(node, beside)
@@ -167,7 +167,13 @@ class _Computed(Query):
         return _refuse(node)
 
     def reach(
-        self, node: s.Node, alias: str, table: Table, path: tuple[str, ...], *, seen: bool = False
+        self,
+        node: s.Node,
+        alias: str,
+        table: SqlTable,
+        path: tuple[str, ...],
+        *,
+        seen: bool = False,
     ) -> str:
         del alias, table, seen
         if len(path) > 1:

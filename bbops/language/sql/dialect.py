@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from bbops.language.sql.moments import Moments
 from bbops.language.sql.template import Template
-from bbops.language.sql.types import Column
+from bbops.language.sql.types import SqlColumn
 
 Use = Literal["value", "equal", "order"]
 """The use of a parameter: in a computation, a test for equality, or an order."""
@@ -106,7 +106,7 @@ class Dialect(ABC):
         """Return a column of type `of` in the form of expressions: a uuid is a text."""
 
     @abstractmethod
-    def assigned(self, value: Template, column: Column, *, sure: bool) -> Template:
+    def assigned(self, value: Template, column: SqlColumn, *, sure: bool) -> Template:
         """Return a computed value in the form that a column stores.
 
         Args:
@@ -114,7 +114,7 @@ class Dialect(ABC):
         """
 
     @abstractmethod
-    def fitted(self, value: Template, column: Column) -> Template:
+    def fitted(self, value: Template, column: SqlColumn) -> Template:
         """Return a computed text that fails if it is longer than the column allows."""
 
     @abstractmethod

@@ -17,7 +17,7 @@ from bbops.language.sql.own import OwnStatement
 from bbops.language.sql.query import Query
 from bbops.language.sql.ruled import named_rows
 from bbops.language.sql.template import Template, seq
-from bbops.language.sql.types import Table
+from bbops.language.sql.types import SqlTable
 from bbops.runtime.values.identifiers import quote
 
 _MOST: Final = 63
@@ -56,7 +56,7 @@ def past_rules(text: str, table: str) -> str:
 
 
 def behind_rules(
-    query: Query, tables: Sequence[Table], own: OwnStatement, given: Mapping[str, ast.expr]
+    query: Query, tables: Sequence[SqlTable], own: OwnStatement, given: Mapping[str, ast.expr]
 ) -> Template:
     """Return a statement that sees the visible rows of tables under their names.
 

@@ -15,7 +15,7 @@ from bbops.language.expressions.types import TEXT_COLUMNS, Type
 from bbops.language.sql.dialect import Dialect, Slot, Use
 from bbops.language.sql.sqlite import SQLITE
 from bbops.language.sql.template import Template, filled
-from bbops.language.sql.types import Column, Relation, Table
+from bbops.language.sql.types import Relation, SqlColumn, SqlTable
 from bbops.language.sql.visible import Visible
 from bbops.runtime.data.rows import LONGEST_SEARCHED
 from bbops.runtime.values.identifiers import quote
@@ -64,7 +64,7 @@ class Parts:
     """
 
     def __init__(
-        self, table: Table, scope: Scope, host: Callable[[s.Node], ast.expr], *, bare: bool,
+        self, table: SqlTable, scope: Scope, host: Callable[[s.Node], ast.expr], *, bare: bool,
         dialect: Dialect = SQLITE,
     ) -> None:  # fmt: skip
         """Args: `host` gives the Python of a part without columns; `bare`: names are columns."""
@@ -89,7 +89,7 @@ class Parts:
     def type_of(self, node: s.Node) -> Type:
         return self.scope.type_of(node)
 
-    def column_of(self, name: str, node: s.Node) -> Column:
+    def column_of(self, name: str, node: s.Node) -> SqlColumn:
         """Return the column whose decoder fits a value that is read.
 
         Raises:
@@ -97,12 +97,12 @@ class Parts:
         """
         path = self.path(node)
         if path is not None:
-            return Column(name, self.column_type(node, path), nullable=True)
+            return SqlColumn(name, self.column_type(node, path), nullable=True)
         kind = self.type_of(node).kind
         if kind in {"any", "null", "list", "map"}:
             hint = "select columns, and add the value in a step after this one"
             raise NotInSql(node.start, f"{kind} is not supported in SQL", hint)
-        return Column(name, "string" if kind in {"text", *TEXT_COLUMNS} else kind, nullable=True)
+        return SqlColumn(name, "string" if kind in {"text", *TEXT_COLUMNS} else kind, nullable=True)
 
     def column_type(self, node: s.Node, path: tuple[str, ...]) -> str:
         """Return the type of the column at the end of a path; empty if it leads to a row."""
@@ -160,7 +160,13 @@ class Parts:
         return owner.reach(node, owner.alias, owner.table, path)
 
     def reach(
-        self, node: s.Node, alias: str, table: Table, path: tuple[str, ...], *, seen: bool = False
+        self,
+        node: s.Node,
+        alias: str,
+        table: SqlTable,
+        path: tuple[str, ...],
+        *,
+        seen: bool = False,
     ) -> str:
         """Return the SQL of a path's end. Args: `seen`: a key counts only with its row."""
         name, *rest = path
@@ -187,7 +193,7 @@ class Parts:
             f"WHERE {inner}.{quote(relation.key)} = {alias}.{quote(relation.column)})"
         )
 
-    def compute(self, table: Table, name: str, alias: str) -> str:
+    def compute(self, table: SqlTable, name: str, alias: str) -> str:
         """Return the SQL of a computed column of stored rows."""
         raise NotImplementedError
 
@@ -279,7 +285,7 @@ def _placed(slot: Slot, parameter: int) -> Template:
     return parameter if slot.sql == "{}" else filled(slot.sql.replace("{}", "{0}"), [parameter])
 
 
-def _has(table: Table, name: str) -> bool:
+def _has(table: SqlTable, name: str) -> bool:
     return name in table.columns or name in table.relations or name in table.children
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from bbops.language.sql.dialect import Dialect, Slot, Use
 from bbops.language.sql.postgres_moments import PostgresMoments
 from bbops.language.sql.template import Template, commas, filled, joined, seq
-from bbops.language.sql.types import Column
+from bbops.language.sql.types import SqlColumn
 from bbops.runtime.data.postgres_rows import CASE_COLLATION, DECODERS, ENCODERS, TOO_LONG
 from bbops.runtime.data.rows import JSON_DECODERS, MOST_ROWS, from_time
 
@@ -100,7 +100,7 @@ class _Postgres(Dialect):
             return f"replace(to_char({sql}, 'HH24:MI:SS.US'), '.000000', '')"
         return sql
 
-    def assigned(self, value: Template, column: Column, *, sure: bool) -> Template:
+    def assigned(self, value: Template, column: SqlColumn, *, sure: bool) -> Template:
         of = column.type
         if _STORED[of] == "bigint":  # as a text, so that a fraction is refused, not rounded
             return seq("trim_scale((", value, ")::numeric)::text::bigint")
@@ -110,7 +110,7 @@ class _Postgres(Dialect):
         order = self.by_code_point if of == "text" else ""
         return seq("(", value, f")::{_STORED[of]}{order}")
 
-    def fitted(self, value: Template, column: Column) -> Template:
+    def fitted(self, value: Template, column: SqlColumn) -> Template:
         # an invalid uuid is an error that names it; `left` keeps it from being computed early
         words = f"'{TOO_LONG}{column.longest}:{column.name}' || left({{0}}, 0)"
         pattern = f"CASE WHEN length({{0}}) > {column.longest} THEN ({words})::uuid::text"

@@ -72,9 +72,9 @@ class Query(Parts):
         if path is not None:
             return self.dialect.column(self.read(node, path), self.column_type(node, path))
         match node:
-            case s.Call() if node.name in WINDOWS:
+            case s.FunctionCall() if node.name in WINDOWS:
                 return window(self, node)
-            case s.Call() if node.name in RELATED:
+            case s.FunctionCall() if node.name in RELATED:
                 return related(self, node)
             case s.Compare() | s.Logic() | s.Unary(op="not"):
                 return seq("(", self.condition(node), " IS TRUE)")  # as a value it is never null

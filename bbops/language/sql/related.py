@@ -9,7 +9,7 @@ from bbops.language.expressions import nodes as s
 from bbops.language.expressions.related import condition_of, names_of
 from bbops.language.sql.parts import NotInSql, Parts
 from bbops.language.sql.template import Template, commas, seq
-from bbops.language.sql.types import Column
+from bbops.language.sql.types import SqlColumn
 from bbops.runtime.values.identifiers import quote
 
 MOST_RELATED = 1000
@@ -17,7 +17,7 @@ MOST_RELATED = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RelatedRows:
     """The rows at the end of a path.
 
     Attributes:
@@ -31,7 +31,7 @@ class Rows:
     order: str
 
 
-def rows_of(query: Parts, node: s.Node, path: tuple[str, ...]) -> Rows:
+def rows_of(query: Parts, node: s.Node, path: tuple[str, ...]) -> RelatedRows:
     """Return the rows of `team.members`, which stands at `node`."""
     owner = query.owner(node, path)
     last = owner.table.follow(path[:-1])
@@ -47,10 +47,10 @@ def rows_of(query: Parts, node: s.Node, path: tuple[str, ...]) -> Rows:
         f"WHERE {inner.alias}.{quote(children.column)} = {key}"
     )
     order = ", ".join(f"{inner.alias}.{quote(name)}" for name in inner.table.key)
-    return Rows(inner, source, order)
+    return RelatedRows(inner, source, order)
 
 
-def related(query: Parts, node: s.Call) -> Template:
+def related(query: Parts, node: s.FunctionCall) -> Template:
     """Return `exists`, `count`, `sum` and the like of the rows that refer to this one."""
     rows = rows_of(query, node.args[0], names_of(node.args[0]) or ())
     if node.name == "list":
@@ -67,7 +67,7 @@ def related(query: Parts, node: s.Call) -> Template:
     return seq("(SELECT ", found, " FROM ", _values(rows, node), f"{query.dialect.list_alias})")
 
 
-def _at_end(rows: Rows, node: s.Call) -> Template:
+def _at_end(rows: RelatedRows, node: s.FunctionCall) -> Template:
     """Return the value of the first or the last row, in the order of the primary key."""
     way = " DESC" if node.name == "last" else ""
     order = ", ".join(f"{column}{way}" for column in rows.order.split(", "))
@@ -75,7 +75,7 @@ def _at_end(rows: Rows, node: s.Call) -> Template:
     return seq("(SELECT ", value, " ", _wanted(rows, node), f" ORDER BY {order} LIMIT 1)")
 
 
-def members(query: Parts, node: s.Call) -> Template:
+def members(query: Parts, node: s.FunctionCall) -> Template:
     """Return the values of `list(relation, column)` as rows, for `in`."""
     rows = rows_of(query, node.args[0], names_of(node.args[0]) or ())
     _refuse_json(query, node.args[1], "searched")
@@ -89,7 +89,7 @@ def _refuse_json(query: Parts, node: s.Node, done: str) -> None:
         )
 
 
-def listed(query: Parts, node: s.Call) -> tuple[Template, Column]:
+def listed(query: Parts, node: s.FunctionCall) -> tuple[Template, SqlColumn]:
     """Return `list(relation, column)` as JSON, and the column that decodes its values."""
     rows = rows_of(query, node.args[0], names_of(node.args[0]) or ())
     column = rows.query.column_of("", node.args[1])
@@ -101,7 +101,7 @@ def listed(query: Parts, node: s.Call) -> tuple[Template, Column]:
 
 
 def as_json(
-    cells: list[Template], rows: Rows, *, where: Template = "", order: str = "",
+    cells: list[Template], rows: RelatedRows, *, where: Template = "", order: str = "",
     limit: int = MOST_RELATED,
 ) -> Template:  # fmt: skip
     """Return the cells of each row as a JSON list of lists.
@@ -118,13 +118,13 @@ def as_json(
     )  # fmt: skip
 
 
-def _values(rows: Rows, node: s.Call) -> Template:
+def _values(rows: RelatedRows, node: s.FunctionCall) -> Template:
     # SQL assigns an aggregate over outer columns only to the outer query, so each added or listed
     # value gets a name of its own, `v`.
     return seq("(SELECT ", rows.query.scalar(node.args[1]), " AS v ", _wanted(rows, node), ")")
 
 
-def _wanted(rows: Rows, node: s.Call) -> Template:
+def _wanted(rows: RelatedRows, node: s.FunctionCall) -> Template:
     condition = condition_of(node)
     if condition is None:
         return rows.source

@@ -17,7 +17,7 @@ from bbops.language.sql.dialect import Dialect
 from bbops.language.sql.parts import NotInSql, read_constant
 from bbops.language.sql.query import check_nesting, flatten
 from bbops.language.sql.template import Template, filled, seq
-from bbops.language.sql.types import Column
+from bbops.language.sql.types import SqlColumn
 from bbops.runtime.data.statements import Statement
 from bbops.runtime.values.identifiers import quote
 
@@ -44,7 +44,7 @@ class RowSql:
 
 
 def write_row_condition(
-    node: s.Node, scope: Scope, columns: Mapping[str, Column], rows: Rows, dialect: Dialect
+    node: s.Node, scope: Scope, columns: Mapping[str, SqlColumn], rows: Rows, dialect: Dialect
 ) -> RowSql | None:
     """Return a condition that is necessary for another one; None if nothing is.
 
@@ -55,7 +55,7 @@ def write_row_condition(
         rows: the rows of the operation; a bare name belongs to the first one.
         dialect: the dialect of a CHECK.
     """
-    writer = _Writer(scope, columns, rows, dialect)
+    writer = _ConditionWriter(scope, columns, rows, dialect)
     template = writer.weakened(node)
     if template is None:
         return None
@@ -67,9 +67,9 @@ def write_row_condition(
     return RowSql(" OR ".join([sql, *writer.odd]), dict(sorted(writer.reads.items())))
 
 
-class _Writer:
+class _ConditionWriter:
     def __init__(
-        self, scope: Scope, columns: Mapping[str, Column], rows: Rows, dialect: Dialect
+        self, scope: Scope, columns: Mapping[str, SqlColumn], rows: Rows, dialect: Dialect
     ) -> None:
         self._scope, self._columns, self._rows, self._dialect = scope, columns, rows, dialect
         self._first = next(iter(rows))

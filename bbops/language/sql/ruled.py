@@ -12,7 +12,7 @@ from bbops.language.expressions.values import Expression, Value
 from bbops.language.sql.computed import selected
 from bbops.language.sql.query import Query, flatten
 from bbops.language.sql.template import Template, commas, seq
-from bbops.language.sql.types import Table
+from bbops.language.sql.types import SqlTable
 from bbops.runtime.values.identifiers import quote
 
 _ASKING: Final = (["auth"], ["apiKey"])
@@ -44,7 +44,7 @@ def named_rows(query: Query) -> Template:
     return commas([done[name] for name in order])
 
 
-def seen(query: Query, table: Table, *operations: str) -> Template:
+def seen(query: Query, table: SqlTable, *operations: str) -> Template:
     """Return the condition of the rows of a table that a statement sees.
 
     Args:
@@ -54,17 +54,17 @@ def seen(query: Query, table: Table, *operations: str) -> Template:
     return _all(query, table, [*scope, *_access(table, "read", *operations)])
 
 
-def allowed(query: Query, table: Table, *operations: str) -> Template | None:
+def allowed(query: Query, table: SqlTable, *operations: str) -> Template | None:
     """Return the condition on a written row, scope aside; None if every row may be written."""
     conditions = _access(table, *operations)
     return _all(query, table, conditions) if conditions else None
 
 
-def _access(table: Table, *operations: str) -> list[Expression]:
+def _access(table: SqlTable, *operations: str) -> list[Expression]:
     return [] if table.rules is None else table.rules.of(*operations)
 
 
-def _all(query: Query, table: Table, conditions: list[Expression]) -> Template:
+def _all(query: Query, table: SqlTable, conditions: list[Expression]) -> Template:
     if table.rules is None or not conditions:
         return query.dialect.words[0]
     inner = copy(query)  # its parameters and switches are the statement's
@@ -75,12 +75,12 @@ def _all(query: Query, table: Table, conditions: list[Expression]) -> Template:
     return ("and", *(inner.condition(condition.node) for condition in conditions))
 
 
-def is_touched(table: Table, condition: Expression, written: Collection[str]) -> bool:
+def is_touched(table: SqlTable, condition: Expression, written: Collection[str]) -> bool:
     """Return whether written columns may change the result of a rule on their row."""
     return not _reads(table, condition).isdisjoint(written)
 
 
-def reads_again(table: Table, *operations: str) -> bool:
+def reads_again(table: SqlTable, *operations: str) -> bool:
     """Return whether rules of a table read it again, through relations."""
     return any(
         table.name in table.reachable(set(names_in(condition.node)))
@@ -88,7 +88,7 @@ def reads_again(table: Table, *operations: str) -> bool:
     )
 
 
-def _reads(table: Table, condition: Expression) -> set[str]:
+def _reads(table: SqlTable, condition: Expression) -> set[str]:
     """Return the columns of its row that a rule may read; perhaps some more."""
     names = set(names_in(condition.node))
     computed = (table.columns[name].computed for name in names & table.columns.keys())
@@ -102,7 +102,7 @@ def _reads(table: Table, condition: Expression) -> set[str]:
     return names | {child.key for name, child in table.children.items() if name in names}
 
 
-def meets(table: Table, condition: Expression, given: Mapping[str, Value]) -> bool:
+def meets(table: SqlTable, condition: Expression, given: Mapping[str, Value]) -> bool:
     """Return whether a row with these values meets a rule for every caller."""
     return all(
         isinstance(part, s.Compare) and part.op == "==" and (
@@ -113,7 +113,7 @@ def meets(table: Table, condition: Expression, given: Mapping[str, Value]) -> bo
     )  # fmt: skip
 
 
-def _is_given(table: Table, column: s.Node, value: s.Node, given: Mapping[str, Value]) -> bool:
+def _is_given(table: SqlTable, column: s.Node, value: s.Node, given: Mapping[str, Value]) -> bool:
     if not isinstance(column, s.Name) or column.name not in table.columns:
         return False
     found = given.get(column.name)

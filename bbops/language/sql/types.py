@@ -17,7 +17,7 @@ _HAVE_A_FORM = frozenset({"uuid", "time", "decimal", "datetime", "date"})
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class SqlColumn:
     """A column. An insert may omit it with `auto` or `default`, and must omit it if `computed`."""
 
     name: str
@@ -97,7 +97,7 @@ class Rules:
     scope: tuple[Expression, ...] = ()
     access: Mapping[str, Expression] = field(default_factory=dict)
     soft_delete: str = ""
-    within: Mapping[str, Table] = field(default_factory=dict, compare=False, repr=False)
+    within: Mapping[str, SqlTable] = field(default_factory=dict, compare=False, repr=False)
     file: str = ""
 
     @property
@@ -132,7 +132,7 @@ def _is_always(condition: Expression) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SqlTable:
     """A table: its columns in order, the names of its primary key, every set that is unique.
 
     Attributes:
@@ -144,13 +144,13 @@ class Table:
     """
 
     name: str
-    columns: Mapping[str, Column]
+    columns: Mapping[str, SqlColumn]
     key: tuple[str, ...]
     uniques: frozenset[frozenset[str]] = frozenset()
     partial: tuple[Partial, ...] = field(default=(), compare=False)
     relations: Mapping[str, Relation] = field(default_factory=dict)
     children: Mapping[str, Children] = field(default_factory=dict)
-    tables: Mapping[str, Table] = field(default_factory=dict, compare=False, repr=False)
+    tables: Mapping[str, SqlTable] = field(default_factory=dict, compare=False, repr=False)
     rules: Rules | None = field(default=None, compare=False, repr=False)
 
     def unique_type(self, column: str) -> str:
@@ -178,7 +178,7 @@ class Table:
         return any(column.computed is not None for column in self.columns.values())
 
     @property
-    def stored(self) -> Table:
+    def stored(self) -> SqlTable:
         """The table as the database has it, without computed columns."""
         if not self.computes:
             return self
@@ -223,7 +223,7 @@ class Table:
                 found[name] = map_of(fields, found[name].what)
         return {**found, **self.column_types}
 
-    def follow(self, path: Sequence[str]) -> Table | None:
+    def follow(self, path: Sequence[str]) -> SqlTable | None:
         """Return the table at the end of relations; None if a name is not a relation."""
         table = self
         for name in path:
@@ -233,7 +233,7 @@ class Table:
             table = self.tables[relation.table]
         return table
 
-    def many_types(self, path: Sequence[str]) -> tuple[Table, dict[str, Type]] | None:
+    def many_types(self, path: Sequence[str]) -> tuple[SqlTable, dict[str, Type]] | None:
         """Return the table at the end of `comments` or `team.members`, and its rows' types."""
         last = self.follow(path[:-1])
         if last is None or path[-1] not in last.children:
@@ -264,9 +264,9 @@ class Table:
         )  # fmt: skip
 
 
-def linked(tables: Mapping[str, Table]) -> dict[str, Table]:
+def linked(tables: Mapping[str, SqlTable]) -> dict[str, SqlTable]:
     """Return tables that refer to each other, with optional relations where rows may be hidden."""
-    found: dict[str, Table] = {}
+    found: dict[str, SqlTable] = {}
     for name, table in tables.items():
         relations = {
             key: replace(relation, optional=True, hides=not relation.optional)
@@ -278,8 +278,8 @@ def linked(tables: Mapping[str, Table]) -> dict[str, Table]:
 
 
 def lifted(
-    tables: Mapping[str, Table], *, scope: Collection[str] = (), access: Collection[str] = ()
-) -> Mapping[str, Table]:
+    tables: Mapping[str, SqlTable], *, scope: Collection[str] = (), access: Collection[str] = ()
+) -> Mapping[str, SqlTable]:
     """Return the tables as a step sees them that ignores some rules.
 
     Args:

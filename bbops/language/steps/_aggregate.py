@@ -20,7 +20,7 @@ from bbops.language.expressions.types import INTEGER, NEVER, NUMBER, Type, conce
 from bbops.language.expressions.values import Bare, BareField, Broken, Expression
 from bbops.language.sql.parts import Joins
 from bbops.language.sql.query import Query
-from bbops.language.sql.types import Column, Table
+from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.language.steps._checking import Checking, mark_of
 from bbops.language.steps._order import parse_order
 from bbops.language.steps._query import query_scope, report_column, try_sql
@@ -58,7 +58,7 @@ class Aggregate(Model):
 
 
 def check_aggregate(
-    at: Checking, table: Table, given: Aggregate, facts: Facts, place: Mark | None
+    at: Checking, table: SqlTable, given: Aggregate, facts: Facts, place: Mark | None
 ) -> Type:  # fmt: skip
     """Report the mistakes of an aggregate and return the type of a group.
 
@@ -84,7 +84,7 @@ def check_aggregate(
 
 
 def check_groups(
-    at: Checking, table: Table, groups: Groups, facts: Facts, what: str
+    at: Checking, table: SqlTable, groups: Groups, facts: Facts, what: str
 ) -> dict[str, Type]:  # fmt: skip
     """Report expressions that rows cannot be grouped by and return the type of each name."""
     scope, found = query_scope(at, table), dict[str, Type]()
@@ -101,7 +101,7 @@ def check_groups(
 
 
 def _try_group(
-    at: Checking, scope: Scope, table: Table, name: str, value: Bare, what: str
+    at: Checking, scope: Scope, table: SqlTable, name: str, value: Bare, what: str
 ) -> None:  # fmt: skip
     if isinstance(value, Broken) or not at.is_sound(value):
         return
@@ -117,7 +117,7 @@ def _try_group(
         try_sql(at, value, query)
 
 
-def _query(scope: Scope, table: Table) -> Query:
+def _query(scope: Scope, table: SqlTable) -> Query:
     query = Query(table, scope, lambda _: ast.Constant(None), bare=True)
     query.joins = Joins(query.alias)
     return query
@@ -125,12 +125,12 @@ def _query(scope: Scope, table: Table) -> Query:
 
 # ---- values
 def _check_value(
-    at: Checking, scope: Scope, table: Table, value: Bare, place: Mark | None, *, grouped: bool
+    at: Checking, scope: Scope, table: SqlTable, value: Bare, place: Mark | None, *, grouped: bool
 ) -> Type:
     if isinstance(value, Broken):
         return at.value(value)
     node, place = value.node, mark_of(value) or place
-    if not isinstance(node, s.Call) or node.name not in {"count", *_TAKES}:
+    if not isinstance(node, s.FunctionCall) or node.name not in {"count", *_TAKES}:
         at.report(place, "aggregate", _VALUES)
         return INTEGER
     most, least = _MOST.get(node.name, 2), 0 if node.name == "count" else 1
@@ -143,7 +143,13 @@ def _check_value(
 
 
 def _check_call(
-    at: Checking, scope: Scope, table: Table, node: s.Call, place: Mark | None, *, grouped: bool
+    at: Checking,
+    scope: Scope,
+    table: SqlTable,
+    node: s.FunctionCall,
+    place: Mark | None,
+    *,
+    grouped: bool,
 ) -> Type:
     argument, condition = (
         None if part is None else Expression(part, place) for part in parts_of(node)
@@ -167,14 +173,14 @@ def _check_call(
     return result_of(node, of, always=grouped and condition is None)
 
 
-def parts_of(node: s.Call) -> tuple[s.Node | None, s.Node | None]:
+def parts_of(node: s.FunctionCall) -> tuple[s.Node | None, s.Node | None]:
     """Return the value of an aggregate function, and the condition of its rows."""
     if node.name == "count":
         return None, node.args[0] if node.args else None
     return node.args[0], node.args[1] if len(node.args) > 1 else None
 
 
-def result_of(node: s.Call, of: Type, *, always: bool) -> Type:
+def result_of(node: s.FunctionCall, of: Type, *, always: bool) -> Type:
     """Return the type of `sum(x)` and the like; the result of private values is private.
 
     Args:
@@ -197,7 +203,7 @@ def _check_having(
 ) -> None:  # fmt: skip
     if isinstance(having, Expression):
         for node in nodes(having.node):
-            if isinstance(node, s.Call) and node.name in {"count", *_TAKES}:
+            if isinstance(node, s.FunctionCall) and node.name in {"count", *_TAKES}:
                 message = "'having' compares names of 'groupBy' and 'values'"
                 hint = f"give '{node.name}(…)' a name in 'values', and write that name here"
                 at.scope.report(having.mark or place, node.start, "having", message, hint)
@@ -230,13 +236,14 @@ def groups_scope(scope: Scope, types: Mapping[str, Type]) -> Scope:
     return scope.inside(GROUPS, types)
 
 
-def groups_table(types: Mapping[str, Type]) -> Table:
+def groups_table(types: Mapping[str, Type]) -> SqlTable:
     """Return the groups as a table for the queries of `having`."""
     kinds = {"text": "string", "any": "json", "null": "json"}
     columns = {
-        name: Column(name, kinds.get(of.kind, of.kind), nullable=True) for name, of in types.items()
+        name: SqlColumn(name, kinds.get(of.kind, of.kind), nullable=True)
+        for name, of in types.items()
     }
-    return Table(GROUPS, columns, ())
+    return SqlTable(GROUPS, columns, ())
 
 
 # ---- order

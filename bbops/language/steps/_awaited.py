@@ -41,7 +41,7 @@ def _conjuncts(node: s.Node) -> Iterator[s.Node]:
 
 def _is_of_event(node: s.Node) -> bool:
     """Return whether a node is the payload, or a value in it as it arrived."""
-    while isinstance(node, s.Member | s.Index):
+    while isinstance(node, s.Member | s.ItemAccess):
         if isinstance(node, s.Member) and isinstance(node.of, s.Name):
             return node.of.name == "event" and node.name == "payload"
         node = node.of

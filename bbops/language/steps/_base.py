@@ -16,7 +16,7 @@ from bbops.base.model import Model
 from bbops.base.names import Duration, VariableName
 from bbops.base.registry import members
 from bbops.language.expressions.types import Type
-from bbops.language.sql.types import Table
+from bbops.language.sql.types import SqlTable
 from bbops.language.steps._checking import Checking, mark_of
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._ruled import Past
@@ -122,7 +122,7 @@ class Step(Model):
                 return Past(parameters.unscoped, parameters.bypass_access)  # type: ignore[attr-defined]
         return Past()
 
-    def seen(self, tables: Mapping[str, Table]) -> Mapping[str, Table]:
+    def seen(self, tables: Mapping[str, SqlTable]) -> Mapping[str, SqlTable]:
         """Return the tables with the rules that apply to this step."""
         return self.past.seen(tables)
 

@@ -13,7 +13,7 @@ from bbops.language.expressions.scope import Scope
 from bbops.language.sql.computed import computed_sql
 from bbops.language.sql.dialect import Dialect, Slot
 from bbops.language.sql.query import Query
-from bbops.language.sql.types import Table
+from bbops.language.sql.types import SqlTable
 
 
 class Makes(Protocol):
@@ -28,7 +28,7 @@ class BoundQuery(Query):
     """A Query whose parameters are computed by its flow."""
 
     def __init__(
-        self, table: Table, scope: Scope, emitter: Emitter, *, bare: bool, flow: Makes
+        self, table: SqlTable, scope: Scope, emitter: Emitter, *, bare: bool, flow: Makes
     ) -> None:
         super().__init__(table, scope, emitter.node, bare=bare, dialect=flow.dialect)
         self.emitter, self.flow = emitter, flow
@@ -41,7 +41,7 @@ class BoundQuery(Query):
         given = [ast.Constant(argument) for argument in slot.given]
         return ast.Call(self.flow.row_code(slot.binder), [self.host(node), *given], [])
 
-    def compute(self, table: Table, name: str, alias: str) -> str:
+    def compute(self, table: SqlTable, name: str, alias: str) -> str:
         return computed_sql(table, name, self.dialect, alias)
 
     def decided(self, node: Node) -> ast.expr:

@@ -11,7 +11,7 @@ from typing import Protocol
 from bbops.base.diagnostics import suggest_resource
 from bbops.base.names import moved_hint
 from bbops.language.expressions.check import check_condition, check_value, refuse_null
-from bbops.language.expressions.known import Facts, Known, rejoined
+from bbops.language.expressions.known import Facts, FlowFacts, rejoined
 from bbops.language.expressions.narrow import Outcomes
 from bbops.language.expressions.nodes import relations_in
 from bbops.language.expressions.scope import SIGNED_IN, Report, Scope
@@ -27,10 +27,10 @@ from bbops.language.expressions.types import (
     mistaken,
 )
 from bbops.language.expressions.values import Bare, Expression, ListValue, MapValue, Value
-from bbops.language.sql.types import Table
+from bbops.language.sql.types import SqlTable
 from bbops.language.steps._notes import Notes, Round
 from bbops.language.steps._own_actions import OwnAction
-from bbops.language.steps._ruled import Asking, Kept, check_kept, keep_rules
+from bbops.language.steps._ruled import RuleCaller, RuledStep, check_kept, keep_rules
 from bbops.language.steps._surroundings import (
     SentWebhook,
     Signature,
@@ -50,12 +50,12 @@ _WORDS = {
 Mistake = tuple[Mark | None, int, str, str, str]
 
 
-class Checked(Kept, Protocol):
+class Checked(RuledStep, Protocol):
     """A step as its check sees it."""
 
     @property
     def as_(self) -> str | None: ...
-    def seen(self, tables: Mapping[str, Table]) -> Mapping[str, Table]: ...
+    def seen(self, tables: Mapping[str, SqlTable]) -> Mapping[str, SqlTable]: ...
     def check(self, at: Checking) -> Type: ...
 
 
@@ -78,7 +78,7 @@ class Checking:
     """
 
     scope: Scope
-    tables: Mapping[str, Table]
+    tables: Mapping[str, SqlTable]
     functions: Mapping[str, Signature]
     step: Mark | None
     broken: frozenset[tuple[str, str]] = frozenset()
@@ -92,7 +92,7 @@ class Checking:
     user: Type = TEXT
     addons: Mapping[str, Mapping[str, OwnAction]] = field(default_factory=dict)
     inline: Container[str] = ()
-    asking: Asking = field(default_factory=Asking)
+    asking: RuleCaller = field(default_factory=RuleCaller)
     ruled: set[str] = field(default_factory=set)
     used: set[str] = field(default_factory=set)
 
@@ -238,8 +238,12 @@ class Checking:
         self.scope.known.ended = True
 
     def branch(
-        self, steps: Sequence[Checked], facts: Facts | None = None, *, start: Known | None = None
-    ) -> Known:
+        self,
+        steps: Sequence[Checked],
+        facts: Facts | None = None,
+        *,
+        start: FlowFacts | None = None,
+    ) -> FlowFacts:
         """Check steps that may run, from here or from `start`; return the facts at their end.
 
         Args:
@@ -251,11 +255,11 @@ class Checking:
         end, self.scope.known = self.scope.known, before
         return end
 
-    def rejoin(self, *ends: tuple[str, Known]) -> None:
+    def rejoin(self, *ends: tuple[str, FlowFacts]) -> None:
         """Continue after paths meet: each is (words for the path of a variable, its end)."""
         self.scope.known = rejoined(ends)
 
-    def may_stop(self, names: Sequence[str], why: str) -> Known:
+    def may_stop(self, names: Sequence[str], why: str) -> FlowFacts:
         """Return the facts after any number of steps has set some of these variables.
 
         A variable has any of its types so far: for steps that run after a failure.
@@ -308,7 +312,7 @@ class Checking:
         self.notes.around.pop()
 
     # ---- surroundings
-    def table(self, name: Text, *operations: str) -> Table | None:
+    def table(self, name: Text, *operations: str) -> SqlTable | None:
         """Return the table of that name, or report that it does not exist.
 
         Args:
@@ -325,7 +329,7 @@ class Checking:
             self.keep_rules(found, "read", *operations)
         return found
 
-    def follows(self, table: Table, expression: Bare) -> None:
+    def follows(self, table: SqlTable, expression: Bare) -> None:
         """Note the tables that a query's expression reads through relations."""
         if isinstance(expression, Expression):
             self.reads(table.reachable(set(relations_in(expression.node, self.scope.roots))))
@@ -337,7 +341,7 @@ class Checking:
             if name in self.tables:
                 self.keep_rules(self.tables[name], "read")
 
-    def keep_rules(self, table: Table, *operations: str) -> None:
+    def keep_rules(self, table: SqlTable, *operations: str) -> None:
         """Check the rules that apply to a step, for its callers."""
         self.used.add(table.name)
         if table.rules is not None:
@@ -365,7 +369,7 @@ def _collector(found: list[Mistake]) -> Report:
     return collect
 
 
-def _meeting(start: Known, end: Known, why: str) -> Known:
+def _meeting(start: FlowFacts, end: FlowFacts, why: str) -> FlowFacts:
     found = rejoined([("", start), (why, end)])
     found.blamed = start.blamed  # otherwise the next try would miss the mistakes of this one
     return found

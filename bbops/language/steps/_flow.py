@@ -21,7 +21,7 @@ from bbops.language.sql.query import Query
 from bbops.language.sql.ruled import with_visible
 from bbops.language.sql.sqlite import SQLITE
 from bbops.language.sql.template import Template
-from bbops.language.sql.types import Column, Table
+from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.language.steps._bound_query import BoundQuery
 from bbops.language.steps._own_actions import OwnAction
 from bbops.runtime.data.statements import Statement
@@ -42,7 +42,7 @@ class Flow:
     """Collects the code of one function and the objects that the linker must provide."""
 
     def __init__(
-        self, name: str, scope: Scope, tables: Mapping[str, Table], *, home: str = "",
+        self, name: str, scope: Scope, tables: Mapping[str, SqlTable], *, home: str = "",
         variables: Sequence[str], exports: bool, dialect: Dialect = SQLITE,
         is_durable: bool = False, actions: Mapping[str, OwnAction] | None = None,
     ) -> None:  # fmt: skip
@@ -297,7 +297,7 @@ class Flow:
         return query
 
     @contextmanager
-    def seeing(self, tables: Mapping[str, Table]) -> Iterator[None]:
+    def seeing(self, tables: Mapping[str, SqlTable]) -> Iterator[None]:
         """Apply these rules of tables in the block."""
         before, self.tables = self.tables, tables
         yield
@@ -333,21 +333,21 @@ class Flow:
         )
         return code, sql, parameters
 
-    def rows(self, columns: Iterable[Column], rows: ast.expr) -> ast.expr:
+    def rows(self, columns: Iterable[SqlColumn], rows: ast.expr) -> ast.expr:
         """Return the code that turns tuples with these columns into rows."""
         over = ast.comprehension(ast.Name("r", ast.Store()), rows, [], 0)
         return ast.ListComp(self.row(columns), [over])
 
-    def row(self, columns: Iterable[Column]) -> ast.expr:
+    def row(self, columns: Iterable[SqlColumn]) -> ast.expr:
         """Return the code that turns the tuple `r` into a row."""
         columns = tuple(columns)
         cells = [self.cell(at, column) for at, column in enumerate(columns)]
         return ast.Dict([ast.Constant(str(column.name)) for column in columns], cells)
 
-    def cell(self, at: int, column: Column) -> ast.expr:
+    def cell(self, at: int, column: SqlColumn) -> ast.expr:
         return self.decoded(f"r[{at}]", column)
 
-    def decoded(self, stored: str, column: Column, *, in_json: bool = False) -> ast.expr:
+    def decoded(self, stored: str, column: SqlColumn, *, in_json: bool = False) -> ast.expr:
         """Return the code that decodes a stored value."""
         decoders = self.dialect.json_decoders if in_json else self.dialect.decoders
         if column.type not in decoders:

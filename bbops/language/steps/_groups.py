@@ -12,7 +12,7 @@ from bbops.language.expressions.values import Bare, Expression
 from bbops.language.sql.parts import Joins
 from bbops.language.sql.query import Query
 from bbops.language.sql.template import Template, commas, seq
-from bbops.language.sql.types import Column
+from bbops.language.sql.types import SqlColumn
 from bbops.language.steps._aggregate import (
     GROUPS,
     Aggregate,
@@ -36,7 +36,7 @@ class Grouped:
     """
 
     sql: Template
-    columns: list[Column]
+    columns: list[SqlColumn]
     groups: int
     query: Query
 
@@ -75,7 +75,7 @@ def group_code(
     types = [query.type_of(node) for _, node in map(_node_of, groups.items)]
     for name, node in map(_node_of, values.items()):
         sql, of = _value(joined, node)
-        cells.append((name, sql, Column(Text(name), _stored(of), nullable=True)))
+        cells.append((name, sql, SqlColumn(Text(name), _stored(of), nullable=True)))
         types.append(of)
     columns = [column for _, _, column in cells]
     places = [_by_value(query, column, str(at + 1)) for at, column in enumerate(columns)]
@@ -98,16 +98,16 @@ def _node_of(item: tuple[str, Bare]) -> tuple[str, s.Node]:
     return name, value.node
 
 
-def _group(query: Query, name: str, node: s.Node) -> tuple[Template, Column]:
+def _group(query: Query, name: str, node: s.Node) -> tuple[Template, SqlColumn]:
     column = query.column_of(name, node)
-    column = Column(Text(name), column.type, nullable=True)
+    column = SqlColumn(Text(name), column.type, nullable=True)
     sql = query.scalar(node)
     is_text = query.type_of(node).kind == "text"
     return (seq(sql, query.dialect.by_code_point) if is_text else sql), column
 
 
 def _value(query: Query, node: s.Node) -> tuple[Template, Type]:
-    assert isinstance(node, s.Call)  # noqa: S101 - the check has tested it
+    assert isinstance(node, s.FunctionCall)  # noqa: S101 - the check has tested it
     argument, condition = parts_of(node)
     only = "" if condition is None else seq(" FILTER (WHERE ", query.condition(condition), ")")
     if argument is None:
@@ -128,5 +128,5 @@ def _having(query: Query, types: dict[str, Type], node: s.Node) -> Template:
     return asked.condition(node)
 
 
-def _by_value(query: Query, column: Column, sql: str) -> str:
+def _by_value(query: Query, column: SqlColumn, sql: str) -> str:
     return sql + query.dialect.by_value if column.type == "decimal" else sql

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bbops.language.expressions.known import Known
+from bbops.language.expressions.known import FlowFacts
 from bbops.language.expressions.types import Type
 from bbops.source.yaml.document import Mark
 
@@ -18,8 +18,8 @@ class Round:
         skipped: the facts at each `continue`.
     """
 
-    broken: list[Known] = field(default_factory=list)
-    skipped: list[Known] = field(default_factory=list)
+    broken: list[FlowFacts] = field(default_factory=list)
+    skipped: list[FlowFacts] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class Notes:
 
     reads: set[tuple[str, str]] = field(default_factory=set)
     gives: list[Type] = field(default_factory=list)
-    leaves: list[Known] = field(default_factory=list)
+    leaves: list[FlowFacts] = field(default_factory=list)
     places: dict[str, Mark | None] = field(default_factory=dict)
     had: dict[str, list[Type]] = field(default_factory=dict)
-    rounds: dict[int, Known] = field(default_factory=dict)
+    rounds: dict[int, FlowFacts] = field(default_factory=dict)
     around: list[Round | str] = field(default_factory=list)

@@ -12,7 +12,7 @@ from bbops.language.expressions.known import Facts
 from bbops.language.expressions.types import NEVER, Type
 from bbops.language.expressions.values import Constant, Expression, ListValue, Value
 from bbops.language.sql.parts import Parts
-from bbops.language.sql.types import Column, Table
+from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.language.steps._checking import Checking
 from bbops.language.steps._query import report_column
 from bbops.language.steps._shape import Selected
@@ -49,7 +49,7 @@ def order_texts(order: Value | None) -> Sequence[tuple[str, Any]] | None:
 
 # ---- check
 def check_order(
-    at: Checking, table: Table, order: Value | None, place: Mark | None, *, paged: bool,
+    at: Checking, table: SqlTable, order: Value | None, place: Mark | None, *, paged: bool,
     selected: object = None, row: Type = NEVER,
 ) -> None:  # fmt: skip
     """Report an invalid order.
@@ -76,7 +76,7 @@ def check_order(
         _check_cursor(at, table.columns[name], place)
 
 
-def computed_names(table: Table, selected: object) -> frozenset[str]:
+def computed_names(table: SqlTable, selected: object) -> frozenset[str]:
     """Return the names in `select` that differ from the column of that name."""
     if not isinstance(selected, Selected):
         return frozenset()
@@ -90,7 +90,7 @@ def computed_names(table: Table, selected: object) -> frozenset[str]:
 
 
 def _check_computed_name(
-    at: Checking, table: Table, name: str, row: Type, place: Mark | None, *, paged: bool
+    at: Checking, table: SqlTable, name: str, row: Type, place: Mark | None, *, paged: bool
 ) -> None:
     """Report a computed value of `select` that rows cannot be ordered by."""
     of = (row.fields or {}).get(name, NEVER)
@@ -111,7 +111,7 @@ def _own(text: str) -> str:
     return text.removeprefix("row.")
 
 
-def _check_cursor(at: Checking, column: Column, place: Mark | None) -> None:
+def _check_cursor(at: Checking, column: SqlColumn, place: Mark | None) -> None:
     """Report a column whose values cannot be in a cursor."""
     if column.private:
         message = f"the cursor would expose the private column '{column.name}'"
@@ -138,13 +138,13 @@ def _check_computed(
             at.report(place, "order", message, suggest(option, known))
 
 
-def _check_part(at: Checking, table: Table, text: str, place: Mark | None) -> Column | None:
+def _check_part(at: Checking, table: SqlTable, text: str, place: Mark | None) -> SqlColumn | None:
     """Return the column of one part of an order, or report an unknown one."""
     path, direction = parse_order(text)
     is_odd = _ELSEWHERE(text) is not None or (len(path) > 1 and path[0] in table.columns)
     if is_odd or "" in path:
         message = f"'{text}' does not end with '.asc' or '.desc'"
-        at.report(place, "order", message, _cure(text))
+        at.report(place, "order", message, _fix(text))
         return None
     at.reads(table.reachable(set(path)))
     *relations, name = path
@@ -164,7 +164,7 @@ def _check_part(at: Checking, table: Table, text: str, place: Mark | None) -> Co
     return table.columns.get(name)
 
 
-def _cure(text: str) -> str:
+def _fix(text: str) -> str:
     """Return the fix for the syntax of other languages: `-title`, `title desc`."""
     found = _ELSEWHERE(text)
     if found is None:
@@ -223,7 +223,7 @@ def order_clause(
     return ", ".join([*parts, *map(str, keys)])
 
 
-def _choices(table: Table, *, paged: bool) -> list[str]:
+def _choices(table: SqlTable, *, paged: bool) -> list[str]:
     """Return the columns that a request may order by, also of related rows."""
     tables = {"": table} | {
         f"{name}.": table.tables[relation.table]
@@ -249,12 +249,12 @@ def _sortable(query: Parts, name: str, known: Facts, *, paged: bool) -> Sortable
     return sql, nullable, again, mark, *ways
 
 
-def _read(query: Parts, alias: str, path: tuple[str, ...], column: Column) -> str:
+def _read(query: Parts, alias: str, path: tuple[str, ...], column: SqlColumn) -> str:
     sql = query.reach(s.Name(0, 0, path[0]), alias, query.table, path)
     return sql + query.dialect.by_value if column.type == "decimal" else sql
 
 
-def _may_be_null(table: Table, path: tuple[str, ...]) -> bool:
+def _may_be_null(table: SqlTable, path: tuple[str, ...]) -> bool:
     *relations, last = path
     is_optional = False
     for name in relations:
@@ -264,7 +264,7 @@ def _may_be_null(table: Table, path: tuple[str, ...]) -> bool:
     return is_optional or table.columns[last].nullable
 
 
-def _again(query: Parts, path: tuple[str, ...], column: Column) -> str:
+def _again(query: Parts, path: tuple[str, ...], column: SqlColumn) -> str:
     alias, table = query.alias_of_its_own(), query.table
     sql = _read(query, alias, path, column)
     marks = {name: query.dialect.cursor_mark(table.columns[name].type) for name in table.key}

@@ -33,7 +33,7 @@ from bbops.language.sql.parts import NotInSql
 from bbops.language.sql.query import Query, check_nesting, finds_one
 from bbops.language.sql.ruled import allowed, seen
 from bbops.language.sql.template import Template, commas, seq
-from bbops.language.sql.types import Column, Table
+from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.language.steps._base import Checking, mark_of
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._written import report_computed
@@ -46,14 +46,14 @@ One = bool | Literal["required"]
 COUNT = map_of({"count": INTEGER}, "the result")
 
 
-def query_scope(at: Checking, table: Table, *, bare: bool = True) -> Scope:
+def query_scope(at: Checking, table: SqlTable, *, bare: bool = True) -> Scope:
     """Return the scope in which `row.<name>`, and with `bare` also names, are columns."""
     if not bare:
         return at.scope.inside(table.name, table.query_types(), bare=False)
     return at.scope.inside(table.name, table.query_types(), related=table)
 
 
-def check_where(at: Checking, table: Table, where: Bare, place: Mark | None) -> Facts:
+def check_where(at: Checking, table: SqlTable, where: Bare, place: Mark | None) -> Facts:
     """Report the mistakes of a condition, also those that only its SQL shows.
 
     Returns:
@@ -112,21 +112,21 @@ def _nothing(_node: s.Node) -> ast.expr:
     return ast.Constant(None)
 
 
-def check_columns(at: Checking, table: Table, names: Sequence[str]) -> None:
+def check_columns(at: Checking, table: SqlTable, names: Sequence[str]) -> None:
     """Report names that are missing in the table."""
     for name in names:
         if name not in table.columns:
             report_column(at, table, name, mark_of(name))
 
 
-def report_column(at: Checking, table: Table, name: str, mark: Mark | None) -> None:
+def report_column(at: Checking, table: SqlTable, name: str, mark: Mark | None) -> None:
     """Report a name that is not a column of the table."""
     message = f"table '{table.name}' has no column '{name}'"
     at.report(mark, "unknown-column", message, suggest(name, table.columns))
 
 
 def check_data(
-    at: Checking, table: Table, data: Value, *, row: bool, place: Mark | None = None,
+    at: Checking, table: SqlTable, data: Value, *, row: bool, place: Mark | None = None,
     facts: Facts | None = None,
 ) -> Type:  # fmt: skip
     """Report unknown columns and bad values of `data`, which stands at `place`.
@@ -161,7 +161,7 @@ def check_data(
 
 
 def _check_column(
-    at: Checking, column: Column, value: Value, of: Type, mark: Mark | None
+    at: Checking, column: SqlColumn, value: Value, of: Type, mark: Mark | None
 ) -> bool:  # fmt: skip
     """Report a value that a column cannot hold; return whether it can."""
     if not _takes(column, of):
@@ -176,7 +176,7 @@ def _check_column(
     return column.nullable or not may_be_null(of)
 
 
-def _check_whole(at: Checking, table: Table, data: Value, place: Mark | None) -> Type:
+def _check_whole(at: Checking, table: SqlTable, data: Value, place: Mark | None) -> Type:
     """Check `data: ${ … }`, whose map may be known."""
     of = at.refuse_null(data, at.value(data), "'data'", place)
     place = mark_of(data) or place
@@ -198,7 +198,7 @@ def _check_whole(at: Checking, table: Table, data: Value, place: Mark | None) ->
     return of
 
 
-def _check_constant(at: Checking, column: Column, value: Constant, mark: Mark | None) -> None:
+def _check_constant(at: Checking, column: SqlColumn, value: Constant, mark: Mark | None) -> None:
     if value.value is None and not column.nullable:
         at.report(mark, "type", f"column '{column.name}' is not nullable")
         return
@@ -222,14 +222,14 @@ _ALSO = {
 }  # fmt: skip
 
 
-def _takes(column: Column, of: Type) -> bool:
+def _takes(column: SqlColumn, of: Type) -> bool:
     """Return whether a column may store a value of this type."""
     own = column.value_type.kind
     return own == "any" or of.kind in {"any", "null", own, *_ALSO.get(column.type, ())}
 
 
 # ---- code
-def encoded(flow: Flow, table: str, column: Column, value: Value) -> ast.expr:
+def encoded(flow: Flow, table: str, column: SqlColumn, value: Value) -> ast.expr:
     """Return the code that checks and encodes a value for its column, as far as needed."""
     if isinstance(value, Constant) and not isinstance(value.value, dict | list):
         with suppress(FlowError):
@@ -249,7 +249,7 @@ def encoded(flow: Flow, table: str, column: Column, value: Value) -> ast.expr:
     return _checked(flow, table, column, code)
 
 
-def _checked(flow: Flow, table: str, column: Column, code: ast.expr) -> ast.expr:
+def _checked(flow: Flow, table: str, column: SqlColumn, code: ast.expr) -> ast.expr:
     name = {"string": "text", "bigint": "integer"}.get(column.type, column.type)
     encode = flow.row_code(f"to_{name}")
     return ast.Call(encode, [code, ast.Constant(f"{table}.{column.name}")], [])
@@ -259,7 +259,7 @@ _PLAIN = frozenset({"string", "text", "integer", "bigint"})
 """Column types that store texts or whole numbers unchanged."""
 
 
-def filled(flow: Flow, table: Table, given: Mapping[str, Value]) -> dict[str, ast.expr]:
+def filled(flow: Flow, table: SqlTable, given: Mapping[str, Value]) -> dict[str, ast.expr]:
     """Return encoded values of every column that an insert sets, given or automatic."""
     out: dict[str, ast.expr] = {}
     for name, column in table.columns.items():
@@ -277,14 +277,14 @@ def filled(flow: Flow, table: Table, given: Mapping[str, Value]) -> dict[str, as
 _MOMENTS = frozenset({"created", "updated"})
 
 
-def _stamped(flow: Flow, table: str, column: Column) -> ast.expr:
+def _stamped(flow: Flow, table: str, column: SqlColumn) -> ast.expr:
     """Return the code of the step's time, in the column's form."""
     if column.type == "datetime":
         return flow.expression("bind(now)", bind=flow.row_code("bind_datetime"), now=flow.now())
     return _checked(flow, table, column, flow.now())
 
 
-def automatic(flow: Flow, column: Column) -> ast.expr | None:
+def automatic(flow: Flow, column: SqlColumn) -> ast.expr | None:
     """Return the code of an automatic value, if the column has one."""
     if column.auto == "uuid":
         return flow.expression("host.random.uuid()", host=flow.root("host"))
@@ -295,7 +295,7 @@ def automatic(flow: Flow, column: Column) -> ast.expr | None:
     return None
 
 
-def assignments(flow: Flow, query: Query, table: Table, data: MapValue) -> Template:
+def assignments(flow: Flow, query: Query, table: SqlTable, data: MapValue) -> Template:
     """Return `a = ?, b = b + ?` of an update; `updated` columns get the current time."""
     parts: list[Template] = []
     given = dict(data.items)
@@ -308,7 +308,7 @@ def assignments(flow: Flow, query: Query, table: Table, data: MapValue) -> Templ
     return commas(parts)
 
 
-def set_deleted(flow: Flow, query: Query, table: Table) -> Template:
+def set_deleted(flow: Flow, query: Query, table: SqlTable) -> Template:
     """Return the assignment of `delete` in a table with `softDelete`; else nothing."""
     if table.rules is None or not table.rules.soft_delete:
         return ""
@@ -319,7 +319,7 @@ def set_deleted(flow: Flow, query: Query, table: Table) -> Template:
     return commas([own, moved]) if moved != commas(()) else own
 
 
-def _assigned(flow: Flow, query: Query, table: Table, name: str, value: Value) -> Template:
+def _assigned(flow: Flow, query: Query, table: SqlTable, name: str, value: Value) -> Template:
     computed, column = assigned_in_sql(query, value), table.columns[name]
     if computed is not None:
         of = query.type_of(value.node) if isinstance(value, Expression) else TEXT
@@ -329,7 +329,7 @@ def _assigned(flow: Flow, query: Query, table: Table, name: str, value: Value) -
 
 
 def write_rows(
-    flow: Flow, table: Table, query: Query, head: Template, where: Bare, *,
+    flow: Flow, table: SqlTable, query: Query, head: Template, where: Bare, *,
     one: One, as_: str | None, operation: str, looks: bool = False,
 ) -> list[ast.stmt]:  # fmt: skip
     """Return the code of an update or delete: the changed row with `one`, or the number of rows.
@@ -370,7 +370,7 @@ def write_rows(
     return code + first_row(flow, as_, flow.row(table.columns.values()), write, one)
 
 
-def _matching(query: Query, table: Table, where: Expression, operation: str) -> Template:
+def _matching(query: Query, table: SqlTable, where: Expression, operation: str) -> Template:
     """Return the condition of the rows of a write: visible, and allowed to change."""
     wanted = query.condition(where.node)
     if table.rules is None:

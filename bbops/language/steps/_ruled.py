@@ -11,12 +11,12 @@ from pydantic import StringConstraints
 from bbops.base.diagnostics import suggest_resource
 from bbops.base.names import ColumnName
 from bbops.language.expressions.check import check_condition
-from bbops.language.expressions.known import Known
+from bbops.language.expressions.known import FlowFacts
 from bbops.language.expressions.nodes import names_in
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import Type
 from bbops.language.expressions.values import Expression
-from bbops.language.sql.types import Rules, Table, lifted
+from bbops.language.sql.types import Rules, SqlTable, lifted
 from bbops.language.steps._notes import Notes
 from bbops.source.yaml.document import Mark
 
@@ -39,13 +39,13 @@ class Past:
     unscoped: Mapping[str, str] = field(default_factory=dict)
     bypassed: Mapping[str, str] = field(default_factory=dict)
 
-    def seen(self, tables: Mapping[str, Table]) -> Mapping[str, Table]:
+    def seen(self, tables: Mapping[str, SqlTable]) -> Mapping[str, SqlTable]:
         """Return the tables as the step sees them."""
         return lifted(tables, scope=self.unscoped, access=self.bypassed)
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class RuleCaller:
     """The caller, on every path to a function: null if it may be anonymous.
 
     Attributes:
@@ -65,7 +65,7 @@ class CheckedRules:
     needs_user: bool
 
 
-class Kept(Protocol):
+class RuledStep(Protocol):
     """A step, as the rules of tables see it."""
 
     @property
@@ -83,9 +83,9 @@ class _At(Protocol):
     @property
     def scope(self) -> Scope: ...
     @property
-    def tables(self) -> Mapping[str, Table]: ...
+    def tables(self) -> Mapping[str, SqlTable]: ...
     @property
-    def asking(self) -> Asking: ...
+    def asking(self) -> RuleCaller: ...
     @property
     def broken(self) -> frozenset[tuple[str, str]]: ...
     @property
@@ -93,7 +93,7 @@ class _At(Protocol):
     def report(self, at: Mark | None, code: str, message: str, hint: str = "") -> None: ...
 
 
-def keep_rules(at: _At, table: Table, rules: Rules, operations: Sequence[str]) -> frozenset[str]:
+def keep_rules(at: _At, table: SqlTable, rules: Rules, operations: Sequence[str]) -> frozenset[str]:
     """Report a rule that needs a user who may be missing; return the tables it reads."""
     found = check_rules(at.scope, table, at.asking, operations)
     if found.needs_user and at.asking.without:  # otherwise its own file reports a null
@@ -115,7 +115,7 @@ def cached(table: str) -> tuple[str, str]:
     return message, "read it behind the cache, or give a reason in 'bypassAccess'"
 
 
-def check_kept(at: _At, step: Kept, ruled: Collection[str], used: Container[str]) -> None:
+def check_kept(at: _At, step: RuledStep, ruled: Collection[str], used: Container[str]) -> None:
     """Report tables whose rules a step breaks, or ignores without a need.
 
     Args:
@@ -142,7 +142,7 @@ def check_kept(at: _At, step: Kept, ruled: Collection[str], used: Container[str]
 
 
 def check_rules(
-    scope: Scope, table: Table, asking: Asking, operations: Sequence[str]
+    scope: Scope, table: SqlTable, asking: RuleCaller, operations: Sequence[str]
 ) -> CheckedRules:
     """Find the types in the rules of a table; their mistakes are reported in its own file."""
     rules = table.rules
@@ -161,15 +161,16 @@ def check_rules(
 
 
 def _find_types(
-    scope: Scope, table: Table, asking: Asking, conditions: Sequence[Expression], codes: list[str]
+    scope: Scope, table: SqlTable, asking: RuleCaller, conditions: Sequence[Expression],
+    codes: list[str],
 ) -> None:  # fmt: skip
     inner = rule_scope(scope, table, asking.roots, codes)
     for condition in conditions:
-        inner.known = Known()
+        inner.known = FlowFacts()
         check_condition(condition, inner)
 
 
-def rule_scope(scope: Scope, table: Table, roots: Mapping[str, Type], codes: list[str]) -> Scope:
+def rule_scope(scope: Scope, table: SqlTable, roots: Mapping[str, Type], codes: list[str]) -> Scope:
     """Return the scope of a rule: its row, related rows, and the caller.
 
     Args:
@@ -180,6 +181,6 @@ def rule_scope(scope: Scope, table: Table, roots: Mapping[str, Type], codes: lis
     row = Type("map", fields=types, what=f"table '{table.name}'")
     return replace(
         scope, roots={**roots, "row": row}, report=lambda *mistake: codes.append(mistake[2]),
-        known=Known(), wrong=set(), unclear=set(), reads=set(), columns=types, table=table.name,
+        known=FlowFacts(), wrong=set(), unclear=set(), reads=set(), columns=types, table=table.name,
         missing={}, watch=None, related=table, row="row", windows=False, is_complete=True,
     )  # fmt: skip

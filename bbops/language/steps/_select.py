@@ -15,9 +15,9 @@ from bbops.language.expressions.types import NEVER, Type, list_of, map_of
 from bbops.language.expressions.values import Bare, Broken, Expression
 from bbops.language.sql.parts import NotInSql, Parts
 from bbops.language.sql.query import check_nesting
-from bbops.language.sql.related import MOST_RELATED, Rows, as_json, listed, rows_of
+from bbops.language.sql.related import MOST_RELATED, RelatedRows, as_json, listed, rows_of
 from bbops.language.sql.template import Template, seq
-from bbops.language.sql.types import Column, Table
+from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.language.steps._checking import Checking, mark_of
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._order import check_order, order_clause, order_texts
@@ -42,7 +42,7 @@ def check_select(
         return _check(at, opened(shape, query.table, at), scope, query)
 
 
-def opened(shape: Selected, table: Table, at: Checking | None = None) -> Selected:
+def opened(shape: Selected, table: SqlTable, at: Checking | None = None) -> Selected:
     """Return a shape whose lists of columns are written out: `author: [id]` as `{ id: author.id }`.
 
     Args:
@@ -56,7 +56,7 @@ def opened(shape: Selected, table: Table, at: Checking | None = None) -> Selecte
 
 
 def _opened(
-    name: str, value: Selected | Many | Listed, table: Table, at: Checking | None
+    name: str, value: Selected | Many | Listed, table: SqlTable, at: Checking | None
 ) -> Selected | Many | None:
     if isinstance(value, Selected):
         return opened(value, table, at)
@@ -83,7 +83,7 @@ def _opened(
     return shape if is_one else Many(shape, value.mark)
 
 
-def _write_out(name: str, table: Table) -> str:
+def _write_out(name: str, table: SqlTable) -> str:
     if name in table.columns:
         return f"'{name}' is a column: write '{name}: {name}'"
     known = sorted({*table.relations, *table.children})
@@ -156,11 +156,11 @@ def path_to(name: str, many: Many) -> tuple[str, ...]:
     return (name,) if many.find is None else tuple(str(many.find.relation).split("."))
 
 
-def _rows(query: Parts, path: tuple[str, ...]) -> Rows:
+def _rows(query: Parts, path: tuple[str, ...]) -> RelatedRows:
     return rows_of(query, s.Name(0, 0, path[0]), path)
 
 
-def _tables(query: Parts) -> Iterator[Table]:
+def _tables(query: Parts) -> Iterator[SqlTable]:
     """Yield the tables whose columns a value may read, innermost first."""
     yield query.table
     while query.outer is not query:
@@ -179,16 +179,16 @@ def _try(at: Checking, value: Bare, query: Parts) -> None:
         at.scope.report(value.mark, problem.offset, problem.code, problem.message, problem.hint)
 
 
-def _compile(query: Parts, node: s.Node) -> tuple[Template, Column]:
+def _compile(query: Parts, node: s.Node) -> tuple[Template, SqlColumn]:
     """Return a value as SQL, and the column that decodes it or each member of a list."""
     if is_list(node):
         return listed(query, node)
     return query.scalar(node), query.column_of("", node)
 
 
-def is_list(node: s.Node) -> TypeGuard[s.Call]:
+def is_list(node: s.Node) -> TypeGuard[s.FunctionCall]:
     """Return whether a value is `list(relation, column)`."""
-    return isinstance(node, s.Call) and node.name == "list"
+    return isinstance(node, s.FunctionCall) and node.name == "list"
 
 
 # ---- optional relations
@@ -231,7 +231,7 @@ def _optional_key(owner: Parts, prefix: tuple[str, ...]) -> str:
 class SelectCode:
     """Collects the columns of one SELECT, and builds the row out of them."""
 
-    def __init__(self, flow: Flow, query: Parts, *, rows: Rows | None = None) -> None:
+    def __init__(self, flow: Flow, query: Parts, *, rows: RelatedRows | None = None) -> None:
         """Args: `rows`: the tuple is a JSON list that begins with a part of their key."""
         self.flow, self.query, self.in_json = flow, query, rows is not None
         self.columns: list[Template] = [] if rows is None else [rows.order.partition(",")[0]]
@@ -293,7 +293,7 @@ class SelectCode:
         first = self.flow.use("filter:first")
         return self.flow.expression("first(members)", first=first, members=members)
 
-    def nested(self, find: NestedFind, rows: Rows) -> ast.expr:
+    def nested(self, find: NestedFind, rows: RelatedRows) -> ast.expr:
         """Return the code that builds a row of a nested list."""
         if isinstance(find.select, Selected):
             return self.row(opened(find.select, rows.query.table))

@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 
 from bbops.language.expressions.values import MapValue, Value
 from bbops.language.sql.ruled import is_touched, meets, reads_again
-from bbops.language.sql.types import Column, Table
+from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.language.steps._checking import Checking
 from bbops.runtime.values.identifiers import quote
 from bbops.source.yaml.document import Mark
 
 
-def check_written(at: Checking, table: Table, data: Value, *operations: str) -> None:
+def check_written(at: Checking, table: SqlTable, data: Value, *operations: str) -> None:
     """Refuse rows whose rules must read the written table again."""
     if not any(is_looked_at(table, data, operation) for operation in operations):
         return
@@ -22,7 +22,7 @@ def check_written(at: Checking, table: Table, data: Value, *operations: str) -> 
         at.report(None, "rule-reads-itself", message, hint)
 
 
-def is_looked_at(table: Table, data: Value, operation: str) -> bool:
+def is_looked_at(table: SqlTable, data: Value, operation: str) -> bool:
     """Return whether a rule must test the written row: its values do not prove the rule."""
     given = dict(data.items) if isinstance(data, MapValue) else None
     rules = [] if table.rules is None else table.rules.of(operation)
@@ -32,7 +32,7 @@ def is_looked_at(table: Table, data: Value, operation: str) -> bool:
     return not all(meets(table, rule, given or {}) for rule in rules)
 
 
-def _written(table: Table, given: Mapping[str, Value] | None) -> Collection[str]:
+def _written(table: SqlTable, given: Mapping[str, Value] | None) -> Collection[str]:
     """Return the columns that an update sets, with the automatic ones."""
     if given is None:
         return table.columns
@@ -45,7 +45,7 @@ def report_computed(at: Checking, name: str, mark: Mark | None) -> None:
     at.report(mark, "computed", message, "write the columns that it is computed out of")
 
 
-def returning(table: Table, columns: Sequence[str]) -> tuple[str, list[Column]]:
+def returning(table: SqlTable, columns: Sequence[str]) -> tuple[str, list[SqlColumn]]:
     """Return the list of columns as SQL, and the columns."""
     names = ", ".join(f"{quote(table.name)}.{quote(name)}" for name in columns)
     return names, [table.columns[name] for name in columns]

@@ -14,7 +14,7 @@ from bbops.language.expressions.types import ANY, INTEGER, TEXT, Type, list_of, 
 from bbops.language.expressions.values import Constant, Expression, Value
 from bbops.language.sql.query import Query
 from bbops.language.sql.template import Template, commas, seq
-from bbops.language.sql.types import Table
+from bbops.language.sql.types import SqlTable
 from bbops.language.steps._aggregate import (
     Aggregate,
     check_aggregate,
@@ -216,7 +216,7 @@ class Find(Step):
                 message = f"'{name}' does not go with 'after', which gives pages of rows"
                 at.report(self.key_place(name), "paging", message)
 
-    def check_groups(self, at: Checking, table: Table, given: Aggregate, facts: Facts) -> Type:
+    def check_groups(self, at: Checking, table: SqlTable, given: Aggregate, facts: Facts) -> Type:
         for name, value in (("select", self.find.select), ("distinct", self.find.distinct)):
             if value:
                 message = f"'{name}' does not go with 'aggregate'"
@@ -226,7 +226,7 @@ class Find(Step):
         check_group_order(at, names, texts, self.place("orderBy"))
         return check_aggregate(at, table, given, facts, self.place("aggregate"))
 
-    def check_distinct(self, at: Checking, table: Table, facts: Facts) -> Type:
+    def check_distinct(self, at: Checking, table: SqlTable, facts: Facts) -> Type:
         groups = self._distinct = selected_groups(self.find.select)
         if groups is None:
             message = "with 'distinct', 'select' is a list of columns, or names with expressions"
@@ -238,7 +238,7 @@ class Find(Step):
         check_group_order(at, names, texts, place, of="distinct")
         return map_of(check_groups(at, table, groups, facts, "'select'"), "the row")
 
-    def check_row(self, at: Checking, table: Table, facts: Facts) -> Type:
+    def check_row(self, at: Checking, table: SqlTable, facts: Facts) -> Type:
         select = self.find.select
         if isinstance(select, Selected):
             scope = query_scope(at, table)

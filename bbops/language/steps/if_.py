@@ -9,7 +9,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from bbops.base.model import Model
-from bbops.language.expressions.known import Known
+from bbops.language.expressions.known import FlowFacts
 from bbops.language.expressions.types import NULL, Type
 from bbops.language.expressions.values import BareField
 from bbops.language.steps._base import Checking, Example, Step, Steps
@@ -64,7 +64,7 @@ class If(Step):
 
     def check(self, at: Checking) -> Type:
         before, where = at.scope.known, f"of the 'if' on line {at.line} sets it"
-        ends: list[tuple[str, Known]] = []
+        ends: list[tuple[str, FlowFacts]] = []
         for number, branch in enumerate(self.ways()):
             yes, no = at.condition(branch.if_, self.place("if") if branch is self else None)
             if not at.is_clear(branch.if_):

@@ -22,7 +22,7 @@ from bbops.language.sql.computed import returned_columns
 from bbops.language.sql.query import Query
 from bbops.language.sql.ruled import allowed, seen, visible
 from bbops.language.sql.template import Template, commas, seq
-from bbops.language.sql.types import Table
+from bbops.language.sql.types import SqlTable
 from bbops.language.steps._base import Checking, Example, Static, Step, mark_of
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._query import (  # fmt: skip
@@ -120,7 +120,7 @@ class Insert(Step):
             return {"list": list_of(row), "map": row}.get(of.kind, _hidden(ANY, table))
         return row
 
-    def check_missing(self, at: Checking, table: Table, data: Value, of: Type) -> None:
+    def check_missing(self, at: Checking, table: SqlTable, data: Value, of: Type) -> None:
         row = of.item if of.kind == "list" else of
         if row is None or row.fields is None or row.rest is not None:
             return
@@ -135,7 +135,7 @@ class Insert(Step):
                 f"table '{table.name}' needs a value for '{name}'", hint,
             )  # fmt: skip
 
-    def check_conflict(self, at: Checking, table: Table, conflict: OnConflict) -> None:
+    def check_conflict(self, at: Checking, table: SqlTable, conflict: OnConflict) -> None:
         rules = table.rules
         is_one = rules is None or len(rules.of("insert", "update")) < 2
         if _does(conflict) != "ignore" and not is_one:
@@ -211,18 +211,18 @@ class Insert(Step):
         conflict = self.insert.on_conflict
         return conflict is not None and _does(conflict) != "ignore"
 
-    def updates_ruled(self, table: Table) -> bool:
+    def updates_ruled(self, table: SqlTable) -> bool:
         """Whether the existing row may be protected from updates by a rule."""
         rules = table.rules
         return self.updates and rules is not None and bool(rules.hides or rules.of("update"))
 
-    def existing(self, query: Query, table: Table) -> Template:
+    def existing(self, query: Query, table: SqlTable) -> Template:
         """Return the condition after ON CONFLICT of the existing rows that may be updated."""
         if not self.updates_ruled(table):
             return ""
         return seq(" WHERE ", seen(query, table, "update"))
 
-    def after(self, query: Query, table: Table) -> Template:
+    def after(self, query: Query, table: SqlTable) -> Template:
         """Return the last part of RETURNING: whether the row meets the rules; else nothing."""
         data = self.insert.data
         operations = ["insert", "update"] if self.updates else ["insert"]
@@ -236,12 +236,12 @@ class Insert(Step):
         found = allowed(query, table, *operations)
         return "" if found is None else as_value(found)
 
-    def moved(self, flow: Flow, table: Table) -> dict[str, str]:
+    def moved(self, flow: Flow, table: SqlTable) -> dict[str, str]:
         """Return the parts of RETURNING for rows with their own number in an automatic column."""
         counted = [name for name, column in table.columns.items() if column.auto == "increment"]
         return {name: flow.dialect.moves_on(table.name, name) for name in counted}
 
-    def conflict(self, flow: Flow, query: Query, table: Table, given: list[str]) -> Template:
+    def conflict(self, flow: Flow, query: Query, table: SqlTable, given: list[str]) -> Template:
         conflict = self.insert.on_conflict
         if conflict is None:
             return ""
@@ -255,13 +255,13 @@ class Insert(Step):
             conflict.columns, mode, self.only(flow, table), given, updated, self.keys(flow, table)
         )
 
-    def keys(self, flow: Flow, table: Table) -> str:
+    def keys(self, flow: Flow, table: SqlTable) -> str:
         """Return the index expressions of a conflict's columns, as SQL."""
         conflict = self.insert.on_conflict
         columns = [] if conflict is None else [str(name) for name in conflict.columns]
         return ", ".join(flow.dialect.unique_key(name, table.unique_type(name)) for name in columns)
 
-    def only(self, flow: Flow, table: Table) -> str:
+    def only(self, flow: Flow, table: SqlTable) -> str:
         """Return the condition under which a conflict's columns are unique; empty for all rows."""
         conflict = self.insert.on_conflict
         for partial in table.partly_unique(conflict.columns) if conflict is not None else ():
@@ -269,7 +269,7 @@ class Insert(Step):
             return f" WHERE ({where})"
         return ""
 
-    def dynamic(self, flow: Flow, table: Table) -> list[ast.stmt]:
+    def dynamic(self, flow: Flow, table: SqlTable) -> list[ast.stmt]:
         """`data: ${ … }`: the columns are known only at run time."""
         conflict = self.insert.on_conflict
         mode = str(_does(conflict)) if conflict else ""
@@ -303,7 +303,7 @@ class Insert(Step):
             ),
         )
 
-    def pieces(self, flow: Flow, table: Table) -> tuple[list[ast.stmt], ast.expr]:
+    def pieces(self, flow: Flow, table: SqlTable) -> tuple[list[ast.stmt], ast.expr]:
         """Return the code of the parts that rules add to the statement; null without any."""
         query = flow.query(table.name, bare=False, writes=True)
         existing, after = self.existing(query, table), self.after(query, table)
@@ -327,6 +327,6 @@ def _does(conflict: OnConflict) -> object:
     return conflict.do.value if isinstance(conflict.do, Constant) else None
 
 
-def _hidden(of: Type, table: Table) -> Type:
+def _hidden(of: Type, table: SqlTable) -> Type:
     """Return the type of a row or of rows, which is private if a column is."""
     return concealed(of, by=table.column_types.values())

@@ -16,7 +16,7 @@ from bbops.language.expressions.types import ANY, Type, list_of
 from bbops.language.expressions.values import Expression, Value, ValueField
 from bbops.language.sql.own import READS, WRITES, OwnStatement, read_statement
 from bbops.language.sql.own_rules import behind_rules, names_table, past_rules
-from bbops.language.sql.types import Column, Table
+from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.language.steps._base import Checking, Example, Static, Step, mark_of
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._own_statement import OwnColumnTypes, OwnTexts, cast, kind_of, row_of
@@ -141,7 +141,7 @@ class Sql(Step):
             message = f"with 'mode: {self.sql.mode}' a statement must begin with one of {listed}"
             at.report(mark_of(text), "sql", message, hint)
 
-    def check_rules(self, at: Checking, table: Table, text: Static) -> None:
+    def check_rules(self, at: Checking, table: SqlTable, text: Static) -> None:
         """Refuse a statement about a table with rules that writes, or might see hidden rows."""
         needed = [key for key in ("bypassAccess", "unscoped") if table.has(key)]
         why = ""
@@ -217,7 +217,7 @@ class Sql(Step):
             ),
         )
 
-    def ruled(self, tables: Mapping[str, Table], database: str) -> list[str]:
+    def ruled(self, tables: Mapping[str, SqlTable], database: str) -> list[str]:
         """Return the tables with rules whose visible rows its statement reads."""
         text = self.sql.statement.every.get("") or getattr(self.sql.statement, database)
         text = text if self.sql.mode == "read" else ""
@@ -248,17 +248,17 @@ def _is_wrong(at: Checking, value: Value) -> bool:
 PRIVATE = replace(ANY, private=True)
 
 
-def _names_decimal(own: OwnStatement, tables: Mapping[str, Table]) -> bool:
+def _names_decimal(own: OwnStatement, tables: Mapping[str, SqlTable]) -> bool:
     """Return whether a decimal column may be in its result: by name, or by `*`."""
     return any(column.type == "decimal" for column in _read(own, tables))
 
 
-def _reads_private(own: OwnStatement, tables: Mapping[str, Table]) -> bool:
+def _reads_private(own: OwnStatement, tables: Mapping[str, SqlTable]) -> bool:
     """Return whether a private column may be in its result: by name, or by `*`."""
     return any(column.private for column in _read(own, tables))
 
 
-def _read(own: OwnStatement, tables: Mapping[str, Table]) -> Iterator[Column]:
+def _read(own: OwnStatement, tables: Mapping[str, SqlTable]) -> Iterator[SqlColumn]:
     words = set(own.words)
     everything = re.search(r"(?<!\()\*", re.sub(r"\s", "", own.sql)) is not None
     for table in tables.values():

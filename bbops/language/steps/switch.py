@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints
 
 from bbops.base.diagnostics import suggest
 from bbops.language.expressions import nodes as s
-from bbops.language.expressions.known import Known
+from bbops.language.expressions.known import FlowFacts
 from bbops.language.expressions.narrow import outcomes
 from bbops.language.expressions.types import INTEGER, NULL, TEXT, Type
 from bbops.language.expressions.values import BareField, Expression
@@ -55,7 +55,7 @@ class Switch(Step):
             self.switch, at.value(self.switch), "text integer", "a switch", place, null=True
         )
         before, where = at.scope.known, f"of the 'switch' on line {at.line} sets it"
-        ends: list[tuple[str, Known]] = []
+        ends: list[tuple[str, FlowFacts]] = []
         for case, steps in self.cases.items():
             self.check_case(at, case, of)
             at.scope.known = before

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from bbops.language.expressions.emit import load
-from bbops.language.expressions.known import Known
+from bbops.language.expressions.known import FlowFacts
 from bbops.language.expressions.types import INTEGER, NULL, NUMBER, TEXT, Type, list_of, map_of
 from bbops.language.steps._base import Checking, Example, Step, Steps, refuse_return, variables
 from bbops.language.steps._flow import Flow
@@ -92,7 +92,7 @@ class Try(Step):
     def why(self, at: Checking, part: str) -> str:
         return f"only '{part}' of the 'try' on line {at.line} sets it"
 
-    def check_catch(self, at: Checking, start: Known) -> Known:
+    def check_catch(self, at: Checking, start: FlowFacts) -> FlowFacts:
         roots = at.scope.roots
         at.scope.roots = {**roots, "error": ERROR}
         start.forget("error")
@@ -100,7 +100,7 @@ class Try(Step):
         at.scope.roots = roots
         return end
 
-    def check_finally(self, at: Checking, steps: Steps, ends: list[tuple[str, Known]]) -> None:
+    def check_finally(self, at: Checking, steps: Steps, ends: list[tuple[str, FlowFacts]]) -> None:
         """Check the steps that run at every end; their variables are set."""
         refuse_return(at, steps, "'finally'")
         before = [*variables(self.try_), *variables(self.catch or ())]

@@ -176,7 +176,11 @@ def _about(scope: Scope, event: Type) -> Iterator[None]:
 
 def _doors(node: s.Node) -> Iterator[str]:
     """Yield the functions in a condition whose results change."""
-    if isinstance(node, s.Call) and node.name in FUNCTIONS and FUNCTIONS[node.name].needs_host:
+    if (
+        isinstance(node, s.FunctionCall)
+        and node.name in FUNCTIONS
+        and FUNCTIONS[node.name].needs_host
+    ):
         yield node.name
     for part in s.children(node):
         yield from _doors(part)
