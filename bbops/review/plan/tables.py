@@ -69,7 +69,7 @@ def find_tables(pairs: Pairs) -> tuple[TableChange, ...]:
     ddl, conversions = SqliteDdl(), SqliteConversions()
     live, renames = ddl.describe(base), find_renames(base, head)
     have, want = with_renames(live, renames), ddl.describe(head)
-    carried = Carrier(ddl, conversions.converted, "").carry(live, head, renames)
+    carried = Carrier(ddl, conversions.converted, "").carry_rows(live, head, renames)
     rows = _AnyRows(_ask_nobody, live, str, head, carried)
     differences = differ(have, want)
     compared = Comparison(head, have, want, differences, renames, rows, ddl, conversions)

@@ -12,7 +12,7 @@ from bbops.base.diagnostics import Place
 from bbops.compiler.check import CheckedProject
 from bbops.compiler.compile.row_events import find_row_events
 from bbops.compiler.compile.work import find_works, read_code
-from bbops.database.sqlite.trial import Trial
+from bbops.database.sqlite.trial import TrialDatabase
 from bbops.database.sqlite.violations import compile_error
 from bbops.language.project import Resource
 from bbops.language.resources.task import Task
@@ -167,7 +167,7 @@ def _stranded(pairs: Pairs, name: str, function: str) -> Iterator[WorkChange]:
     """Yield the reasons that prevent old code from running on the new tables."""
     statements = read_code(pairs.base, function, SQLITE).statements
     before, after = pairs.base.stored_tables, pairs.head.stored_tables
-    with closing(Trial(before)) as old, closing(Trial(after)) as new:
+    with closing(TrialDatabase(before)) as old, closing(TrialDatabase(after)) as new:
         for sql in statements:
             why = compile_error(new.connection, sql)
             if why and not compile_error(old.connection, sql):
