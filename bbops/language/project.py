@@ -172,15 +172,15 @@ class Project:
     """Every resource by its name.
 
     `resources` has the resources of each folder by their names, in the order in which kinds are
-    shown; `broken` are (folder, name) of files that could not be read, `mended` the files that were
-    read after a repair of their text; a published project has none of either. `cruds` are the files
-    of `endpoints/` about tables, which have become some of the endpoints and functions.
+    shown; `broken` are (folder, name) of files that could not be read, `repaired` the files that
+    were read after a repair of their text; a published project has none of either. `cruds` are the
+    files of `endpoints/` about tables, which have become some of the endpoints and functions.
     """
 
     settings: Resource[Settings]
     resources: Mapping[str, Mapping[str, Resource[Any]]]
     broken: frozenset[tuple[str, str]] = frozenset()
-    mended: frozenset[str] = frozenset()
+    repaired: frozenset[str] = frozenset()
     cruds: Mapping[str, Resource[Crud]] = field(default_factory=dict)
 
     def having(self, folder: str, named: Mapping[str, Resource[Any]]) -> Self:

@@ -100,8 +100,6 @@ def test_a_function_of_queries_gives_its_results(bench: Bench, example: QueryExa
 def test_the_databases_differ_as_the_entry_says(
     bench: Bench, difference: DatabaseDifference
 ) -> None:
-    bench: Bench, difference: DatabaseDifference
-) -> None:
     sample = difference.sample
     assert sample is not None
     wanted = sample.result if bench.database == "sqlite" else difference.on_postgres

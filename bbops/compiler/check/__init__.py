@@ -54,7 +54,7 @@ def validate(
     rules = {*check(project), *check_frontend(project, tree)}
     unsupported = {
         one for one in check_supported(project, before.project)
-        if one.place.file not in project.mended
+        if one.place.file not in project.repaired
     }  # fmt: skip
     read = keep_known_folders(loaded.diagnostics, before.diagnostics)
     found = tuple(sorted({*read, *rules, *unsupported}))
@@ -91,7 +91,7 @@ def check(project: Project) -> tuple[Diagnostic, ...]:
     """
     checked = CheckedProject.of(project)
     found = {d for _, rule in members("bbops.compiler.check") for d in rule.check(checked)}
-    return tuple(_first(sorted(one for one in found if one.place.file not in project.mended)))
+    return tuple(_first(sorted(one for one in found if one.place.file not in project.repaired)))
 
 
 _ELSEWHERE: Final = frozenset({"long-claim"})

@@ -41,7 +41,7 @@ def known_before(project: ResolvedProject, name: str, left_by: LeftBy) -> tuple[
 
 def _is_right(project: ResolvedProject, middleware: str) -> bool:
     function = project.functions.get(middleware)
-    return function is not None and function.file not in project.mended
+    return function is not None and function.file not in project.repaired
 
 
 def left_by_chain(project: ResolvedProject, chain: tuple[str, ...], left_by: LeftBy) -> FlowFacts:

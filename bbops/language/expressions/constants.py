@@ -36,7 +36,7 @@ def _replace(_of: Type, pattern: Any, to: Any = "") -> None:
     try:
         compile_pattern(str(pattern))
     except FlowError:
-        return  # it is told of as a pattern
+        return  # reported as a pattern
     FILTERS["replaceAll"].apply("", pattern, to)
 
 

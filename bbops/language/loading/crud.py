@@ -61,7 +61,7 @@ class Problem:
 class Part:
     """One action: its endpoint, and its function unless it names one.
 
-    Both are None if a mistake in the file prevents them; `problems` are mistakes that only the
+    A mistake in the file leaves both as None; `problems` are mistakes that only the
     generated files show.
     """
 
@@ -79,12 +79,12 @@ Made = dict[tuple[str, str, str], tuple[Part, ...]]
 
 def expand(
     cruds: Mapping[str, Resource[Crud]], tables: Mapping[str, Resource[Table]],
-    mended: Collection[str], known: Made,
+    repaired: Collection[str], known: Made,
 ) -> Expanded:  # fmt: skip
     """Return the endpoints and functions of files about tables. O(actions).
 
     Args:
-        mended: files that were read with repairs; they are not expanded.
+        repaired: files that were read with repairs; they are not expanded.
         known: the parts of earlier calls; this call replaces it by its own.
     """
     endpoints: dict[str, Resource[Endpoint]] = {}
@@ -95,7 +95,7 @@ def expand(
     new = Made()
     for crud in cruds.values():
         key = (crud.file, crud.blob, told)
-        new[key] = known.get(key) or tuple(_parts(crud, models, mended))
+        new[key] = known.get(key) or tuple(_parts(crud, models, repaired))
         for part in new[key]:
             if part.endpoint is None:
                 broken |= {("endpoints", part.name), ("functions", part.name)}
@@ -109,9 +109,9 @@ def expand(
 
 
 def _parts(
-    crud: Resource[Crud], tables: Mapping[str, Table], mended: Collection[str]
+    crud: Resource[Crud], tables: Mapping[str, Table], repaired: Collection[str]
 ) -> Iterator[Part]:
-    if crud.file not in mended:
+    if crud.file not in repaired:
         yield from parts_of(crud, tables)
         return
     for action, model in crud.model.actions.every:

@@ -20,7 +20,7 @@ from bbops.base.registry import members
 from bbops.language.loading.crud import Made, expand
 from bbops.language.loading.explain import explain
 from bbops.language.loading.likes import resolved, resolved_tables
-from bbops.language.loading.recovery import mended
+from bbops.language.loading.recovery import repaired
 from bbops.language.project import Project, Resource
 from bbops.language.resources._crud import Crud, is_crud
 from bbops.language.resources._kind import ANY, Kind, references_of
@@ -50,14 +50,14 @@ class Outcome:
         resource: the resource; None if the file has none, or cannot be read.
         found: the diagnostics of the file.
         broken: (folder, name) of an unreadable resource.
-        mended: the path of a file that was read with repairs.
+        repaired: the path of a file that was read with repairs.
     """
 
     folder: str = ""
     resource: Resource[Any] | None = None
     found: tuple[Diagnostic, ...] = ()
     broken: tuple[str, str] | None = None
-    mended: FilePath | None = None
+    repaired: FilePath | None = None
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ class Loaded:
     """A loaded tree.
 
     With errors among the diagnostics the project holds the readable resources, for more checks;
-    it is None if `project.yaml` itself is not readable.
+    without a readable `project.yaml` there is no project.
     """
 
     project: Project | None
@@ -168,8 +168,8 @@ def _put_together(outcomes: Iterable[Outcome], made: Made) -> Loaded:
         wrong += outcome.found
         if outcome.broken is not None:
             broken.add(outcome.broken)
-        if outcome.mended is not None:
-            mended_files.add(outcome.mended)
+        if outcome.repaired is not None:
+            mended_files.add(outcome.repaired)
         if outcome.resource is not None:
             found[outcome.folder][outcome.resource.name] = outcome.resource
     settings = found[""].get("project")
@@ -239,7 +239,7 @@ class _File:
         self.entry, self.cache = entry, cache
         self.found: list[Diagnostic] = []
         self.broken: tuple[str, str] | None = None
-        self.mended: FilePath | None = None
+        self.repaired: FilePath | None = None
         self.is_gone = False
         self.name = self._sort()
 
@@ -259,7 +259,7 @@ class _File:
         folder, name = self.name
         resource = self._resource(folder, name, texts)
         broken = (folder, name) if resource is None else None
-        return Outcome(folder, resource, tuple(self.found), broken, self.mended)
+        return Outcome(folder, resource, tuple(self.found), broken, self.repaired)
 
     # ---- its name
     def _sort(self) -> tuple[str, str] | None:
@@ -367,12 +367,12 @@ class _File:
             return None
         model = self._validated(kind, document)
         if document.problems or isinstance(model, ValidationError):
-            self.mended = self.entry.path
+            self.repaired = self.entry.path
         if isinstance(model, Model):
             return model
         if not document.problems:
             self.found += explain(self.entry.path, document, kind, model)
-        return mended(kind, document.root, model)
+        return repaired(kind, document.root, model)
 
     def _validated(self, kind: type[Kind], document: Document) -> Model | ValidationError:
         key = (kind, self.entry.blob)

@@ -38,7 +38,7 @@ class _Edit:
     value: Any = None
 
 
-def mended(kind: type[Model], root: Map, error: ValidationError) -> Model | None:
+def repaired(kind: type[Model], root: Map, error: ValidationError) -> Model | None:
     """Return the likely model of a file; None if it cannot be guessed."""
     for _ in range(_ROUNDS):
         edits = {edit.path: edit for item in error.errors(include_url=False)

@@ -59,9 +59,9 @@ class Endpoint(Kind):
       takes a user who has a token, and anybody who sends none: `vars.auth` is null then. A token
       that is not valid is 401. In a channel of API keys there is no user who could be there.
     - `roles` lists the roles of which a signed-in user needs one, else the answer is 403, before
-      any middleware. They come from the `enum` of the column `role` of the users' table. What
-      counts is the role in the token: another role counts with the next token. The list replaces
-      the `roles` of the channel; `[]` accepts every signed-in user.
+      any middleware. They come from the `enum` of the column `role` of the users' table. The
+      role in the token counts: another role counts with the next token. The list replaces the
+      `roles` of the channel; `[]` accepts every signed-in user.
     - `middleware` runs after the channel's middleware, which an endpoint cannot remove.
     - `rateLimit` replaces the channel's limit, with a counter of its own: a number a minute, or
       `{ limit: 5, per: 1h, by: address }`. 0 is any number.

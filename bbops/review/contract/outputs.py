@@ -63,7 +63,7 @@ def stream_schema(step: Step) -> Schema:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One answer. `status` is None if it is known only at run time.
+    """An answer of a function; a status of None is known only at run time.
 
     Attributes:
         schema: the schema of its body; None without a body, or for the automatic body of an error.
