@@ -5,13 +5,14 @@ repository=$(cd "$GITHUB_ACTION_PATH/../../.." && pwd)
 folder=$RUNNER_TEMP/bbops
 python=python3
 command -v "$python" > /dev/null || python=python
-"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+# -I: Python must not import modules from the folder of the job, which is the checkout.
+"$python" -I -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
   echo "::error title=Python::bbops needs Python 3.11 or later; add actions/setup-python before it"
   exit 2
 }
-"$python" -m venv "$folder"
+"$python" -I -m venv "$folder"
 programs=$folder/bin
 [ -d "$programs" ] || programs=$folder/Scripts
-BBOPS_ISLANDS=off "$programs/python" -m pip install --quiet --disable-pip-version-check \
+BBOPS_ISLANDS=off "$programs/python" -I -m pip install --quiet --disable-pip-version-check \
   --constraint "$repository/constraints.txt" "$repository"
 echo "$programs" >> "$GITHUB_PATH"

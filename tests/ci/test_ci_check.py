@@ -178,6 +178,22 @@ def test_json_is_the_result_that_is_kept(tmp_path: Path) -> None:
     assert found == json.loads(Path(job.env["RUNNER_TEMP"], "bbops-ci/root/check.json").read_text())
 
 
+@pytest.mark.parametrize("name", [".bbops", ".bbops/ci"])
+def test_results_are_not_written_through_a_symlink(tmp_path: Path, name: str) -> None:
+    job = actions_job(tmp_path / "job", "push", GITHUB_ACTIONS="", RUNNER_TEMP="")
+    (job.folder / "project.yaml").write_text(FILES["project.yaml"])
+    (tmp_path / "home" / "ci").mkdir(parents=True)
+    kept = [tmp_path / "home" / "check.json", tmp_path / "home" / "ci" / "check.json"]
+    for file in kept:
+        file.write_text("mine")
+    link = job.folder / name
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(tmp_path / "home")
+    done = job.run("check")
+    assert (done.exit_code, "is a symlink, expected a folder" in done.stderr) == (2, True)
+    assert [file.read_text() for file in kept] == ["mine", "mine"]
+
+
 def test_results_folder_can_be_chosen(tmp_path: Path) -> None:
     check(tmp_path / "job", "--results", str(tmp_path / "kept"))
     assert (tmp_path / "kept/check.json").is_file()

@@ -91,6 +91,14 @@ def test_preview_is_linked(report: Report, results: Path) -> None:
     assert "<https://p.example.org>" in done.stdout
 
 
+def test_message_of_a_result_is_not_a_command_of_the_forge(report: Report, results: Path) -> None:
+    failed = PreviewReport("shop", COMMIT, "failed", message="/merge now, see group/shop!12")
+    write_result(results, "preview", failed)
+    lines = report().stdout.splitlines()
+    assert "\\/merge now, see group/shop!&#8203;12" in lines
+    assert [line for line in lines if line.startswith("/")] == []
+
+
 def test_report_goes_to_a_file(report: Report, tmp_path: Path) -> None:
     done = report("--output", str(tmp_path / "report.md"))
     assert done.stdout == ""

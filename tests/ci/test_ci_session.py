@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,8 +12,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bbops.interfaces.answers import CommitStatus, Status
+from bbops.interfaces.ci.preview import DraftPreview, describe_wait, render_markdown
 from bbops.interfaces.ci.publish import judge
+from bbops.interfaces.ci.sections.preview import PreviewReport
 from bbops.interfaces.cli._root_group import RootGroup
+from tests.support.actions_runner import read_commands
 from tests.support.ci_issuer import JOB_KEY, CiIssuer, issuer
 from tests.support.statuses import READY, STALLED, Answers, Start, control
 
@@ -48,14 +52,14 @@ class Script(dict[str, tuple[int, Any]]):
         return script.pop(0) if len(script) > 1 else script[0]
 
 
-def publish(url: str, issuer: CiIssuer, *arguments: str) -> Result:
+def publish(url: str, issuer: CiIssuer, *arguments: str, token: str = "") -> Result:
     env = {
-        "BBOPS_TOKEN": "", "GITHUB_ACTIONS": "true", "GITHUB_SHA": COMMIT,
+        "BBOPS_TOKEN": token, "BBOPS_SERVER": "", "GITHUB_ACTIONS": "true", "GITHUB_SHA": COMMIT,
         "GITHUB_REF_NAME": "main", "GITHUB_REF_TYPE": "branch", "GITHUB_EVENT_NAME": "push",
         "ACTIONS_ID_TOKEN_REQUEST_URL": f"{issuer.url}/token?x=1",
         "ACTIONS_ID_TOKEN_REQUEST_TOKEN": JOB_KEY,
     }  # fmt: skip
-    command = ["ci", "publish", "--server", url, *arguments]
+    command = ["ci", "publish", *(("--server", url) if url else ()), *arguments]
     return CliRunner().invoke(RootGroup("bbops"), command, env=env)
 
 
@@ -88,6 +92,48 @@ def test_token_that_is_rejected_again_ends_the_wait(control: Start, issuer: CiIs
     assert (done.exit_code, script.counts[EXCHANGE]) == (2, 2)
 
 
+def test_rejected_token_of_the_variable_names_the_variable(
+    control: Start, issuer: CiIssuer
+) -> None:
+    done = publish(
+        control(Script().set(RECONCILE, ENDED)), issuer, "--project", "shop", token="bbp_unknown"
+    )
+    assert done.exit_code == 2
+    assert "put a new token of this server into the variable BBOPS_TOKEN" in done.stderr
+    assert "bbops login" not in done.stderr
+
+
+def test_identity_token_is_not_sent_without_https(issuer: CiIssuer) -> None:
+    done = publish("http://bbops.example.com", issuer)
+    assert done.exit_code == 2
+    assert "a token is not sent to 'http://bbops.example.com' without https" in done.stderr
+
+
+def test_job_without_a_server_is_an_error_at_once(
+    issuer: CiIssuer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = publish("", issuer)
+    assert (done.exit_code, issuer.requests) == (2, [])
+    assert "this job names no server" in done.stderr
+    assert "::error title=bbops::this job names no server%0Aset the variable" in done.stderr
+    assert "BBOPS_SERVER" in done.stderr
+
+
+@pytest.mark.parametrize(("claim", "arguments", "hint"), [
+    ("aud", (), "use the address in 'urls.control' of server.yaml"),
+    ("ref", (), "compare it with 'ci' of the project in server.yaml"),
+    ("ref", ("--project", "shop"), "compare it with 'ci' of project 'shop' in server.yaml"),
+])  # fmt: skip
+def test_hint_of_a_rejected_claim_names_the_setting(
+    control: Start, issuer: CiIssuer, claim: str, arguments: tuple[str, ...], hint: str
+) -> None:
+    message = f"the claim '{claim}' of the identity token is 'x', which is not accepted"
+    refused = (403, {"error": {"code": "forbidden", "message": message}})
+    done = publish(control(Script().set(EXCHANGE, refused)), issuer, *arguments)
+    assert (done.exit_code, hint in done.stderr) == (2, True), done.stderr
+
+
 def test_refused_request_ends_the_wait(control: Start, issuer: CiIssuer) -> None:
     forbidden = (403, {"error": {"code": "forbidden", "message": "not this"}})
     done = publish(control(Script().set(RECONCILE, forbidden)), issuer)
@@ -113,6 +159,38 @@ def test_commands_in_the_texts_of_a_server_are_not_run(control: Start, issuer: C
     token = stop.removeprefix("::stop-commands::")
     assert stop.startswith("::stop-commands::")
     assert "::set-env" in rest.partition(f"::{token}::")[0]
+
+
+def test_commands_in_the_errors_of_a_server_are_not_run(control: Start, issuer: CiIssuer) -> None:
+    evil = {"error": {"code": "forbidden", "message": "x\n::set-output name=url::y ##[error]z"}}
+    done = publish(control(Script().set(RECONCILE, (403, evil))), issuer)
+    assert (done.exit_code, "::set-output" in done.stderr) == (2, True)
+    assert {command.name for command in read_commands(done.stderr)} == {"add-mask"}
+
+
+@pytest.mark.parametrize("token", ["", "bbw_1\n::set-output name=url::y", "é", "x" * 201])
+def test_other_texts_in_the_place_of_a_token_are_refused(
+    control: Start, issuer: CiIssuer, token: str
+) -> None:
+    script = Script().set(EXCHANGE, (200, ISSUED | {"token": token}))
+    done = publish(control(script), issuer, "--timeout", "1")
+    assert (done.exit_code, "did not answer with a token" in done.stderr) == (2, True)
+    assert "set-output" not in done.output
+
+
+def test_identity_token_is_not_sent_without_https(issuer: CiIssuer) -> None:
+    done = publish("http://control.invalid", issuer, "--timeout", "1")
+    assert done.exit_code == 2
+    assert "a token is not sent to 'http://control.invalid' without https" in done.stderr
+
+
+def test_branch_of_a_preview_is_plain_text_in_the_summary() -> None:
+    message = describe_wait(None, "x<img/src=y>@octocat", COMMIT)
+    failed = DraftPreview(PreviewReport("shop", COMMIT, "failed", message=message))
+    assert "the server has no draft of branch" in render_markdown(failed)
+    assert [sign for sign in ("<img", "@octocat") if sign in render_markdown(failed)] == []
+    live = DraftPreview(PreviewReport("shop", COMMIT, "live", "https://p.example.org/x"))
+    assert "<https://p.example.org/x>" in render_markdown(live)
 
 
 # ---- the result of a status

@@ -42,11 +42,16 @@ def write(path: Path, values: dict[str, Any]) -> dict[str, str]:
     return read_outputs(path.read_bytes().decode())
 
 
+@pytest.fixture(scope="module")
+def module_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("outputs")
+
+
 @given(values=st.dictionaries(st.from_regex(r"[a-z][a-z0-9-]{0,9}", fullmatch=True), TEXTS))
-def test_outputs_are_read_back_as_written(
-    tmp_path_factory: pytest.TempPathFactory, values: dict[str, str]
-) -> None:
-    assert write(tmp_path_factory.mktemp("outputs") / "file", values) == values
+def test_outputs_are_read_back_as_written(module_folder: Path, values: dict[str, str]) -> None:
+    file = module_folder / "outputs"
+    file.unlink(missing_ok=True)
+    assert write(file, values) == values
 
 
 def test_outputs_of_several_steps_follow_each_other(tmp_path: Path) -> None:

@@ -59,6 +59,11 @@ def test_long_values_are_left_out() -> None:
     assert read_branch("x" * 2_001) == ""
 
 
+@pytest.mark.parametrize("value", ["a\0b", "\ud800", "a\udfffb"])
+def test_texts_that_git_cannot_be_given_are_left_out(value: str) -> None:
+    assert not read_branch(value), ascii(value)
+
+
 def test_path_with_a_null_byte_is_left_out() -> None:
     assert read_path("a\0b") is None
     assert read_path("") is None

@@ -32,13 +32,14 @@ NOBODYS = {
 """What takes nobody: a route more on this list is a decision."""
 
 DOORS = {
-    "/git", "/mcp", "/mcp/p", "/api/ci/token", "/oauth/register", "/oauth/token", "/oauth/revoke",
+    "/git", "/mcp", "/mcp/p", "/api/ci/token", "/hooks/{name:str}", "/oauth/register",
+    "/oauth/token", "/oauth/revoke",
     "/oauth/device_authorization", "/.well-known/oauth-authorization-server",
     "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
     "/.well-known/oauth-protected-resource/mcp/p/{key:str}",
 }  # fmt: skip
 """Routes with their own authentication: test_githttp, test_mcp_transport, test_oauth_tokens,
-test_workflow_tokens."""
+test_workflow_tokens, test_webhooks_of_forges."""
 
 ROLES: tuple[Role | None, ...] = (None, *Role)
 

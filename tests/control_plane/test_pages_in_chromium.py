@@ -145,6 +145,14 @@ def test_a_draft_is_opened_from_its_page(page: Page, server: Served) -> None:
     assert page.url.endswith("/projects/sample/drafts/topic/reference")
 
 
+def test_version_leads_to_its_changes(page: Page) -> None:
+    press(page, "sample")
+    press(page, "Versions")
+    page.get_by_role("link", name="Changes of v2").click()
+    assert page.get_by_role("heading", name="Compare v1 and v2").is_visible()
+    assert page.get_by_role("heading", name="Changed files").is_visible()
+
+
 def test_going_back_to_a_version_is_proposed(page: Page) -> None:
     press(page, "sample")
     press(page, "Propose to roll back to v1")

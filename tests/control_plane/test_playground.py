@@ -150,6 +150,13 @@ def test_refusing_login_ends_the_request_with_its_answer(developer: PlaygroundBr
     assert "guess" not in error(refused)
 
 
+def test_token_of_a_login_that_no_header_can_carry_is_refused(
+    developer: PlaygroundBrowser,
+) -> None:
+    refused = developer.send("me", draft=DRAFT, **{"as": {"login": LOGIN | {"password": "odd"}}})
+    assert (refused.status_code, "line break" in error(refused)) == (400, True)
+
+
 def test_login_to_live_is_a_confirmed_and_audited_change(
     house: House, maintainer: PlaygroundBrowser, developer: PlaygroundBrowser
 ) -> None:
@@ -412,9 +419,10 @@ def test_last_calls_are_own_masked_and_deletable(
 
 
 def test_only_the_last_fifty_calls_are_kept(house: House, developer: PlaygroundBrowser) -> None:
+    developer.get(f"{PAGE}/quiet")  # now the server knows that there is no trace to wait for
     for _ in range(52):
-        developer.send("hello")
-    path = "/api/projects/shop/playground/calls?endpoint=hello"
+        developer.send("quiet")
+    path = "/api/projects/shop/playground/calls?endpoint=quiet"
     numbers = [call["number"] for call in developer.request("GET", path).json()]
     assert len(numbers) == 50
     assert numbers == sorted(numbers, reverse=True)
@@ -533,6 +541,17 @@ def test_request_is_saved_as_a_test(house: House, developer: PlaygroundBrowser) 
         f"{PAGE}/hello", do="test", status="200", response='{"text":"hello"}', draft="tests"
     )
     assert "Commit to tests" in read_text(page)
+
+
+@pytest.mark.parametrize(("user", "is_saved"), [("7", True), ("ada@example.com", False)])
+def test_preview_of_a_test_names_a_missing_user(
+    developer: PlaygroundBrowser, user: str, *, is_saved: bool
+) -> None:
+    page = developer.submit(
+        f"{PAGE}/me?in={DRAFT}", do="test", status="200", response="{}", user=user, **{"as": "user"}
+    )
+    assert ("auth:" in read_text(page)) is is_saved
+    assert ("The case has no signed-in user" in read_text(page)) is not is_saved
 
 
 def test_viewer_saves_no_test(viewer: PlaygroundBrowser) -> None:

@@ -40,6 +40,7 @@ def test_foreign_key_offers_rows_of_its_table(developer: PlaygroundBrowser) -> N
 
 
 def test_path_parameter_offers_rows_by_their_primary_key(developer: PlaygroundBrowser) -> None:
+    # The middleware also reads users, whose primary key has the same name.
     found = choices(developer, "read-comment")["path:id"]
     assert found == [{"key": "4", "label": "Second"}, {"key": "3", "label": "<b>First</b>"}]
 
@@ -58,6 +59,12 @@ def test_page_lists_the_rows_beside_the_field(developer: PlaygroundBrowser) -> N
     text = developer.get(f"/projects/shop/playground/read-comment?in={DRAFT}").text
     assert 'list="f-path:id-rows"' in text
     assert '<option value="3">&lt;b&gt;First&lt;/b&gt;</option>' in text
+
+
+def test_example_of_a_test_does_not_hide_the_offered_rows(developer: PlaygroundBrowser) -> None:
+    page, field = "/projects/shop/playground/read-comment", 'name="path:id" type="text" value="'
+    assert field + '1"' in developer.get(page).text
+    assert field + '"' in developer.get(f"{page}?in={DRAFT}").text
 
 
 def test_live_offers_no_rows(developer: PlaygroundBrowser) -> None:

@@ -52,6 +52,15 @@ def test_entries_stay_in_the_draft_of_the_page(ada: Browser) -> None:
     assert ada.get(entry["url"]).status_code == 200
 
 
+def test_page_of_the_search_is_not_the_overview(ada: Browser) -> None:
+    def current(path: str) -> list[str]:
+        page = ada.get(f"/projects/small{path}").text
+        return re.findall(r'<a href="([^"]*)" aria-current="(?:page|true)"', page.split("<main")[0])
+
+    assert current("") == ["/projects/small"]
+    assert current("/search?q=hello") == []
+
+
 def test_each_entry_leads_to_a_page(ada: Browser) -> None:
     for entry in ada.get("/api/projects/small/search").json()["entries"]:
         if entry["text"] == "Proposals":  # of a repository, which this project has not

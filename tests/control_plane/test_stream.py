@@ -147,6 +147,37 @@ def test_number_of_viewers_is_limited(tried: Tried, monkeypatch: pytest.MonkeyPa
     run(tried, watch())
 
 
+def test_number_of_viewers_of_a_user_is_limited(
+    tried: Tried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broadcasts, "MAX_VIEWERS_OF_USER", 1)
+    tried.add("eve@example.com", project=Role.VIEWER)
+
+    async def watch() -> None:
+        async with open_stream(tried, "of=status"), open_stream(tried, "of=status") as second:
+            assert second.status == 503
+            async with open_stream(tried, "of=status", "eve@example.com") as other:
+                assert other.status == 200
+        async with open_stream(tried, "of=status") as later:
+            assert later.status == 200
+
+    run(tried, watch())
+
+
+def test_viewer_with_a_future_id_leaves_requests_to_others(tried: Tried) -> None:
+    async def watch() -> None:
+        await write(tried, "/1")
+        async with (
+            open_stream(tried, "of=requests&after=999999999999999"),
+            open_stream(tried, "of=requests&after=1") as viewer,
+        ):
+            for _ in range(20):  # those before the first look of the shared reader are not sent
+                await write(tried, "/new")
+            await eventually(lambda: 21 in viewer.rows())
+
+    run(tried, watch())
+
+
 def test_viewer_that_does_not_keep_up_is_closed() -> None:
     async def overflow() -> None:
         viewer = broadcasts.Viewer()
@@ -168,6 +199,7 @@ async def _frames(viewer: broadcasts.Viewer) -> Any:
     ("path", "status"),
     [
         ("small/stream", 400), ("small/stream?of=", 400), ("small/stream?of=all", 400),
+        (f"small/stream?of=requests&after={10**30}", 400),
         ("other/stream?of=status", 404), ("small/stream?of=requests&in=none", 404),
     ],
 )  # fmt: skip
@@ -200,6 +232,14 @@ def test_tail_counts_the_requests_that_it_leaves_out(tmp_path: Path) -> None:
     rows, skipped = tail.read()
     assert (len(rows), skipped) == (MAX_ROWS, 312)
     assert rows[-1]["path"] == f"/{MAX_ROWS + 311}"
+
+
+def test_tail_continues_in_a_history_that_begins_again(tmp_path: Path) -> None:
+    path = remember(tmp_path / "history.sqlite", answered("/1"))
+    tail = HistoryTail(path, after=100)
+    assert tail.read() == ([], 0)
+    remember(path, answered("/2"))
+    assert [row["path"] for row in tail.read()[0]] == ["/2"]
 
 
 def test_tail_of_a_missing_history_is_empty(tmp_path: Path) -> None:

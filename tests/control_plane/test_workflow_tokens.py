@@ -14,6 +14,7 @@ from typing import Any
 import jwt
 import pytest
 from jwt.warnings import InsecureKeyLengthWarning
+from litestar import Request
 from litestar.routes import HTTPRoute
 
 from bbops_server.accounts.book import Book
@@ -22,6 +23,7 @@ from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.rules import CI_PERMISSIONS, Permission
 from bbops_server.control_plane.external_sign_in import provider_http
 from bbops_server.control_plane.web.routes import HAS_OWN_AUTH, PERMISSION
+from bbops_server.control_plane.web.visit import Visit
 from bbops_server.settings.ci_trust import CiTrust
 from tests.support.accounts import Clock, book, clock
 from tests.support.ci_exchange import Exchange, message, public_pem, sign_by_hand
@@ -71,6 +73,17 @@ def test_branch_pipeline_of_gitlab_gets_a_token(exchange: Exchange) -> None:
     ):  # fmt: skip
         token = exchange.issuer.sign(exchange.issuer.gitlab(URL, **changes))
         assert exchange.ask(token).status_code == 403, changes
+
+
+def test_merge_request_of_gitlab_is_not_a_branch(exchange: Exchange) -> None:
+    claims = exchange.issuer.gitlab(URL, pipeline_source="merge_request_event")  # of a fork's main
+    exchange.trust(exchange.of("small", kind="gitlab"))
+    refused = exchange.ask(exchange.issuer.sign(claims))
+    assert (refused.status_code, "'refs/merge-requests/main'" in message(refused)) == (403, True)
+    exchange.trust(exchange.of("small", kind="gitlab", ref="refs/merge-requests/*"))
+    assert exchange.ask(exchange.issuer.sign(claims)).status_code == 200
+    push = exchange.issuer.sign(exchange.issuer.gitlab(URL))
+    assert exchange.ask(push).status_code == 403
 
 
 def test_elliptic_curve_keys_and_rotated_keys_are_accepted(exchange: Exchange) -> None:
@@ -167,6 +180,8 @@ def test_token_locates_a_commit_and_builds_a_draft(exchange: Exchange) -> None:
     assert browser.call("POST", path, headers=headers).status_code == 202
     assert exchange.control.source.asked == ["draft topic"], "nothing is published"
     assert exchange.audit()[-1][0].startswith("small draft topic run 1658821493 by octocat at ")
+    browser.call("POST", f"{path}%0Asmall", headers=headers)
+    assert exchange.audit()[-1][0].startswith("small draft topic\\nsmall run 1658821493 by octocat")
 
 
 # ---- the closed list
@@ -353,6 +368,8 @@ NOW = int(time.time())
     ("exp", {"exp": "never"}),
     ("exp", {"exp": True}),
     ("exp", {"exp": float("inf")}),
+    ("exp", {"exp": 10**400}),
+    ("iat", {"iat": 10**400}),
     ("iat", {"iat": NOW - 720}),
     ("iat", {"iat": NOW + 3_600, "exp": NOW + 7_200}),
     ("iat", {"iat": None}),
@@ -404,7 +421,7 @@ def test_same_name_with_another_number_is_another_repository(exchange: Exchange)
     """A repository that was deleted, and created again by another owner under its name."""
     answer = exchange.ask(repository_id="7", repository_owner_id="8")
     assert "'repository_id'" in message(answer)
-    assert "which no project of this server trusts" in message(answer)
+    assert "which is not trusted here" in message(answer)
 
 
 def test_unknown_and_untrusting_projects_get_the_same_answer(exchange: Exchange) -> None:
@@ -484,6 +501,7 @@ def test_refused_identity_token_can_be_used_after_the_fix(exchange: Exchange) ->
 @pytest.mark.parametrize("document", [
     b"", b"<html>", b"[]", b"{}", b'{"keys": []}', b'{"keys": 7}', b'{"keys": [7]}',
     b'{"keys": [{"kty": "oct", "k": "eA", "kid": "k1", "alg": "HS256"}]}',
+    b'{"keys": [{"kty": "RSA", "kid": "k1", "alg": "none"}]}', b"[" * 100_000, b'"\xff"',
     b'{"keys": [], "padding": "' + b"x" * 300_000 + b'"}',
 ], ids=lambda document: ascii(document[:20]))  # fmt: skip
 def test_garbage_in_the_place_of_keys_gives_no_token(exchange: Exchange, document: bytes) -> None:
@@ -492,6 +510,15 @@ def test_garbage_in_the_place_of_keys_gives_no_token(exchange: Exchange, documen
     exchange.issuer.document = None
     again = exchange.ask()
     assert again.status_code in {200, 401}, again.text
+
+
+def test_key_with_another_use_signs_nothing(exchange: Exchange) -> None:
+    document = json.loads(exchange.issuer.jwks())
+    for use in ("enc", [], {"sig": 1}):
+        document["keys"][0]["use"] = use
+        exchange.issuer.document = json.dumps(document).encode()
+        exchange.control.control.issuers._keys.clear()
+        assert exchange.ask().status_code == 401
 
 
 def test_symmetric_key_of_the_issuer_signs_nothing(exchange: Exchange) -> None:
@@ -571,6 +598,19 @@ def test_attempts_of_an_address_are_limited(exchange: Exchange) -> None:
     assert [exchange.ask("x").status_code for _ in range(4)] == [401, 401, 401, 429]
     exchange.control.control.limits.workflows = Limit(3, 300)
     assert [exchange.ask().status_code for _ in range(5)] == [200] * 5
+
+
+@pytest.mark.parametrize(("address", "network"), [
+    ("192.0.2.9", "192.0.2.9"), ("::ffff:192.0.2.9", "192.0.2.9"), ("", ""),
+    ("2001:db8::9", "2001:db8::/64"),
+])  # fmt: skip
+def test_addresses_of_a_proxy_have_the_same_limits(
+    tried: Tried, address: str, network: str
+) -> None:
+    headers = [(b"host", b"127.0.0.1:8001")]
+    scope: Any = {"type": "http", "headers": headers, "client": (address, 0), "scheme": "http"}
+    visit = Visit(Request(scope | {"litestar_app": tried.app}), tried.control)
+    assert visit.network == network
 
 
 def test_cookies_and_pages_of_other_sites_do_not_count(exchange: Exchange) -> None:

@@ -18,6 +18,10 @@ WORKFLOWS = sorted(
 )
 ACTIONS = sorted((ROOT / ".github/actions").glob("*/action.yml"))
 
+INSTALLS = [
+    ROOT / ".github/actions/install.sh", TEMPLATE / ".github/workflows/bbops.yml",
+]  # fmt: skip
+
 
 def program(name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """Run a program of this environment."""
@@ -30,6 +34,14 @@ def test_a_workflow_pins_every_action_to_a_commit(file: Path) -> None:
     used = re.findall(r"uses:\s*(\S+)", file.read_text())
     assert used
     assert [name for name in used if not re.search(r"@[0-9a-f]{40}$", name)] == []
+
+
+@pytest.mark.parametrize("file", INSTALLS, ids=lambda file: file.name)
+def test_python_imports_no_modules_of_the_checkout(file: Path) -> None:
+    """With `-m` or `-c`, Python imports from the current folder first, unless `-I` is given."""
+    started = re.findall(r"python3?\"? (-\S+)", file.read_text())
+    assert started
+    assert {*started} == {"-I"}
 
 
 @pytest.mark.parametrize("file", ACTIONS, ids=lambda file: file.parent.name)

@@ -63,6 +63,9 @@ input:
 steps:
   - find: { table: users, where: email == input.email, one: true }
     as: user
+  - if: input.password == 'odd'
+    then:
+      - return: { value: { token: "a\\nb" } }
   - if: vars.user == null or input.password != 'correct'
     then:
       - throw: { status: 401, message: Wrong email or password }
@@ -89,6 +92,7 @@ PROJECT = {
     "tables/comments.yaml": COMMENTS,
     "functions/comment.yaml": COMMENT,
     "functions/read-comment.yaml": READ_COMMENT,
+    "functions/count-users.yaml": "steps:\n  - find: { table: users, select: [id] }\n    as: all\n",
     "functions/login.yaml": LOGIN,
     "functions/me.yaml": ME,
     "functions/echo.yaml": ECHO,
@@ -97,9 +101,16 @@ PROJECT = {
     "functions/mean.yaml": f"steps:\n  - return: {{ value: {{ html: '{MEAN}' }} }}\n",
     "functions/fails.yaml": "steps:\n  - return: { value: \"${ 'gP8A' | base64Decode }\" }\n",
     "endpoints/comment.yaml": endpoint("POST", "/comments", "comment"),
-    "endpoints/read-comment.yaml": endpoint("GET", "/comments/:id", "read-comment"),
+    "endpoints/read-comment.yaml": endpoint(
+        "GET", "/comments/:id", "read-comment", "authentication: None\nmiddleware: [count-users]"
+    ),
+    "tests/read-comment.yaml": "endpoint: read-comment\ncases:\n"
+    "  - { name: no comment, params: { id: 1 }, expect: { status: 200 } }\n",
     "endpoints/login.yaml": endpoint("POST", "/login", "login"),
     "endpoints/me.yaml": endpoint("GET", "/me", "me", "authentication: JWT"),
+    "endpoints/quiet.yaml": endpoint(
+        "GET", "/quiet", "hello", "authentication: None\nhistory: 'off'"
+    ),
     "endpoints/echo.yaml": endpoint("POST", "/echo", "echo"),
     "endpoints/away.yaml": endpoint("GET", "/away", "away"),
     "endpoints/mean.yaml": endpoint("GET", "/mean", "mean"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -94,14 +95,19 @@ def make_folder(folder: Path) -> None:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        ignore = folder.parent / ".gitignore"
-        if folder.parent.name == ".bbops" and not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")
+        if folder.parent.name == ".bbops":
+            _write_new(folder.parent / ".gitignore", "*\n")
     except (OSError, ValueError) as error:
         raise BbopsError(
             f"cannot create the folder '{folder}': {reason_of(error)}",
             hint="choose another folder with --results DIR",
         ) from None
+
+
+def _write_new(path: Path, text: str) -> None:
+    """Write a file that does not exist, and is not a symlink to a file that does not exist."""
+    with suppress(FileExistsError), path.open("x", encoding="utf-8") as file:
+        file.write(text)
 
 
 def reason_of(error: Exception) -> str:

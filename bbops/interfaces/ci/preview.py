@@ -10,8 +10,9 @@ from typing import Final
 from bbops.base.errors import ServerError
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import DraftStatus
+from bbops.interfaces.ci.report import render_section
 from bbops.interfaces.ci.run import CiRun
-from bbops.interfaces.ci.sections.preview import PreviewReport
+from bbops.interfaces.ci.sections.preview import PreviewReport, make_section
 from bbops.interfaces.ci.session import JobSession
 
 FORK: Final = "the proposal comes from a fork: only branches of the repository itself have drafts"
@@ -77,9 +78,7 @@ def require_branch(run: CiRun) -> str:
         ServerError: the job is not about a branch.
     """
     if not run.branch:
-        raise ServerError(
-            "this job is about no branch", hint="run it for pull requests and branches"
-        )
+        raise ServerError("this job has no branch", hint="run it for pull requests and branches")
     return run.branch
 
 
@@ -94,6 +93,11 @@ def headline(preview: DraftPreview) -> str:
     if report.state == "live":
         return f"the draft of {report.commit[:_SHORT]} is at {report.url}"
     return f"no draft of {report.commit[:_SHORT]}: {report.message}"
+
+
+def render_markdown(preview: DraftPreview) -> str:
+    """Return the state as Markdown for the summary of the step."""
+    return render_section(make_section(preview.report), 1) + "\n"
 
 
 def _result(

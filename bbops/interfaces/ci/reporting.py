@@ -105,10 +105,20 @@ def annotate(run: CiRun, diagnostics: Sequence[Diagnostic], *, folder: str = "")
 
 def warn(run: CiRun, message: str) -> str:
     """Return a warning for the output of a step: an annotation without a file, or text."""
-    text = printable(message)
     if not run.has_commands:
-        return f"warning: {text}"
-    return f"::warning title=bbops::{text.replace('%', '%25').replace(chr(10), '%0A')}"
+        return f"warning: {printable(message)}"
+    return f"::warning title=bbops::{_escape_line(message)}"
+
+
+def annotate_error(run: CiRun, message: str, hint: str) -> str:
+    """Return the annotation of an error that ends a command; empty without annotations."""
+    if not run.has_commands:
+        return ""
+    return f"::error title=bbops::{_escape_line(chr(10).join(filter(None, (message, hint))))}"
+
+
+def _escape_line(text: str) -> str:
+    return printable(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def describe_rest(diagnostics: Sequence[Diagnostic]) -> str:

@@ -59,13 +59,20 @@ def results_folder(run: CiRun, project: Path, under: str, chosen: Path | None = 
         project: the folder of the project.
         under: the same folder, relative to the repository's root; empty for the root.
         chosen: the folder that the user named.
+
+    Raises:
+        BbopsError: the folder in the project is a symlink, which may lead to files of the user.
     """
     if chosen is not None:
         return chosen
     if run.scratch is not None:
         name = _ODD.sub("-", under.replace("/", "--")) or "root"
         return run.scratch / "bbops-ci" / name
-    return project / ".bbops" / "ci"
+    folder = project / ".bbops" / "ci"
+    if link := next((path for path in (folder.parent, folder) if path.is_symlink()), None):
+        hint = f"delete '{link}', or choose another folder with --results DIR"
+        raise BbopsError(f"'{link}' is a symlink, expected a folder", hint=hint)
+    return folder
 
 
 def write_result(folder: Path, name: str, result: Any) -> Path:

@@ -17,6 +17,7 @@ T = TypeVar("T")
 POLL_SECONDS: Final = 0.5
 _MIN_SECONDS: Final = 1.0
 _LONGEST_PAUSE: Final = 10.0
+_RENEWAL_HINT: Final = "put a new token of this server into the variable BBOPS_TOKEN"
 
 
 @dataclass(slots=True)
@@ -69,7 +70,9 @@ class JobSession:
         while True:
             try:
                 return request(self._open())
-            except TokenRejected:
+            except TokenRejected as error:
+                if self.env.get("BBOPS_TOKEN", "").strip():
+                    raise TokenRejected(error.message, hint=_RENEWAL_HINT) from None
                 if is_renewed or not self.is_exchanged:
                     raise
                 self._renew()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
 from bbops.base.console import say
 from bbops.interfaces.cli._ci_job import (
@@ -18,7 +19,7 @@ from bbops.interfaces.cli._ci_job import (
     results_option,
     to_json,
 )
-from bbops.interfaces.cli._credentials import find_token
+from bbops.interfaces.cli._credentials import find_server, find_token
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._server import of_project, of_server
 
@@ -126,7 +127,7 @@ def preview(
         session.close()
     write_result(results_folder(run, folder, find_under(folder), results), "preview", found.report)
     write_outputs(run, work.outputs_of(found))
-    write_summary(run, f"### Preview: {work.headline(found)}\n")
+    write_summary(run, work.render_markdown(found))
     _print(run, found.report, folder, (work.headline(found),), found.diagnostics, as_json=as_json)
     return int(found.report.state != "live")
 
@@ -135,9 +136,22 @@ def _open(run: CiRun, server: str, project: str | None, seconds: float) -> JobSe
     from bbops.base.addresses import check_address  # noqa: PLC0415 - after --help
     from bbops.interfaces.ci.session import JobSession  # noqa: PLC0415 - httpx: 100 ms
 
+    _require_server(run)
     url = check_address(server)
     end = time.monotonic() + seconds
     return JobSession(run, os.environ, url, find_token(url), project or "", _hide(run), end)
+
+
+def _require_server(run: CiRun) -> None:
+    """Raises: ServerError: the server of a CI job would be the default, on the runner itself."""
+    from bbops.base.errors import ServerError  # noqa: PLC0415 - after --help
+
+    source = click.get_current_context().get_parameter_source("server")
+    if run.is_ci and source is ParameterSource.DEFAULT and not find_server():
+        raise ServerError(
+            "this job names no server",
+            hint="set the variable BBOPS_SERVER to the address of the server's control plane",
+        )
 
 
 def _hide(run: CiRun) -> Callable[[str], None]:

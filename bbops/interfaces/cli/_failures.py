@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import click
 
@@ -16,6 +18,8 @@ from bbops.interfaces.cli import INTERRUPTED
 from bbops.interfaces.cli._command_group import SynonymError
 
 COULD_NOT_RUN = 2
+_RUNNERS = ("GITHUB_ACTIONS", "GITEA_ACTIONS", "FORGEJO_ACTIONS")
+"""Variables of runners that read workflow commands, such as `::error …`, from the output."""
 CLOSED_PIPE = 141
 """The exit code that a shell reports for a program ended by SIGPIPE."""
 DEBUG = "BBOPS_DEBUG"
@@ -36,8 +40,20 @@ def run(call: Callable[[], object]) -> int:
         _discard_stdout()
         return CLOSED_PIPE
     except Exception as error:  # noqa: BLE001 - the last place that can explain it
-        return _report(error)
+        with _stopped_commands():
+            return _report(error)
     return result if type(result) is int else 0
+
+
+@contextmanager
+def _stopped_commands() -> Iterator[None]:
+    """Keep the runner of a workflow from commands in an error, which may quote a project."""
+    token = secrets.token_hex(16) if any(map(os.environ.get, _RUNNERS)) else ""
+    if token:
+        click.echo(f"::stop-commands::{token}", err=True)
+    yield
+    if token:
+        click.echo(f"::{token}::", err=True)
 
 
 def _report(error: Exception) -> int:

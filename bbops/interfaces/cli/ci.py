@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bbops.base.console import say, wants_color
+from bbops.base.errors import BbopsError
 from bbops.interfaces.cli._ci_job import (
     clear_earlier_result,
     find_under,
@@ -47,8 +49,24 @@ json_option = click.option(
 )
 
 
+class JobGroup(CommandGroup):
+    """A group whose errors are annotations in CI systems that have them."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command, and annotate its error before it is printed."""
+        try:
+            return super().invoke(ctx)
+        except BbopsError as error:
+            from bbops.interfaces.ci.reporting import annotate_error  # noqa: PLC0415 - after --help
+
+            with suppress(BbopsError):  # the run itself cannot be read
+                if text := annotate_error(read_job(), error.message, error.hint):
+                    click.echo(text, err=True)
+            raise
+
+
 @examples("bbops ci check", "bbops ci plan --fail-on breaking")
-@click.group(cls=CommandGroup)
+@click.group(cls=JobGroup)
 def command() -> None:
     """Check, plan and report a change in a job of a CI system.
 

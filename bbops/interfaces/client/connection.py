@@ -25,6 +25,14 @@ _AWAY = frozenset({429, 500, 502, 503, 504})
 _WHERE = "'bbops serve' prints the address of its control plane, port 8001 by default"
 
 
+def require_https(url: str) -> None:
+    """Raises: ServerError: a token sent to this address could be read on its way."""
+    if url.startswith("http:") and not is_here(url):
+        raise ServerError(
+            f"a token is not sent to '{url}' without https", hint="use its https address"
+        )
+
+
 def write_query(parameters: Mapping[str, Any]) -> str:
     """Return the query string of a URL."""
     return str(httpx.QueryParams(parameters))
@@ -36,11 +44,8 @@ class ServerConnection:
     def __init__(self, control_url: str, token: str = "") -> None:
         """Raises: ServerError: the URL is not valid, or the token would be sent without https."""
         self._url, self._has_token = check_address(control_url), bool(token)
-        if token and self._url.startswith("http:") and not is_here(self._url):
-            raise ServerError(
-                f"a token is not sent to '{self._url}' without https",
-                hint="use its https address",
-            )
+        if token:
+            require_https(self._url)
         headers = {"authorization": f"Bearer {token}"} if token else {}
         # Requests to this machine must not go through a proxy.
         self._client = httpx.Client(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 from typing import Final
 
 from bbops.base.errors import ServerError
 from bbops.interfaces.answers import WorkflowToken, error_text
-from bbops.interfaces.client.connection import ServerConnection
+from bbops.interfaces.client.connection import ServerConnection, require_https
 
 _REFUSED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
-_HINT: Final = "compare it with 'ci' of the project in server.yaml; the server's log has details"
+_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{1,200}").fullmatch
+_AUDIENCE: Final = "the claim 'aud'"
+_ADDRESS_HINT: Final = "use the address in 'urls.control' of server.yaml, letter by letter"
 
 
 class WorkflowRequests(ServerConnection):
@@ -24,12 +27,24 @@ class WorkflowRequests(ServerConnection):
             project: the name of a project, if several trust the workflow.
 
         Raises:
-            ServerError: also when no project of the server trusts the workflow.
+            ServerError: also when no project of the server trusts the workflow, or the token would
+                be sent without https.
         """
+        require_https(self._url)
         body = {"token": token, "project": project}
         response = self._request("POST", "/api/ci/token", body)
         reason = error_text(response.content)
         if response.status_code in _REFUSED and reason:
             message = f"the server at '{self._url}' does not accept this workflow: {reason}"
-            raise ServerError(message, hint=_HINT)
-        return self._read(response, WorkflowToken)
+            raise ServerError(message, hint=_find_hint(reason, project))
+        issued = self._read(response, WorkflowToken)
+        if not _TOKEN(issued.token):  # jobs print it in a command that hides it in their log
+            raise ServerError(f"the server at '{self._url}' did not answer with a token")
+        return issued
+
+
+def _find_hint(reason: str, project: str) -> str:
+    if reason.startswith(_AUDIENCE):
+        return _ADDRESS_HINT
+    name = f"project '{project}'" if project else "the project"
+    return f"compare it with 'ci' of {name} in server.yaml; the server's log has details"

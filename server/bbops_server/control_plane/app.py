@@ -38,7 +38,9 @@ from bbops_server.control_plane.web.visit import Visit, sign_in_path
 from bbops_server.process.application import Application
 
 MAX_BODY_BYTES = 64 << 10
-ROOMS = ("panels", "projects", "playground", "agents", "sign_in", "people", "proposals", "ci")
+ROOMS = (
+    "panels", "projects", "playground", "agents", "sign_in", "people", "proposals", "ci", "forges",
+)  # fmt: skip
 """Packages with routes: each module has `ROUTES`, and a `PANEL` for the side bar."""
 
 _log = logging.getLogger(__name__)

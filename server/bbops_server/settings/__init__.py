@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from bbops.database.schema.place import Place, PostgresPlace, fit_name
 from bbops_server.settings.ci_trust import CiTrust
+from bbops_server.settings.forge_hook import ForgeHook
 from bbops_server.settings.freezes import Freeze
 
 Durability = Literal["normal", "full"]
@@ -67,12 +68,14 @@ class Access:
         signup: whether anybody may make an account, or only who is invited.
         proxies: whose word about a client's address is taken.
         trusts: the workflows that can publish a project.
+        hooks: the webhooks of forges.
     """
 
     signup: Literal["invitation", "open"] = "invitation"
     proxies: tuple[str, ...] = ()
     providers: tuple[Provider, ...] = ()
     trusts: tuple[CiTrust, ...] = ()
+    hooks: tuple[ForgeHook, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ _REPOSITORY: Final = re.compile(
 _ADDRESS: Final = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&*+,;=%\[\]-]+").fullmatch
 _HEADS: Final = "refs/heads/"
 _MAX_LENGTH: Final = 2_000
+_ODD: Final = re.compile(r"[\x00\ud800-\udfff]").search
+"""Characters that git cannot be given, and halves of characters, which cannot be printed."""
 
 
 def read_commit(value: object) -> str:
@@ -58,8 +60,10 @@ def read_path(value: object) -> Path | None:
 
 
 def text_of(value: object) -> str:
-    """Return a text; empty for other values, and for texts of more than 2,000 characters."""
-    return value if isinstance(value, str) and len(value) <= _MAX_LENGTH else ""
+    """Return a text; empty for others, and for more than 2,000 characters."""
+    if not isinstance(value, str) or len(value) > _MAX_LENGTH or _ODD(value):
+        return ""
+    return value
 
 
 def read_field(document: object, *path: str) -> Any:

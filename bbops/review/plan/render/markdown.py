@@ -21,9 +21,9 @@ _ROWS = (1000, 500, 300, 200, 150, 100, 70, 50, 30, 10, 3, 1)
 _CELL = 400
 _SPECIAL = re.compile(r"[\\`*_\[\]~|$]")
 _INVISIBLE = "&#8203;"
-# Texts that a forge turns into a link or a mention: @name, #12, GH-12, an address.
+# Texts that a forge turns into a link or a mention: @name, #12, !12, GH-12, an address.
 _LINKS = re.compile(
-    r"(?<=@)|(?<=#)(?=\d)|(?<=GH-)(?=\d)|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE
+    r"(?<=@)|(?<=[#!])(?=\d)|(?<=GH-)(?=\d)|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE
 )
 
 Row = Sequence[str]
@@ -39,11 +39,15 @@ def render_markdown(document: Document) -> str:
 
 
 def escape(text: str) -> str:
-    """Return text that is shown literally: without markup, cell ends, links and mentions."""
+    """Return text that is shown literally: without markup, cell ends, links and mentions.
+
+    A line of a comment that begins with `/` would be a command of GitLab, such as `/merge`.
+    """
     line = " ".join(printable(text).split())
     line = line if len(line) <= _CELL else f"{line[:_CELL]} …"
     line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     line = _SPECIAL.sub(lambda found: f"\\{found[0]}", line)
+    line = f"\\{line}" if line.startswith("/") else line
     return _LINKS.sub(_INVISIBLE, line)
 
 

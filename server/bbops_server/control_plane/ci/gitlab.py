@@ -1,7 +1,9 @@
 """Claims of GitLab CI/CD.
 
 Source: GitLab Docs, "OpenID Connect (OIDC) Authentication Using ID Tokens". For the merge request
-of a fork, `project_id` is the number of the fork.
+of a fork, `project_id` is the number of the fork; before GitLab 18.2.2 it was the number of the
+target, and `ref` the name of a branch of the fork (GitLab issue 561735). The ref of a merge request
+is therefore not the ref of a branch here.
 """
 
 from __future__ import annotations
@@ -20,6 +22,9 @@ from bbops_server.control_plane.ci.identity import (
 
 _REF_TYPE: Final = "ref_type"
 _PREFIXES: Final = {"branch": "refs/heads/", "tag": "refs/tags/"}
+_SOURCE: Final = "pipeline_source"
+_MERGE_REQUEST: Final = "merge_request_event"
+_OF_MERGE_REQUEST: Final = "refs/merge-requests/"
 NAMES: Final = ClaimNames(
     repository_id="project_id", owner_id="namespace_id", repository="project_path", ref="ref",
     environment="environment", workflow="ci_config_ref_uri", sha="sha", run="pipeline_id",
@@ -48,6 +53,9 @@ def read(claims: Claims) -> CiIdentity:
 
 
 def _read_ref(claims: Claims) -> str:
+    """Return a full ref; `refs/merge-requests/BRANCH` for the pipeline of a merge request."""
+    if read_text(claims, _SOURCE) == _MERGE_REQUEST:
+        return _OF_MERGE_REQUEST + read_text(claims, NAMES.ref)
     kind = read_text(claims, _REF_TYPE)
     if kind not in _PREFIXES:
         raise RejectedClaim(_REF_TYPE, kind, "which must be 'branch' or 'tag'")

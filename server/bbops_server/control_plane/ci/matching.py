@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bbops_server.control_plane.ci.identity import CiIdentity, RejectedClaim
 from bbops_server.settings.ci_trust import CiTrust
 
-_UNKNOWN = "which no project of this server trusts"
+_UNKNOWN = "which is not trusted here"
 _OTHER = "which is not what the project requires"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -119,7 +118,8 @@ def _check_times(claims: Claims, now: datetime) -> datetime:
 def _read_time(claims: Claims, name: str) -> float:
     value = claims.get(name)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is None or not is_number or not math.isfinite(value) or not 0 < value < _MAX_TIME:
+    # Comparisons are false for NaN, and exact for whole numbers that no float can hold.
+    if value is None or not is_number or not 0 < value < _MAX_TIME:
         raise RejectedClaim(name, value, "which must be a time in seconds")
     return float(value)
 

@@ -50,7 +50,7 @@ class IssuerKeys:
         if key is None and monotonic() - self._keys[0] > REFETCH_SECONDS:
             await self._share_fetch()
             key = self._pick(key_id)
-        return key if key is not None and key.algorithm_name in ALGORITHMS else None
+        return key
 
     async def _share_fetch(self) -> None:
         if self._fetch is None or self._fetch.done():
@@ -63,17 +63,24 @@ class IssuerKeys:
             raise self.http.invalid_response()
         listed = await self.http.get(url)
         try:
-            self._keys = monotonic(), jwt.PyJWKSet.from_dict(listed).keys
-        except (jwt.PyJWTError, ValueError, TypeError, AttributeError):
+            keys = jwt.PyJWKSet.from_dict(listed).keys
+            self._keys = monotonic(), [key for key in keys if _is_for_signatures(key)]
+        except (jwt.PyJWTError, ValueError, TypeError, AttributeError, NotImplementedError):
             raise self.http.invalid_response() from None
 
     def _pick(self, key_id: str | None) -> jwt.PyJWK | None:
         if monotonic() - self._keys[0] > CACHE_SECONDS:
             return None
-        keys = [key for key in self._keys[1] if key.public_key_use in {None, "sig"}]
+        keys = self._keys[1]
         if key_id is None:
             return keys[0] if len(keys) == 1 else None
         return next((key for key in keys if key.key_id == key_id), None)
+
+
+def _is_for_signatures(key: jwt.PyJWK) -> bool:
+    """Return whether a key is for signatures of an asymmetric algorithm."""
+    is_for_them = key.public_key_use is None or key.public_key_use == "sig"  # it may be any JSON
+    return is_for_them and key.algorithm_name in ALGORITHMS
 
 
 def read_text(document: dict[str, Any], name: str) -> str:

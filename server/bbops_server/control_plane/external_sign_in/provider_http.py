@@ -85,7 +85,7 @@ class ProviderHttp:
             body = msgspec.json.decode(answer.body)
         except HttpFailure:
             raise AccountError(f"'{self.name}' cannot be reached", hint="try again") from None
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise self.invalid_response() from None
         if answer.status != 200:
             raise AccountError(f"'{self.name}' refused the sign-in", hint="try again")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 from urllib.parse import quote, urlencode
@@ -22,6 +23,7 @@ from bbops_server.control_plane.panels.playground_forms import (
     PageForm,
     fill_example,
     fill_paths,
+    leave_out,
     read_page_form,
     uses_json,
 )
@@ -82,9 +84,14 @@ class PlaygroundPage:
     saved: SavedTest | None = None
 
     @property
+    def name(self) -> str:
+        """The name of the endpoint."""
+        return endpoint_name(self.operation.id)
+
+    @property
     def path(self) -> str:
         """The path of the page."""
-        return path_of(self.target.project, endpoint_name(self.operation.id))
+        return path_of(self.target.project, self.name)
 
     def url(self, **query: str) -> str:
         """Return the URL of the page, for the same draft."""
@@ -143,7 +150,11 @@ async def show_playground(
     else:
         fill = fill_example if example else fill_paths
         filled = fill(operation, form, is_json=is_json)
-    return await _show(PlaygroundPage(target, operation, form, PageForm(filled, is_json=is_json)))
+    shown = PlaygroundPage(target, operation, form, PageForm(filled, is_json=is_json))
+    choices = await _find_choices(shown)
+    if not (call or example):  # the row of an example is not among the rows of a draft
+        shown = replace(shown, given=PageForm(leave_out(filled, choices), is_json=is_json))
+    return await _show(shown, choices)
 
 
 @post(
@@ -215,7 +226,9 @@ async def _save(shown: PlaygroundPage) -> PlaygroundPage:
     return replace(shown, saved=saved)
 
 
-async def _show(shown: PlaygroundPage) -> Response[Any]:
+async def _show(
+    shown: PlaygroundPage, choices: Mapping[str, Sequence[RowChoice]] | None = None
+) -> Response[Any]:
     target, visit = shown.target, shown.target.visit
     links = OutlineLinks(target.project, target.draft.slug if target.draft is not None else "")
     owner = target.owner(shown.operation)
@@ -228,7 +241,8 @@ async def _show(shown: PlaygroundPage) -> Response[Any]:
         may_save=visit.may(Permission.PROPOSE, target.project),
         new_draft=default_draft(target, shown.operation),
         may_send=target.may_send(shown.operation),
-        login=_login_form(target), choices=await _find_choices(shown),
+        login=_login_form(target),
+        choices=await _find_choices(shown) if choices is None else choices,
         may_sign_in=visit.may(Permission.PUSH_DRAFT, target.project) and target.draft is not None,
     )  # fmt: skip
     answer.headers["cache-control"] = "no-store"

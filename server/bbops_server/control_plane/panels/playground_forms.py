@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -54,6 +54,12 @@ class PageForm:
     """The branch to commit the test to."""
     plan: str = ""
     expected: ExpectedResponse | None = None
+
+    @property
+    def has_unsaved_user(self) -> bool:
+        """Whether a test of this request lacks its sign-in: only the id of a user is saved."""
+        is_id = self.signed_in == "user" and "@" not in self.user
+        return bool(self.signed_in) and not is_id
 
     def choice(self) -> SignInChoice:
         """Return the caller. Raises: ClientException: the user or the credential is missing."""
@@ -156,6 +162,12 @@ def fill_paths(operation: Operation, form: RequestForm, *, is_json: bool) -> Fil
     """Return the form with path parameters of the example, and a JSON body if it is one text."""
     filled = fill_example(operation, form, is_json=is_json)
     values = {name: texts for name, texts in filled.values.items() if name.startswith("path:")}
+    return replace(filled, values=values)
+
+
+def leave_out(filled: FilledForm, names: Container[str]) -> FilledForm:
+    """Return the form without the texts of some fields."""
+    values = {name: texts for name, texts in filled.values.items() if name not in names}
     return replace(filled, values=values)
 
 

@@ -50,14 +50,17 @@ def find_sources(
     """Return the tables whose rows the fields of an endpoint name, by the name of the field.
 
     A field names a row if it has the name of a foreign key in a table that the endpoint uses. A
-    path parameter also does with the name of the primary key, if one of these tables has it.
+    path parameter also does with the name of the primary key, if one of these tables has it; of
+    several tables, the table with the name before the parameter in the path.
     """
     tables = {table.name: table for table in outline.tables}
-    used = next((each.tables for each in outline.endpoints if each.name == endpoint), ())
-    known = [tables[name] for name in used if name in tables]
+    route = next((each for each in outline.endpoints if each.name == endpoint), None)
+    if route is None:
+        return {}
+    known = [tables[name] for name in route.tables if name in tables]
     found: dict[str, RowSource] = {}
     for item in fields:
-        target = _target(item, known, tables)
+        target = _target(item, known, tables, route.path)
         source = _source(target) if target is not None else None
         if source is not None and item.widget in {"text", "number"}:
             found[item.name] = source
@@ -106,7 +109,7 @@ async def _read(
 
 # ---- relations
 def _target(
-    item: FormField, used: Sequence[TableOutline], tables: Mapping[str, TableOutline]
+    item: FormField, used: Sequence[TableOutline], tables: Mapping[str, TableOutline], path: str
 ) -> TableOutline | None:
     for table in used:
         for column in table.columns:
@@ -115,7 +118,8 @@ def _target(
     if item.place != "path":
         return None
     owners = [table for table in used if _key(table) == item.label]
-    return owners[0] if len(owners) == 1 else None
+    named = [table for table in owners if f"/{table.name}/:{item.label}" in path]
+    return next(iter(named or owners), None) if len(named or owners) == 1 else None
 
 
 def _source(table: TableOutline) -> RowSource | None:

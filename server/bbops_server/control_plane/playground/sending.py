@@ -67,7 +67,7 @@ class SignInChoice:
 
     user: DraftUser | None = None
     scheme: str = ""
-    credential: str = ""
+    credential: str = field(default="", repr=False)
     login: FilledForm | None = field(default=None, repr=False)
 
 
@@ -161,7 +161,7 @@ class PlaygroundTarget:
         request, credential = self._prepare(operation, filled, choice)
         await self._admit(operation, confirmed=confirmed)
         if choice.login is not None:
-            credential = await self._log_in(choice.login, confirmed=confirmed)
+            credential = await self._log_in(request, choice.login, confirmed=confirmed)
         is_kept = self._is_kept(operation)
         exchanged = await self._exchange(request, credential, choice, is_traced=is_kept)
         result = write_result(exchanged, request, credential, draft=self.branch, url=self.url)
@@ -186,8 +186,10 @@ class PlaygroundTarget:
         self._count()
         await self.visit.note("send live request", object=self._label(operation))
 
-    async def _log_in(self, values: FilledForm, *, confirmed: bool) -> Credential:
-        """Send the project's login, and return the credential of its response.
+    async def _log_in(
+        self, request: OutgoingRequest, values: FilledForm, *, confirmed: bool
+    ) -> Credential:
+        """Send the project's login, and return the credential of its response for a request.
 
         Raises:
             HTTPException: as `send`; also if the login refuses.
@@ -196,13 +198,15 @@ class PlaygroundTarget:
             operation = require_login(self.contract)
         except BbopsError as error:
             raise refuse(error, 400) from None
-        request, _ = self._prepare(operation, values, ANONYMOUS)
+        sent, _ = self._prepare(operation, values, ANONYMOUS)
         await self._admit(operation, confirmed=confirmed)
-        exchanged = await self._exchange(request, None, ANONYMOUS)
+        exchanged = await self._exchange(sent, None, ANONYMOUS)
         try:
-            return read_credential(self.contract, exchanged.reply)
+            credential = read_credential(self.contract, exchanged.reply)
+            with_credential(request, credential)
         except BbopsError as error:
             raise refuse(error, 400) from None
+        return credential
 
     async def compare(
         self, operation: Operation, filled: FilledForm, choice: SignInChoice = ANONYMOUS

@@ -10,6 +10,7 @@ from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.base.errors import BbopsError, ServerError
+from bbops.base.render import one_line
 from bbops.interfaces.answers import (
     ProjectLine,
     ReconcileResponse,
@@ -113,7 +114,7 @@ async def reconcile(
         raise _unknown(name)
     subject = f"{name} draft {draft}" if draft else name
     run = f" {visit.caller.name}" if visit.caller.how == "ci" else ""
-    await visit.note("reconcile", object=subject + run)
+    await visit.note("reconcile", object=one_line(subject) + run)
     return ReconcileResponse(requested_at)
 
 

@@ -29,7 +29,7 @@ STATUS_PATTERN = "^[1-5]([0-9]{2}|xx)$"
 MAX_TEXT = 200
 
 Limit = Annotated[int, QueryParameter(ge=1, le=1_000)]
-Id = Annotated[int, QueryParameter(ge=0)]
+Id = Annotated[int, QueryParameter(ge=0, lt=1 << 53)]
 StatusFilter = Annotated[str | None, QueryParameter(name="status", pattern=STATUS_PATTERN)]
 Text = Annotated[str | None, QueryParameter(max_length=MAX_TEXT)]
 Seconds = Annotated[float | None, QueryParameter(ge=0, le=1e11)]

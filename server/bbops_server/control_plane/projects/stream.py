@@ -31,8 +31,9 @@ from bbops_server.data_plane.live.tail import HistoryTail
 TOPICS: Final = {
     "status": Permission.READ_PROJECT, "requests": Permission.READ_REQUESTS,
 }  # fmt: skip
-CHECK_SECONDS: Final = 60.0
-"""The time after which the next frame, such as a ping, has the sign-in checked again."""
+CHECK_SECONDS: Final = 40.0
+"""The time after which the sign-in is checked before the next frame, such as a ping; a stream
+without a sign-in ends within a minute."""
 _RETRY: Final = b"retry: 1000\n\n"
 _HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
 _ROW: Final = ("id", "at", "status", "method", "path", "endpoint", "user", "failure", "step")
@@ -75,16 +76,17 @@ async def _send_frames(
     clock = asyncio.get_running_loop().time
     subjects = {subject.key: subject.follow for subject in watched}
     try:
-        with visit.control.broadcasts.view(subjects) as viewer:
+        user = visit.caller.person or visit.caller.how
+        with visit.control.broadcasts.view(subjects, user) as viewer:
             yield b""
             yield _RETRY + b"".join([await subject.read_first() for subject in watched])
             check_at = clock() + CHECK_SECONDS
             while (frame := await viewer.next()) is not None:
-                yield frame
                 if clock() >= check_at:
-                    check_at = clock() + CHECK_SECONDS
                     if not await _is_still_allowed(visit, name, topics):
                         return
+                    check_at = clock() + CHECK_SECONDS
+                yield frame
     except TooManyViewers:
         raise ServiceUnavailableException(
             "too many live views are open", headers={"retry-after": "5"}

@@ -17,6 +17,7 @@ PING_SECONDS: Final = 15.0
 """The longest pause between frames: proxies close silent connections."""
 PING: Final = b":\n\n"
 MAX_VIEWERS: Final = 1_000
+MAX_VIEWERS_OF_USER: Final = 50
 _MAX_WAITING: Final = 32
 """Frames that wait for a viewer."""
 _SMALLEST_SLICE: Final = 5
@@ -29,7 +30,7 @@ Read = Callable[[], Awaitable[bytes]]
 
 
 class TooManyViewers(Exception):
-    """The server has as many viewers as it accepts, or is about to stop."""
+    """The server or the user has as many viewers as it may have, or the server is about to stop."""
 
 
 class Viewer:
@@ -105,20 +106,23 @@ class Broadcasts:
 
     def __init__(self) -> None:
         self._running: dict[Hashable, _Broadcast] = {}
-        self._viewers: set[Viewer] = set()
+        self._viewers: dict[Viewer, str] = {}
+        """With the user of each."""
         self._is_closed = False
 
     @contextmanager
-    def view(self, subjects: Mapping[Hashable, Callable[[], Read]]) -> Iterator[Viewer]:
+    def view(
+        self, subjects: Mapping[Hashable, Callable[[], Read]], user: str = ""
+    ) -> Iterator[Viewer]:
         """Open a viewer of some subjects; the functions create the readers that do not run yet.
 
         Raises:
             TooManyViewers: there are too many, or the server stops.
         """
-        if self._is_closed or len(self._viewers) >= MAX_VIEWERS:
+        if self._is_closed or self._is_full(user):
             raise TooManyViewers
         viewer = Viewer()
-        self._viewers.add(viewer)
+        self._viewers[viewer] = user
         for key, create in subjects.items():
             if key not in self._running:
                 self._running[key] = _Broadcast(create())
@@ -126,9 +130,13 @@ class Broadcasts:
         try:
             yield viewer
         finally:
-            self._viewers.discard(viewer)
+            del self._viewers[viewer]
             for key in subjects:
                 self._leave(key, viewer)
+
+    def _is_full(self, user: str) -> bool:
+        own = sum(other == user for other in self._viewers.values())
+        return len(self._viewers) >= MAX_VIEWERS or own >= MAX_VIEWERS_OF_USER
 
     def _leave(self, key: Hashable, viewer: Viewer) -> None:
         broadcast = self._running[key]

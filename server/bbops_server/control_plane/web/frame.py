@@ -100,13 +100,14 @@ def asked_draft(visit: Visit) -> str:
 
 
 def _find_current(path: str, project: str, panels: Sequence[Panel]) -> Panel | None:
-    """Return the panel of a page: the longest path above it."""
-    above = [panel for panel in panels if _is_below(path, f"/projects/{project}{panel.path}")]
+    """Return the panel of a page: the longest path above it; the overview is above no other."""
+    base = f"/projects/{project}"
+    above = [panel for panel in panels if _is_below(path, base + panel.path, base)]
     return max(above, key=lambda panel: len(panel.path), default=None)
 
 
-def _is_below(path: str, above: str) -> bool:
-    return path == above or path.startswith(f"{above}/")
+def _is_below(path: str, above: str, base: str) -> bool:
+    return path == above or (above != base and path.startswith(f"{above}/"))
 
 
 def _groups(

@@ -57,6 +57,8 @@ class ControlLimits:
         """For a user: requests of the Playground."""
         self.workflows = Limit(50, 300)
         """For a network: identity tokens of workflows, since the last accepted one."""
+        self.hooks = Limit(50, 300)
+        """For a network: webhooks of forges, since the last one with a valid signature."""
         self.addon_tests = Limit(10, 60)
         """For a project: each test sends a request to a vendor with a real key."""
 

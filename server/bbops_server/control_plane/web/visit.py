@@ -78,8 +78,9 @@ class Visit:
     def network(self) -> str:
         """The network of a rate limit: an IPv4 address, or the /64 prefix of an IPv6 address."""
         try:
-            is_long = ip_address(self.address).version == 6
-            return str(ip_network(f"{self.address}/64", strict=False)) if is_long else self.address
+            found = ip_address(self.address)
+            found = getattr(found, "ipv4_mapped", None) or found
+            return str(ip_network(f"{found}/64", strict=False) if found.version == 6 else found)
         except ValueError:  # a link-local address with its zone, or an empty address
             return self.address
 

@@ -15,7 +15,13 @@ class HistoryTail:
     """Reads new requests. Blocks; a look at an unchanged history reads no database."""
 
     def __init__(self, path: Path, after: int = 0) -> None:
-        """Args: `after`: the id of the last known request; 0 for none."""
+        """Create a reader.
+
+        Args:
+            path: the history.
+            after: the id of the last known request; 0 for none. A larger id than the newest counts
+                as the newest.
+        """
         self._paths = (path, path.with_name(f"{path.name}-wal"))
         self.last = after
         self._stamp: tuple[object, ...] = ()
@@ -28,10 +34,16 @@ class HistoryTail:
         self._stamp = stamp
         rows = find(self._paths[0], limit=MAX_ROWS, after=self.last)
         if not rows:
+            self.last = min(self.last, _newest(self._paths[0]))  # ids of a new file begin at 1
             return [], 0
         skipped = rows[0]["id"] - self.last - 1 if self.last else 0  # ids have no gaps
         self.last = rows[-1]["id"]
         return rows, skipped
+
+
+def _newest(path: Path) -> int:
+    """Return the newest id of a history; 0 if it is empty."""
+    return next((row["id"] for row in find(path, limit=1)), 0)
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

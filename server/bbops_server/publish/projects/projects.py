@@ -113,6 +113,16 @@ class ServerProjects:
         reconciler = self._find(name)
         return reconciler.reconcile(again=again) if reconciler is not None else None
 
+    def poll(self, name: str) -> bool:
+        """Fetch a repository and its drafts; result as of `StatusSource.poll`."""
+        reconciler, drafts = self._find(name), self.drafts(name)
+        if reconciler is None:
+            return False
+        reconciler.poll_now()
+        if drafts is not None:
+            drafts.refresh()
+        return True
+
     def accept(self, name: str, commit: str, base: str = "") -> bool:
         """Accept a commit on hold; False if the project does not exist."""
         reconciler = self._find(name)

@@ -215,6 +215,10 @@ class StatusSource(Protocol):
         """
         ...
 
+    def poll(self, name: str) -> bool:
+        """Fetch a project's repository and its drafts now; False if the project does not exist."""
+        ...
+
     def accept(self, name: str, commit: str, base: str = "") -> bool:
         """Accept a held commit; False if the project does not exist.
 

@@ -27,6 +27,7 @@ from bbops_server.settings import (
 )
 from bbops_server.settings.freezes import Freeze
 from bbops_server.settings.server_file.ci import read_trusts
+from bbops_server.settings.server_file.forge import read_hook
 from bbops_server.settings.server_file.freeze import read_freeze
 from bbops_server.settings.server_file.load import place_of
 from bbops_server.settings.server_file.model import ServerFile, split_listen
@@ -86,7 +87,10 @@ def access_settings(file: ServerFile) -> Access:
         for name, project in file.projects.items()
         for trust in read_trusts(name, project.branch, project.ci)
     )
-    return Access(file.signup, tuple(file.proxies), tuple(found), tuple(trusts))
+    hooks = (
+        hook for name, project in file.projects.items() for hook in read_hook(name, project.forge)
+    )
+    return Access(file.signup, tuple(file.proxies), tuple(found), tuple(trusts), tuple(hooks))
 
 
 def draft_settings(file: ServerFile) -> DraftSettings:

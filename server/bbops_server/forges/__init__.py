@@ -1,0 +1,1 @@
+"""Hosted forges: GitHub, Gitea and Forgejo, and GitLab."""
